@@ -1,0 +1,2 @@
+//! Workloads, benchmarks and the demonstration world.
+#![forbid(unsafe_code)]

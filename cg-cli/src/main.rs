@@ -1,0 +1,3 @@
+//! The `cg` tool: import, export, inspect, verify and draw worlds.
+
+fn main() {}

@@ -1,0 +1,4 @@
+//! A chunk.
+/// A chunk.
+#[derive(Debug)]
+pub struct Chunk;

@@ -1,0 +1,206 @@
+//! What a decoder says when bytes are not what they claim to be.
+
+use core::fmt;
+
+/// Bytes that do not decode: which section, where, and what was found there.
+///
+/// The offset counts from the first byte handed to the decoder. The message is one sentence, for example
+/// `component section: 9000000000 items of 8 bytes exceed the 312 bytes left (at byte 88)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{section}: {problem} (at byte {offset_bytes})")]
+pub struct DecodeError {
+    /// The part of the layout that was being read.
+    pub section: Section,
+    /// Where the offending field starts.
+    pub offset_bytes: u64,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl DecodeError {
+    /// An error at a byte offset of a section.
+    pub const fn new(section: Section, offset_bytes: u64, problem: Problem) -> Self {
+        Self { section, offset_bytes, problem }
+    }
+}
+
+/// The part of a layout that a decoder was reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Section {
+    /// The 24 bytes around every stored value.
+    Frame,
+    /// The fixed 40 bytes at the start of a chunk.
+    ChunkHeader,
+    /// The global ids of a chunk's block kinds.
+    Palette,
+    /// The packed local ids of layer 0.
+    Blocks,
+    /// The packed entries of layers 1 and up.
+    Layers,
+    /// The component columns of a chunk or of an entity.
+    Components,
+    /// The entity references of a chunk.
+    Entities,
+    /// The named data behind a chunk.
+    SideData,
+    /// The header of a cluster: version, scale and offsets.
+    ClusterHeader,
+    /// The directory between frame and groups of a stored cluster.
+    ClusterDirectory,
+    /// One compressed 4³ group of a stored cluster.
+    ClusterGroup,
+    /// A delta: block sets and entity moves since the last full save.
+    Delta,
+    /// A 64×64 opacity tile.
+    OpacityTile,
+    /// One chunk's share of an opacity tile.
+    OpacityPatch,
+    /// An entity's stored value.
+    Entity,
+    /// A row key.
+    Key,
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Frame => "frame",
+            Self::ChunkHeader => "chunk header",
+            Self::Palette => "block palette",
+            Self::Blocks => "layer 0",
+            Self::Layers => "upper layers",
+            Self::Components => "component section",
+            Self::Entities => "entity section",
+            Self::SideData => "side data",
+            Self::ClusterHeader => "cluster header",
+            Self::ClusterDirectory => "cluster directory",
+            Self::ClusterGroup => "cluster group",
+            Self::Delta => "delta",
+            Self::OpacityTile => "opacity tile",
+            Self::OpacityPatch => "opacity patch",
+            Self::Entity => "entity",
+            Self::Key => "key",
+        })
+    }
+}
+
+/// What is wrong with a field. Every variant carries the value that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The bytes end before the field does.
+    #[error("{field} needs {needed} bytes and {left} are left")]
+    Truncated {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The bytes that it takes.
+        needed: u64,
+        /// The bytes that remain.
+        left: u64,
+    },
+    /// A count promises more than the bytes that remain can hold.
+    #[error("{count} {field} of {width} bytes exceed the {left} bytes left")]
+    CountExceedsInput {
+        /// What is counted.
+        field: &'static str,
+        /// The count found.
+        count: u64,
+        /// The width of one, in bytes.
+        width: u64,
+        /// The bytes that remain.
+        left: u64,
+    },
+    /// A field has a value outside what the layout allows.
+    #[error("{field} is {found}, allowed is {allowed}")]
+    OutOfRange {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The value found.
+        found: u64,
+        /// The allowed values, as words.
+        allowed: &'static str,
+    },
+    /// A field disagrees with what the rest of the value implies.
+    #[error("{field} is {found}, but the rest of the value implies {expected}")]
+    Disagrees {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The value found.
+        found: u64,
+        /// The value that follows from the other fields.
+        expected: u64,
+    },
+    /// The layout is newer than this code. Open the world with a newer release; nothing was changed.
+    #[error("{field} is {found}, and this release reads up to {newest}; use a newer release")]
+    Newer {
+        /// The version field's name.
+        field: &'static str,
+        /// The version found.
+        found: u64,
+        /// The newest version that this code reads.
+        newest: u64,
+    },
+    /// The checksum does not match: the bytes were damaged, or they belong under another key.
+    #[error(
+        "checksum is {found:#010x}, the bytes give {expected:#010x}: damaged, or stored under a wrong key"
+    )]
+    Checksum {
+        /// The stored checksum.
+        found: u32,
+        /// The checksum of the bytes as they are.
+        expected: u32,
+    },
+    /// Bytes that must be zero are not, or follow the end.
+    #[error("{field} must be zero or absent, found {found}")]
+    NotZero {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The value found.
+        found: u64,
+    },
+    /// Two entries that must differ are equal.
+    #[error("{field} {found} appears twice")]
+    Duplicate {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The repeated value.
+        found: u64,
+    },
+    /// Decoding would need more memory than the caller allows.
+    #[error("{field} needs {needed} bytes of memory, the limit leaves {left}")]
+    LimitExceeded {
+        /// What would be allocated.
+        field: &'static str,
+        /// The bytes that it takes.
+        needed: u64,
+        /// The bytes that the caller's [`Limits`](crate::Limits) still allow.
+        left: u64,
+    },
+    /// A compressed block does not decompress to what its header promises.
+    #[error("{codec} block of {stored} bytes does not decompress to {raw} bytes")]
+    Decompress {
+        /// The codec's name.
+        codec: &'static str,
+        /// The stored length.
+        stored: u64,
+        /// The promised length.
+        raw: u64,
+    },
+}
+
+/// A coordinate outside the world: chunk coordinates run from −2^59 to 2^59 − 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{axis} is {found}, the world's {unit} coordinates run from {min} to {max}")]
+pub struct OutOfRange {
+    /// `x`, `y` or `z`.
+    pub axis: char,
+    /// What the coordinate counts: chunks or clusters.
+    pub unit: &'static str,
+    /// The coordinate found.
+    pub found: i64,
+    /// The smallest allowed coordinate.
+    pub min: i64,
+    /// The largest allowed coordinate.
+    pub max: i64,
+}

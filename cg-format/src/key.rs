@@ -1,0 +1,456 @@
+//! Row keys: which bytes name a row, and how they sort.
+//!
+//! Every integer in a key is big-endian and every signed one is biased (see [`morton`](crate::morton)), so that
+//! byte order is number order and an aligned cube of chunks is one contiguous range.
+//!
+//! | [`Space`] | family | key | bytes |
+//! |---|---|---|---|
+//! | `WorldMeta` | `worldMeta` | property name | 1… |
+//! | `WorldProperty` | `worldProperties` | `namespace:name` | 1… |
+//! | `ChunkL0` | `chunkl0` | dimension ‖ Morton(chunk) | 32 |
+//! | `ClusterL1` | `chunkl1` | dimension ‖ Morton(chunk >> 2) | 32 |
+//! | `ClusterL2` | `chunkl2` | dimension ‖ Morton(chunk >> 4) | 32 |
+//! | `Entity` | `entity` | UUID | 16 |
+//! | `OpacityTile` | `opacityMap` | dimension ‖ Morton(x >> 2, z >> 2) | 24 |
+//! | `OpacityPatch` | `opacityMap` | tile key ‖ chunk y ‖ place in tile | 33 |
+//! | `ChunkDelta` | `chunkDelta` | chunk key ‖ commit sequence | 40 |
+//! | `Object` | `object` | the caller's string | 1…512 |
+//! | `Record` | `record` | see the records | – |
+//! | `Snapshot` | `snapshot` | see the snapshots | – |
+//! | `Heat` | `index` | 1 ‖ dimension ‖ Morton(chunk >> 2) | 33 |
+//! | `ChangeMark` | `index` | 2 ‖ scale ‖ dimension ‖ Morton(cluster) | 34 |
+//! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key | 3… |
+//! | `Intent` | `index` | 4 ‖ number | 9 |
+//!
+//! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
+#![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
+
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use crate::morton::{self, bias, unbias};
+use crate::wire::Reader;
+use crate::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, DecodeError, Dimension, EntityId, Problem, Section};
+
+/// What a row is. The number is part of every row's checksum, so it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Space {
+    /// Properties of the world itself, and its registries.
+    WorldMeta = 1,
+    /// Properties that mods keep for the whole world.
+    WorldProperty = 2,
+    /// Hot chunks, one per key.
+    ChunkL0 = 3,
+    /// Warm clusters of 4³ chunks.
+    ClusterL1 = 4,
+    /// Cold clusters of 16³ chunks.
+    ClusterL2 = 5,
+    /// Entities by UUID.
+    Entity = 6,
+    /// Opacity tiles of 64×64 columns.
+    OpacityTile = 7,
+    /// One chunk's share of a tile, newer than the tile.
+    OpacityPatch = 8,
+    /// Changes to a chunk since its last full save.
+    ChunkDelta = 9,
+    /// Versioned objects by name.
+    Object = 10,
+    /// Spatial records.
+    Record = 11,
+    /// Region snapshots kept in the world.
+    Snapshot = 12,
+    /// When each 4³ cube was last accessed.
+    Heat = 13,
+    /// The commit that last changed each cluster cube.
+    ChangeMark = 14,
+    /// Damaged rows that were set aside.
+    Quarantine = 15,
+    /// Work too large for one batch, to be rolled forward.
+    Intent = 16,
+}
+
+impl Space {
+    /// Every space.
+    pub const ALL: [Self; 16] = [
+        Self::WorldMeta,
+        Self::WorldProperty,
+        Self::ChunkL0,
+        Self::ClusterL1,
+        Self::ClusterL2,
+        Self::Entity,
+        Self::OpacityTile,
+        Self::OpacityPatch,
+        Self::ChunkDelta,
+        Self::Object,
+        Self::Record,
+        Self::Snapshot,
+        Self::Heat,
+        Self::ChangeMark,
+        Self::Quarantine,
+        Self::Intent,
+    ];
+
+    /// The byte that stands for the space in checksums and in quarantine keys.
+    pub const fn byte(self) -> u8 {
+        self as u8
+    }
+
+    /// The inverse of [`byte`](Self::byte).
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|space| space.byte() == byte)
+    }
+
+    /// The column family that holds the space's rows.
+    pub const fn family(self) -> Family {
+        match self {
+            Self::WorldMeta => Family::WorldMeta,
+            Self::WorldProperty => Family::WorldProperties,
+            Self::ChunkL0 => Family::ChunkL0,
+            Self::ClusterL1 => Family::ChunkL1,
+            Self::ClusterL2 => Family::ChunkL2,
+            Self::Entity => Family::Entity,
+            Self::OpacityTile | Self::OpacityPatch => Family::OpacityMap,
+            Self::ChunkDelta => Family::ChunkDelta,
+            Self::Object => Family::Object,
+            Self::Record => Family::Record,
+            Self::Snapshot => Family::Snapshot,
+            Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent => Family::Index,
+        }
+    }
+
+    /// The tag byte that starts the space's keys in the `index` family.
+    pub const fn index_tag(self) -> Option<u8> {
+        match self {
+            Self::Heat => Some(1),
+            Self::ChangeMark => Some(2),
+            Self::Quarantine => Some(3),
+            Self::Intent => Some(4),
+            _ => None,
+        }
+    }
+
+    /// The space of the chunks or clusters of a tier.
+    pub const fn of_cluster(tier: ClusterTier) -> Self {
+        match tier {
+            ClusterTier::L1 => Self::ClusterL1,
+            ClusterTier::L2 => Self::ClusterL2,
+        }
+    }
+
+    /// What a row of a family is, told from its key; `None` for a key that this code does not know.
+    pub fn of_row(family: Family, key: &[u8]) -> Option<Self> {
+        Some(match family {
+            Family::WorldMeta => Self::WorldMeta,
+            Family::WorldProperties => Self::WorldProperty,
+            Family::ChunkL0 => Self::ChunkL0,
+            Family::ChunkL1 => Self::ClusterL1,
+            Family::ChunkL2 => Self::ClusterL2,
+            Family::Entity => Self::Entity,
+            Family::OpacityMap if key.len() == OPACITY_TILE_LEN_BYTES => Self::OpacityTile,
+            Family::OpacityMap if key.len() == OPACITY_PATCH_LEN_BYTES => Self::OpacityPatch,
+            Family::OpacityMap => return None,
+            Family::ChunkDelta => Self::ChunkDelta,
+            Family::Object => Self::Object,
+            Family::Record => Self::Record,
+            Family::Snapshot => Self::Snapshot,
+            Family::Index => {
+                let tag = *key.first()?;
+                return Self::ALL.into_iter().find(|space| space.index_tag() == Some(tag));
+            }
+        })
+    }
+}
+
+/// A column family: rows that are stored, tuned and compacted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// `worldMeta`
+    WorldMeta,
+    /// `worldProperties`
+    WorldProperties,
+    /// `chunkl0`
+    ChunkL0,
+    /// `chunkl1`
+    ChunkL1,
+    /// `chunkl2`
+    ChunkL2,
+    /// `entity`
+    Entity,
+    /// `opacityMap`
+    OpacityMap,
+    /// `chunkDelta`
+    ChunkDelta,
+    /// `object`
+    Object,
+    /// `record`
+    Record,
+    /// `snapshot`
+    Snapshot,
+    /// `index`
+    Index,
+}
+
+impl Family {
+    /// Every family. All are created with the world; none is added later.
+    pub const ALL: [Self; 12] = [
+        Self::WorldMeta,
+        Self::WorldProperties,
+        Self::ChunkL0,
+        Self::ChunkL1,
+        Self::ChunkL2,
+        Self::Entity,
+        Self::OpacityMap,
+        Self::ChunkDelta,
+        Self::Object,
+        Self::Record,
+        Self::Snapshot,
+        Self::Index,
+    ];
+
+    /// The name on disk.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WorldMeta => "worldMeta",
+            Self::WorldProperties => "worldProperties",
+            Self::ChunkL0 => "chunkl0",
+            Self::ChunkL1 => "chunkl1",
+            Self::ChunkL2 => "chunkl2",
+            Self::Entity => "entity",
+            Self::OpacityMap => "opacityMap",
+            Self::ChunkDelta => "chunkDelta",
+            Self::Object => "object",
+            Self::Record => "record",
+            Self::Snapshot => "snapshot",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// Bytes of a chunk's or cluster's key.
+pub const CHUNK_LEN_BYTES: usize = 8 + morton::LEN_3D_BYTES;
+/// Bytes of an opacity tile's key.
+pub const OPACITY_TILE_LEN_BYTES: usize = 8 + morton::LEN_2D_BYTES;
+/// Bytes of an opacity patch's key.
+pub const OPACITY_PATCH_LEN_BYTES: usize = OPACITY_TILE_LEN_BYTES + 8 + 1;
+/// Bytes of a delta's key.
+pub const DELTA_LEN_BYTES: usize = CHUNK_LEN_BYTES + 8;
+/// Bytes of a heat row's key.
+pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
+/// Bytes of a change mark's key.
+pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
+/// The longest object name.
+pub const OBJECT_MAX_LEN_BYTES: usize = 512;
+
+/// A chunk's key in `chunkl0`.
+pub fn chunk(at: ChunkAt) -> [u8; CHUNK_LEN_BYTES] {
+    cube(at.dimension, [at.pos.x(), at.pos.y(), at.pos.z()])
+}
+
+/// The inverse of [`chunk`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or a chunk outside the world.
+pub fn decode_chunk(key: &[u8]) -> Result<ChunkAt, DecodeError> {
+    let (dimension, [x, y, z]) = decode_cube(key)?;
+    let pos = ChunkPos::new(x, y, z).map_err(|error| outside(error.found))?;
+    Ok(ChunkAt { dimension, pos })
+}
+
+/// A cluster's key in `chunkl1` or `chunkl2`.
+pub fn cluster(dimension: Dimension, pos: ClusterPos) -> [u8; CHUNK_LEN_BYTES] {
+    cube(dimension, [pos.x(), pos.y(), pos.z()])
+}
+
+/// The inverse of [`cluster`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or a cluster outside the world.
+pub fn decode_cluster(tier: ClusterTier, key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
+    let (dimension, [x, y, z]) = decode_cube(key)?;
+    let pos = ClusterPos::new(tier, x, y, z).map_err(|error| outside(error.found))?;
+    Ok((dimension, pos))
+}
+
+/// The keys in `chunkl0` of exactly the chunks of a cluster: from its first child to its last.
+pub fn chunks_of_cluster(dimension: Dimension, pos: ClusterPos) -> RangeInclusive<[u8; CHUNK_LEN_BYTES]> {
+    let key = |pos| chunk(ChunkAt { dimension, pos });
+    key(pos.min_chunk())..=key(pos.max_chunk())
+}
+
+/// An entity's key.
+pub fn entity(id: EntityId) -> [u8; EntityId::LEN_BYTES] {
+    id.to_bytes()
+}
+
+/// The inverse of [`entity`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length.
+pub fn decode_entity(key: &[u8]) -> Result<EntityId, DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    let id = reader.array("entity uuid")?;
+    reader.end("bytes behind the key")?;
+    Ok(EntityId::from_bytes(id))
+}
+
+/// The key of the opacity tile over a chunk: 4×4 chunks, 64×64 columns.
+pub fn opacity_tile(at: ChunkAt) -> [u8; OPACITY_TILE_LEN_BYTES] {
+    let mut key = [0; OPACITY_TILE_LEN_BYTES];
+    let (dimension, code) = key.split_at_mut(8);
+    dimension.copy_from_slice(&at.dimension.get().to_be_bytes());
+    code.copy_from_slice(&morton::encode_2d([at.pos.x() >> 2, at.pos.z() >> 2]));
+    key
+}
+
+/// The inverse of [`opacity_tile`]: the dimension, and the tile's x and z in tiles.
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length.
+pub fn decode_opacity_tile(key: &[u8]) -> Result<(Dimension, [i64; 2]), DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    let dimension = Dimension::new(u64::from_be_bytes(reader.array("dimension")?));
+    let tile = morton::decode_2d(&reader.array("tile")?);
+    reader.end("bytes behind the key")?;
+    Ok((dimension, tile))
+}
+
+/// The key of one chunk's opacity patch: its tile's key, its y, and its place `x·4 + z` in the tile.
+pub fn opacity_patch(at: ChunkAt) -> [u8; OPACITY_PATCH_LEN_BYTES] {
+    let mut key = [0; OPACITY_PATCH_LEN_BYTES];
+    let (tile, rest) = key.split_at_mut(OPACITY_TILE_LEN_BYTES);
+    let (y, place) = rest.split_at_mut(8);
+    tile.copy_from_slice(&opacity_tile(at));
+    y.copy_from_slice(&bias(at.pos.y()).to_be_bytes());
+    place.fill(((at.pos.x() & 3) << 2 | at.pos.z() & 3) as u8);
+    key
+}
+
+/// The inverse of [`opacity_patch`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length, a place above 15 or a chunk outside the world.
+pub fn decode_opacity_patch(key: &[u8]) -> Result<ChunkAt, DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    let tile: [u8; OPACITY_TILE_LEN_BYTES] = reader.array("tile")?;
+    let (dimension, [tile_x, tile_z]) = decode_opacity_tile(&tile)?;
+    let y = unbias(u64::from_be_bytes(reader.array("chunk y")?));
+    let at = reader.offset_bytes();
+    let place = i64::from(reader.u8("place in tile")?);
+    reader.end("bytes behind the key")?;
+    if place > 15 {
+        let problem = Problem::OutOfRange { field: "place in tile", found: place as u64, allowed: "0 to 15" };
+        return Err(DecodeError::new(Section::Key, at, problem));
+    }
+    let axis = |tile: i64, place: i64| tile.checked_mul(4).map_or(tile, |min| min | place);
+    let pos = ChunkPos::new(axis(tile_x, place >> 2), y, axis(tile_z, place & 3));
+    Ok(ChunkAt { dimension, pos: pos.map_err(|error| outside(error.found))? })
+}
+
+/// The key of a chunk's delta: deltas of one chunk sort by the commit that made them.
+pub fn delta(at: ChunkAt, commit_seq: u64) -> [u8; DELTA_LEN_BYTES] {
+    let mut key = [0; DELTA_LEN_BYTES];
+    let (head, tail) = key.split_at_mut(CHUNK_LEN_BYTES);
+    head.copy_from_slice(&chunk(at));
+    tail.copy_from_slice(&commit_seq.to_be_bytes());
+    key
+}
+
+/// The inverse of [`delta`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or a chunk outside the world.
+pub fn decode_delta(key: &[u8]) -> Result<(ChunkAt, u64), DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    let at = decode_chunk(reader.take("chunk", CHUNK_LEN_BYTES)?)?;
+    let commit_seq = u64::from_be_bytes(reader.array("commit sequence")?);
+    reader.end("bytes behind the key")?;
+    Ok((at, commit_seq))
+}
+
+/// The key of the heat row of the 4³ cube around a chunk.
+pub fn heat(at: ChunkAt) -> [u8; HEAT_LEN_BYTES] {
+    tagged(1, &cluster(at.dimension, at.pos.cluster(ClusterTier::L1)))
+}
+
+/// The key of the change mark of a cluster's cube.
+pub fn change_mark(dimension: Dimension, pos: ClusterPos) -> [u8; CHANGE_MARK_LEN_BYTES] {
+    let scaled: [u8; 1 + CHUNK_LEN_BYTES] = tagged(pos.tier().scale_level(), &cluster(dimension, pos));
+    tagged(2, &scaled)
+}
+
+/// The inverse of [`change_mark`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length, tag or scale, or a cluster outside the world.
+pub fn decode_change_mark(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    reader.expect_u8("tag", 2)?;
+    let at = reader.offset_bytes();
+    let level = reader.u8("scale level")?;
+    let Some(tier) = ClusterTier::from_scale_level(level) else {
+        let problem = Problem::OutOfRange { field: "scale level", found: level.into(), allowed: "1 or 2" };
+        return Err(DecodeError::new(Section::Key, at, problem));
+    };
+    decode_cluster(tier, reader.rest())
+}
+
+/// The key under which a damaged row is set aside.
+pub fn quarantine(space: Space, key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + key.len());
+    out.extend([3, space.byte()]);
+    out.extend_from_slice(key);
+    out
+}
+
+/// The inverse of [`quarantine`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another tag or an unknown space.
+pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8]), DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    reader.expect_u8("tag", 3)?;
+    let at = reader.offset_bytes();
+    let byte = reader.u8("space")?;
+    let Some(space) = Space::from_byte(byte) else {
+        let problem = Problem::OutOfRange { field: "space", found: byte.into(), allowed: "1 to 16" };
+        return Err(DecodeError::new(Section::Key, at, problem));
+    };
+    Ok((space, reader.rest()))
+}
+
+fn cube(dimension: Dimension, coordinates: [i64; 3]) -> [u8; CHUNK_LEN_BYTES] {
+    let mut key = [0; CHUNK_LEN_BYTES];
+    let (head, code) = key.split_at_mut(8);
+    head.copy_from_slice(&dimension.get().to_be_bytes());
+    code.copy_from_slice(&morton::encode_3d(coordinates));
+    key
+}
+
+fn decode_cube(key: &[u8]) -> Result<(Dimension, [i64; 3]), DecodeError> {
+    let mut reader = Reader::new(key, Section::Key);
+    let dimension = Dimension::new(u64::from_be_bytes(reader.array("dimension")?));
+    let code = reader.array("Morton code")?;
+    reader.end("bytes behind the key")?;
+    Ok((dimension, morton::decode_3d(&code)))
+}
+
+fn tagged<const N: usize>(tag: u8, rest: &[u8]) -> [u8; N] {
+    let mut key = [tag; N];
+    for (to, from) in key.iter_mut().skip(1).zip(rest) {
+        *to = *from;
+    }
+    key
+}
+
+fn outside(found: i64) -> DecodeError {
+    let problem = Problem::OutOfRange {
+        field: "coordinate",
+        found: found.cast_unsigned(),
+        allowed: "a position inside the world",
+    };
+    DecodeError::new(Section::Key, 8, problem)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The bytes of a CherryGrove world, and nothing else.
+//!
+//! This crate turns values into bytes and bytes into values: chunks of 16×16×16 cells, clusters of 4³ and
+//! 16³ chunks, opacity tiles, the key of every row and the [`frame`] around every stored value. It also holds
+//! the [traits](source) through which chunks are read and written, so that code which only moves chunks needs
+//! no storage engine.
+//!
+//! What it is *not*: it opens no file, reads no clock, starts no thread and knows no block by name. It cannot
+//! tell whether a block id exists; a [`SchemaView`] is asked for everything that the bytes alone do not say.
+//!
+//! # Untrusted bytes
+//! Every decoder takes bytes that anybody may have written. Any input gives a value or a [`DecodeError`] that
+//! names the section, the offset and the value found. No input panics, and no input makes a decoder allocate
+//! more than a small multiple of its own length or of the [`Limits`] it was given.
+//!
+//! # Where is the layout?
+//! In the table at the top of each module, and with figures and worked examples in `docs/format/`.
+#![forbid(unsafe_code)]
+#![no_std]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod area;
+pub mod chunk;
+pub mod coord;
+mod error;
+pub mod id;
+pub mod key;
+pub mod limits;
+pub mod morton;
+pub mod schema;
+pub mod source;
+pub mod tier;
+pub mod wire;
+
+pub use area::{BlockBox, ChunkBox};
+pub use coord::{BlockPos, ChunkAt, ChunkPos, ClusterPos, LocalPos};
+pub use error::{DecodeError, OutOfRange, Problem, Section};
+pub use id::{BlockId, ComponentId, Dimension, EntityId, EntityTypeId, LocalBlockId, SideKind, StructureId};
+pub use key::Space;
+pub use limits::Limits;
+pub use schema::{ComponentShape, SchemaView};
+pub use source::{ChunkSink, ChunkSource, Lookup};
+pub use tier::{ClusterTier, Tier};

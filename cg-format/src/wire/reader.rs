@@ -1,0 +1,259 @@
+//! Reads fields one after another, and says where it stands when one is missing.
+
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use crate::{DecodeError, Problem, Section};
+
+/// A field that a decoder read: what a dump prints, and what the tables in `docs/format/` are checked against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The part of the layout.
+    pub section: Section,
+    /// The field's name in the layout table.
+    pub field: &'static str,
+    /// Where it starts.
+    pub offset_bytes: u64,
+    /// How long it is.
+    pub len_bytes: u64,
+}
+
+/// Where a traced [`Reader`] and its parts note the fields they took, in the order they were read.
+pub type Trace = RefCell<Vec<Span>>;
+
+/// A position in bytes that are read from front to back.
+///
+/// Nothing is taken on an error.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    offset_bytes: u64,
+    section: Section,
+    trace: Option<&'a Trace>,
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the first byte.
+    pub const fn new(bytes: &'a [u8], section: Section) -> Self {
+        Self { rest: bytes, offset_bytes: 0, section, trace: None }
+    }
+
+    /// Starts at the first byte of a part that lies at an offset of the whole.
+    pub const fn at_offset(bytes: &'a [u8], offset_bytes: u64, section: Section) -> Self {
+        Self { rest: bytes, offset_bytes, section, trace: None }
+    }
+
+    /// Notes every field that is taken from now on, so that the decoder itself explains the bytes.
+    #[must_use]
+    pub const fn traced(mut self, trace: Option<&'a Trace>) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// Where this reader notes its fields, to be handed to the readers of parts.
+    pub const fn trace(&self) -> Option<&'a Trace> {
+        self.trace
+    }
+
+    /// Says that the next fields belong to another section.
+    pub const fn enter(&mut self, section: Section) {
+        self.section = section;
+    }
+
+    /// The section named in errors.
+    pub const fn section(&self) -> Section {
+        self.section
+    }
+
+    /// Where the next field starts.
+    pub const fn offset_bytes(&self) -> u64 {
+        self.offset_bytes
+    }
+
+    /// How many bytes remain.
+    pub const fn left_bytes(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// An error about the field that starts here.
+    pub const fn error(&self, problem: Problem) -> DecodeError {
+        DecodeError::new(self.section, self.offset_bytes, problem)
+    }
+
+    /// Takes so many bytes.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer are left.
+    pub fn take(&mut self, field: &'static str, len_bytes: usize) -> Result<&'a [u8], DecodeError> {
+        let Some((taken, rest)) = self.rest.split_at_checked(len_bytes) else {
+            let (needed, left) = (len_bytes as u64, self.rest.len() as u64);
+            return Err(self.error(Problem::Truncated { field, needed, left }));
+        };
+        self.rest = rest;
+        if let Some(trace) = self.trace {
+            let (section, offset_bytes) = (self.section, self.offset_bytes);
+            trace.borrow_mut().push(Span { section, field, offset_bytes, len_bytes: len_bytes as u64 });
+        }
+        self.offset_bytes += len_bytes as u64;
+        Ok(taken)
+    }
+
+    /// Takes `count` items of one width, where the count comes from the input.
+    ///
+    /// # Errors
+    /// [`Problem::CountExceedsInput`] if the bytes left cannot hold them, however large the count.
+    pub fn take_items(
+        &mut self,
+        field: &'static str,
+        count: u64,
+        width_bytes: u64,
+    ) -> Result<&'a [u8], DecodeError> {
+        let left = self.rest.len() as u64;
+        match count.checked_mul(width_bytes).filter(|needed| *needed <= left) {
+            Some(needed) => self.take(field, needed as usize),
+            None => Err(self.error(Problem::CountExceedsInput { field, count, width: width_bytes, left })),
+        }
+    }
+
+    /// Takes all that is left.
+    pub const fn rest(&mut self) -> &'a [u8] {
+        let rest = self.rest;
+        self.offset_bytes += rest.len() as u64;
+        self.rest = &[];
+        rest
+    }
+
+    /// Takes a fixed number of bytes.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer are left.
+    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(field, N)?);
+        Ok(out)
+    }
+
+    /// Takes one byte.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if none is left.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        self.array(field).map(|[byte]| byte)
+    }
+
+    /// Takes a little-endian `u16`.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer than 2 bytes are left.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        self.array(field).map(u16::from_le_bytes)
+    }
+
+    /// Takes a little-endian `u32`.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer than 4 bytes are left.
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        self.array(field).map(u32::from_le_bytes)
+    }
+
+    /// Takes a little-endian `u64`.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer than 8 bytes are left.
+    pub fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+        self.array(field).map(u64::from_le_bytes)
+    }
+
+    /// Takes a little-endian `i64`.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer than 8 bytes are left.
+    pub fn i64(&mut self, field: &'static str) -> Result<i64, DecodeError> {
+        self.array(field).map(i64::from_le_bytes)
+    }
+
+    /// Takes a little-endian `f32`, any bit pattern.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer than 4 bytes are left.
+    pub fn f32(&mut self, field: &'static str) -> Result<f32, DecodeError> {
+        self.array(field).map(f32::from_le_bytes)
+    }
+
+    /// Takes a byte that can have only one value.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`], or [`Problem::Disagrees`] with the byte found.
+    pub fn expect_u8(&mut self, field: &'static str, expected: u8) -> Result<(), DecodeError> {
+        let here = self.clone();
+        let found = self.u8(field)?;
+        if found == expected {
+            return Ok(());
+        }
+        *self = here;
+        let problem = if expected == 0 {
+            Problem::NotZero { field, found: found.into() }
+        } else {
+            Problem::Disagrees { field, found: found.into(), expected: expected.into() }
+        };
+        Err(self.error(problem))
+    }
+
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    /// [`Problem::NotZero`] with the number of bytes left.
+    pub fn end(&self, field: &'static str) -> Result<(), DecodeError> {
+        match self.rest.len() as u64 {
+            0 => Ok(()),
+            found => Err(self.error(Problem::NotZero { field, found })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn reads_little_endian_in_order() {
+        let mut reader = Reader::new(&[1, 2, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 9], Section::ChunkHeader);
+        assert_eq!(reader.u8("a"), Ok(1));
+        assert_eq!(reader.u16("b"), Ok(2));
+        assert_eq!(reader.u32("c"), Ok(3));
+        assert_eq!(reader.u64("d"), Ok(4));
+        assert_eq!(reader.offset_bytes(), 15);
+        assert_eq!(reader.rest(), &[9]);
+        assert_eq!(reader.end("tail"), Ok(()));
+    }
+
+    #[test]
+    fn a_count_that_overflows_is_an_error_not_an_allocation() {
+        let mut reader = Reader::at_offset(&[0; 312], 88, Section::Components);
+        let error = reader.take_items("items", u64::MAX, 8).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "component section: 18446744073709551615 items of 8 bytes exceed the 312 bytes left (at byte 88)"
+        );
+        assert_eq!(reader.left_bytes(), 312, "nothing was taken");
+    }
+
+    #[test]
+    fn a_wrong_byte_and_a_short_field_say_where() {
+        let mut reader = Reader::new(&[7], Section::Frame);
+        assert_eq!(
+            reader.expect_u8("frame version", 1).unwrap_err().to_string(),
+            "frame: frame version is 7, but the rest of the value implies 1 (at byte 0)"
+        );
+        assert_eq!(
+            reader.expect_u8("reserved", 0).unwrap_err().to_string(),
+            "frame: reserved must be zero or absent, found 7 (at byte 0)"
+        );
+        assert_eq!(
+            reader.u32("x").unwrap_err().to_string(),
+            "frame: x needs 4 bytes and 1 are left (at byte 0)"
+        );
+    }
+}

@@ -1,0 +1,2 @@
+//! Ids that never move, schemas that may: names, lists, manifests and reconciliation.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The world on disk: chunks, entities and registries in one transaction, on RocksDB or in memory.
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! Everything a contributor or CI runs: set-up, tests, benchmarks, checks.
+
+fn main() {}
