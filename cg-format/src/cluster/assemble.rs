@@ -108,6 +108,11 @@ impl<'a> ClusterBuilder<'a> {
         builder
     }
 
+    /// The tier of the cluster.
+    pub const fn tier(&self) -> ClusterTier {
+        self.tier
+    }
+
     /// Chooses another codec. Over an older cluster of a different one, every compressed group is made again.
     pub const fn codec(&mut self, codec: Codec) -> &mut Self {
         self.codec = codec;

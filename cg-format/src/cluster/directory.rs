@@ -133,14 +133,17 @@ impl GroupEntry {
             Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + offset_bytes, problem))
         };
         if self.presence == 0 {
-            return match *self {
-                Self { presence: 0, offset_bytes: 0, stored_len_bytes: 0, raw_len_bytes: 0, checksum: 0 } => {
-                    Ok(())
+            let fields = [
+                (8, "group offset", self.offset_bytes),
+                (12, "stored length", self.stored_len_bytes),
+                (16, "raw length", self.raw_len_bytes),
+                (20, "group checksum", self.checksum),
+            ];
+            return match fields.into_iter().find(|(_, _, found)| *found != 0) {
+                Some((offset_bytes, field, found)) => {
+                    at(offset_bytes, Problem::NotZero { field, found: found.into() })
                 }
-                _ => at(
-                    8,
-                    Problem::NotZero { field: "entry of an empty group", found: self.offset_bytes.into() },
-                ),
+                None => Ok(()),
             };
         }
         if self.offset_bytes != end_bytes {
