@@ -222,7 +222,6 @@ impl Draft {
     }
 
     /// A cluster: `write` appends directory and groups and returns the directory's length.
-    #[expect(dead_code, reason = "the assembler of clusters is its only caller")]
     pub(crate) fn cluster(codec: Codec, write: impl FnOnce(&mut Vec<u8>) -> usize) -> Self {
         let mut bytes = reserved();
         let directory_len_bytes = write(&mut bytes);

@@ -1,0 +1,4 @@
+//! Everything that a user of this crate can see, in one binary.
+
+mod cluster;
+mod frame;
