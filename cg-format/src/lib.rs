@@ -31,8 +31,11 @@ pub mod id;
 pub mod key;
 pub mod limits;
 pub mod morton;
+pub mod opacity;
 pub mod schema;
 pub mod source;
+#[cfg(test)]
+mod testing;
 pub mod tier;
 pub mod wire;
 
