@@ -167,6 +167,18 @@ pub enum Problem {
         /// The repeated value.
         found: u64,
     },
+    /// A coordinate lies outside the world.
+    #[error("{field} is {found}, the world runs from {min} to {max}")]
+    OutsideWorld {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The coordinate found.
+        found: i64,
+        /// The smallest allowed coordinate.
+        min: i64,
+        /// The largest allowed coordinate.
+        max: i64,
+    },
     /// A number does not lie above the one before it.
     #[error("{field} is {found}, not above the {before} before it")]
     NotAscending {
