@@ -33,7 +33,9 @@ pub mod key;
 pub mod limits;
 pub mod morton;
 pub mod opacity;
+pub mod order;
 pub mod schema;
+pub mod side;
 pub mod source;
 #[cfg(test)]
 mod testing;
@@ -46,6 +48,7 @@ pub use error::{DecodeError, OutOfRange, Problem, Section};
 pub use id::{BlockId, ComponentId, Dimension, EntityId, EntityTypeId, LocalBlockId, SideKind, StructureId};
 pub use key::Space;
 pub use limits::Limits;
+pub use order::CellOrder;
 pub use schema::{ComponentShape, SchemaView};
 pub use source::{ChunkSink, ChunkSource, Lookup};
 pub use tier::{ClusterTier, Tier};
