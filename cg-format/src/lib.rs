@@ -26,6 +26,7 @@ extern crate std;
 pub mod area;
 pub mod chunk;
 pub mod coord;
+pub mod delta;
 pub mod entity;
 mod error;
 pub mod id;

@@ -413,3 +413,22 @@ fn a_cell_is_a_bit_of_its_column() {
     let bytes = encoded(&patch);
     assert_eq!(bytes[2 * (3 * 16 + 5)..][..2], [0, 0b10]);
 }
+
+#[test]
+fn a_cell_is_opaque_if_any_of_its_layers_is() {
+    use crate::chunk::Chunk;
+    use crate::schema::NoComponents;
+    let [air, stone] = [0, 1].map(crate::BlockId::new);
+    let mut chunk = Chunk::filled(air, &NoComponents).unwrap();
+    assert_eq!(Patch::of_chunk(&chunk, &NoComponents).as_uniform(), Some(false));
+    let [base, above] = [LocalPos::new(1, 2, 3), LocalPos::new(15, 15, 0)];
+    chunk.set_block(base, stone, &NoComponents).unwrap();
+    chunk.push_layer(base, air, &NoComponents).unwrap();
+    chunk.push_layer(above, air, &NoComponents).unwrap();
+    chunk.push_layer(above, stone, &NoComponents).unwrap();
+    let expected = Patch::from_fn(|cell| cell == base || cell == above);
+    assert_eq!(Patch::of_chunk(&chunk, &NoComponents), expected);
+
+    let solid = Chunk::filled(stone, &NoComponents).unwrap();
+    assert_eq!(Patch::of_chunk(&solid, &NoComponents).as_uniform(), Some(true));
+}
