@@ -1,4 +1,5 @@
 //! Everything that a user of this crate can see, in one binary.
 
+mod chunk;
 mod cluster;
 mod frame;

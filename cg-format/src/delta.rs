@@ -1,0 +1,293 @@
+//! A delta: what changed in a chunk since its last full save.
+//!
+//! | offset | width | field |
+//! |---|---|---|
+//! | 0 | 1 | `delta_version`: 1 |
+//! | 1 | 4 | `set_count` |
+//! | 5 | 11 each | `set_cell` (u16), `set_layer` (u8), `set_block` (u64), ascending by cell, then layer |
+//! | … | 4 | `added_count` |
+//! | … | 16 each | `added`: entity UUIDs, ascending |
+//! | … | 4 | `removed_count` |
+//! | … | 16 each | `removed`: entity UUIDs, ascending |
+//!
+//! A delta is written without reading the chunk: a mob that crosses a border rewrites no chunk.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use crate::chunk::{CellLayer, Chunk, EditError};
+use crate::wire::{Reader, Span, Trace, Writer};
+use crate::{BlockId, DecodeError, EntityId, LocalPos, Problem, SchemaView, Section};
+
+/// The layout that this release writes, and the newest that it reads.
+const DELTA_VERSION: u8 = 1;
+/// Bytes of one block set.
+const SET_LEN_BYTES: u64 = 2 + 1 + 8;
+
+/// Blocks set, and entity references added and removed.
+///
+/// It states what is so afterwards and not what was before, so applying it twice is applying it once, and no
+/// reference is both added and removed: the later word counts.
+///
+/// A delta holds no component data. It may set only blocks whose kinds carry no components, in places where the
+/// block that was there carries none; [`apply`](Self::apply) refuses the rest. It cannot take a layer away. What a delta
+/// cannot say is saved as a whole chunk.
+///
+/// ```
+/// use cg_format::chunk::CellLayer;
+/// use cg_format::delta::Delta;
+/// use cg_format::{BlockId, LocalPos};
+///
+/// let mut delta = Delta::new();
+/// delta.set_block(CellLayer::new(LocalPos::new(1, 2, 3), 0), BlockId::new(7));
+/// let mut bytes = Vec::new();
+/// delta.encode(&mut bytes);
+/// assert_eq!(bytes.len(), 24);
+/// assert_eq!(Delta::decode(&bytes)?, delta);
+/// # Ok::<(), cg_format::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delta {
+    sets: BTreeMap<CellLayer, BlockId>,
+    added: BTreeSet<EntityId>,
+    removed: BTreeSet<EntityId>,
+}
+
+/// Why a delta was not applied. The chunk is as it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// A block that carries components would be put or replaced, and a delta holds no component data.
+    #[error(
+        "block {} at {:?} layer {} carries components, which a delta cannot set or replace; save the whole chunk",
+        .block.get(), .at.cell, .at.layer
+    )]
+    CarriesComponents {
+        /// The place that the delta sets.
+        at: CellLayer,
+        /// The block that carries components: the new one, or the one that is there.
+        block: BlockId,
+    },
+    /// The chunk refuses the edit.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+}
+
+impl Delta {
+    /// A delta that changes nothing.
+    pub const fn new() -> Self {
+        Self { sets: BTreeMap::new(), added: BTreeSet::new(), removed: BTreeSet::new() }
+    }
+
+    /// Whether it changes nothing. Such a delta need not be stored.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Sets a block, whatever was said of it before.
+    pub fn set_block(&mut self, at: CellLayer, block: BlockId) {
+        self.sets.insert(at, block);
+    }
+
+    /// Adds an entity's reference to the chunk.
+    pub fn add_entity(&mut self, id: EntityId) {
+        self.removed.remove(&id);
+        self.added.insert(id);
+    }
+
+    /// Removes an entity's reference from the chunk.
+    pub fn remove_entity(&mut self, id: EntityId) {
+        self.added.remove(&id);
+        self.removed.insert(id);
+    }
+
+    /// The blocks set, by cell, then layer.
+    pub fn sets(&self) -> impl ExactSizeIterator<Item = (CellLayer, BlockId)> {
+        self.sets.iter().map(|(at, block)| (*at, *block))
+    }
+
+    /// The references added, ascending.
+    pub fn added(&self) -> impl ExactSizeIterator<Item = EntityId> {
+        self.added.iter().copied()
+    }
+
+    /// The references removed, ascending.
+    pub fn removed(&self) -> impl ExactSizeIterator<Item = EntityId> {
+        self.removed.iter().copied()
+    }
+
+    /// Adds what a later delta says. The result does what the two do one after the other.
+    pub fn merge(&mut self, later: &Self) {
+        self.sets.extend(later.sets());
+        for id in later.added() {
+            self.add_entity(id);
+        }
+        for id in later.removed() {
+            self.remove_entity(id);
+        }
+    }
+
+    /// Does to a chunk what the delta says. A layer right above the topmost of its cell is added.
+    ///
+    /// Blocks are set in a copy of the chunk, so that an error leaves it as it was; a delta of references alone
+    /// copies nothing.
+    ///
+    /// # Errors
+    /// [`ApplyError::CarriesComponents`], or what the chunk says to the edit, for example
+    /// [`EditError::NoLayer`] for a layer further up.
+    pub fn apply(&self, chunk: &mut Chunk, schema: &(impl SchemaView + ?Sized)) -> Result<(), ApplyError> {
+        if !self.sets.is_empty() {
+            let mut edited = chunk.clone();
+            for (at, block) in self.sets() {
+                set_plain(&mut edited, at, block, schema)?;
+            }
+            *chunk = edited;
+        }
+        for id in self.removed() {
+            chunk.remove_entity(id);
+        }
+        for id in self.added() {
+            chunk.add_entity(id);
+        }
+        Ok(())
+    }
+
+    /// Appends the stored form. Equal deltas give equal bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.u8(DELTA_VERSION);
+        writer.u32(self.sets.len() as u32);
+        for (at, block) in &self.sets {
+            writer.u16(at.cell.index());
+            writer.u8(at.layer);
+            writer.u64(block.get());
+        }
+        for references in [&self.added, &self.removed] {
+            // A chunk has 2^20 blocks at most, and 2^32 references would take 64 GiB: neither count overflows.
+            writer.u32(references.len() as u32);
+            for id in references {
+                writer.bytes(&id.to_bytes());
+            }
+        }
+    }
+
+    /// Reads the stored form. Allocates at most a small multiple of its length.
+    ///
+    /// # Errors
+    /// [`DecodeError`] in [`Section::Delta`] for another version, counts that the bytes cannot hold, cells outside
+    /// the chunk, entries that do not ascend, and a reference that is both added and removed.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(Reader::new(bytes, Section::Delta))
+    }
+
+    /// Explains the stored form: the fields that [`decode`](Self::decode) reads, up to the first error.
+    pub fn trace(bytes: &[u8]) -> (Vec<Span>, Result<Self, DecodeError>) {
+        let trace = Trace::default();
+        let result = Self::read(Reader::new(bytes, Section::Delta).traced(Some(&trace)));
+        (trace.into_inner(), result)
+    }
+
+    fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
+        let at = reader.offset_bytes();
+        let version = reader.u8("delta_version")?;
+        if let Some(problem) = Problem::of_version("delta_version", version.into(), DELTA_VERSION.into()) {
+            return Err(DecodeError::new(Section::Delta, at, problem));
+        }
+        let sets = read_sets(&mut reader)?;
+        let added = read_references(&mut reader, "added_count", "added", |_| false)?;
+        let removed = read_references(&mut reader, "removed_count", "removed", |id| added.contains(&id))?;
+        reader.end("bytes behind the references")?;
+        Ok(Self { sets, added, removed })
+    }
+}
+
+/// Sets a block where neither it nor the one that it replaces carries components.
+fn set_plain(
+    chunk: &mut Chunk,
+    at: CellLayer,
+    block: BlockId,
+    schema: &(impl SchemaView + ?Sized),
+) -> Result<(), ApplyError> {
+    let old = chunk.layer(at.cell, at.layer);
+    let carries =
+        |block: &BlockId| schema.components_of(*block).is_some_and(|components| !components.is_empty());
+    if let Some(block) = [Some(block), old].into_iter().flatten().find(carries) {
+        return Err(ApplyError::CarriesComponents { at, block });
+    }
+    if usize::from(at.layer) == chunk.layer_count(at.cell) {
+        chunk.push_layer(at.cell, block, schema)?;
+    } else {
+        chunk.set_layer(at, block, schema)?;
+    }
+    Ok(())
+}
+
+fn read_sets(reader: &mut Reader<'_>) -> Result<BTreeMap<CellLayer, BlockId>, DecodeError> {
+    let count = read_count(reader, "set_count", "sets", SET_LEN_BYTES)?;
+    let mut sets = BTreeMap::new();
+    for _ in 0..count {
+        let here = reader.clone();
+        let index = reader.u16("set_cell")?;
+        let Some(cell) = LocalPos::from_index(index) else {
+            let (found, allowed) = (index.into(), "0 to 4095");
+            return Err(here.error(Problem::OutOfRange { field: "set_cell", found, allowed }));
+        };
+        let at = CellLayer::new(cell, reader.u8("set_layer")?);
+        if let Some((last, _)) = sets.last_key_value().filter(|(last, _)| **last >= at) {
+            let (field, found) = ("set_cell", index.into());
+            let problem = if *last == at {
+                Problem::Duplicate { field, found }
+            } else {
+                Problem::OutOfRange { field, found, allowed: "a cell and layer above those before them" }
+            };
+            return Err(here.error(problem));
+        }
+        sets.insert(at, BlockId::new(reader.u64("set_block")?));
+    }
+    Ok(sets)
+}
+
+/// Reads ascending references, of which none may be excluded. Errors show the first half of a UUID.
+fn read_references(
+    reader: &mut Reader<'_>,
+    count_field: &'static str,
+    field: &'static str,
+    is_excluded: impl Fn(EntityId) -> bool,
+) -> Result<BTreeSet<EntityId>, DecodeError> {
+    let count = read_count(reader, count_field, field, EntityId::LEN_BYTES as u64)?;
+    let mut references = BTreeSet::new();
+    for _ in 0..count {
+        let here = reader.clone();
+        let id = EntityId::from_bytes(reader.array(field)?);
+        let (found, _) = id.get().as_u64_pair();
+        let last = references.last().copied();
+        if last == Some(id) || is_excluded(id) {
+            return Err(here.error(Problem::Duplicate { field, found }));
+        }
+        if last > Some(id) {
+            let allowed = "a UUID above the one before it";
+            return Err(here.error(Problem::OutOfRange { field, found, allowed }));
+        }
+        references.insert(id);
+    }
+    Ok(references)
+}
+
+/// Reads a count that the bytes left must be able to hold.
+fn read_count(
+    reader: &mut Reader<'_>,
+    count_field: &'static str,
+    field: &'static str,
+    width: u64,
+) -> Result<u64, DecodeError> {
+    let here = reader.clone();
+    let count = u64::from(reader.u32(count_field)?);
+    let left = reader.left_bytes() as u64;
+    if count * width > left {
+        return Err(here.error(Problem::CountExceedsInput { field, count, width, left }));
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests;
