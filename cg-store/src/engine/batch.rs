@@ -4,7 +4,9 @@ use std::fmt;
 use std::ops::Range;
 
 use cg_format::Space;
-use cg_format::frame::Draft;
+use cg_format::frame::{self, Draft, Stamp};
+
+use super::{EngineError, Place};
 
 /// Ordered operations that are applied whole or not at all.
 ///
@@ -16,15 +18,6 @@ pub struct Batch {
     keys: Vec<u8>,
     ops: Vec<StoredOp>,
     values_len_bytes: u64,
-}
-
-/// Which version a row gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
-    /// The sequence of the commit: the row's content is new.
-    Commit,
-    /// This version: the row's content is older than the commit, as after a move between tiers.
-    Keep(u64),
 }
 
 /// A row's version at the time when the caller decided to write; the commit fails if it is another by then.
@@ -47,6 +40,21 @@ impl Guard {
     /// There must be no row.
     pub fn absent(space: Space, key: impl AsRef<[u8]>) -> Self {
         Self { space, key: key.as_ref().into(), expected: None }
+    }
+
+    /// Compares with what is stored now.
+    pub(crate) fn check(&self, stored: Option<&[u8]>) -> Result<(), EngineError> {
+        let found = stored.map(|bytes| {
+            frame::version_of(bytes).ok_or_else(|| EngineError::Corrupt {
+                place: Place::Row { family: self.space.family(), key: self.key.clone() },
+                message: format!("{} bytes are too few for a frame", bytes.len()),
+            })
+        });
+        let (found, expected) = (found.transpose()?, self.expected);
+        if found == expected {
+            return Ok(());
+        }
+        Err(EngineError::Conflict { space: self.space, key: self.key.clone(), expected, found })
     }
 }
 

@@ -30,7 +30,7 @@
 //!
 //! let stored = engine.get(Space::Object, b"spawn")?.expect("was just committed");
 //! let frame = FrameView::open(Space::Object, b"spawn", &stored)?;
-//! assert_eq!((frame.header.version, frame.payload), (seq.get(), &b"north"[..]));
+//! assert_eq!((frame.header().version, frame.payload()), (seq.get(), &b"north"[..]));
 //!
 //! let mut names = Vec::new();
 //! engine.scan(Family::Object, (Bound::Unbounded, Bound::Unbounded), |key, _| {
@@ -52,12 +52,14 @@ mod batch;
 pub mod conformance;
 mod error;
 mod mem;
+mod range;
 #[cfg(feature = "rocks")]
 pub mod rocks;
 
-pub use batch::{Batch, Guard, Stamp};
+pub use batch::{Batch, Guard};
+pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place};
-pub use mem::{Fault, MemEngine, MemSnapshot};
+pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
 #[cfg(feature = "rocks")]
 pub use rocks::{Access, Resources, RocksEngine, RocksOptions, RocksSnapshot};
 
