@@ -117,7 +117,9 @@ impl Batch {
         let Self { keys, ops, .. } = self;
         for op in ops {
             each(match op {
-                StoredOp::Put { space, key, draft, stamp } => Op::Put { space, key: &keys[key], draft, stamp },
+                StoredOp::Put { space, key, draft, stamp } => {
+                    Op::Put { space, key: &keys[key], draft, stamp }
+                }
                 StoredOp::Delete { space, key } => Op::Delete { space, key: &keys[key] },
                 StoredOp::DeleteRange { space, from, to } => {
                     Op::DeleteRange { space, from: &keys[from], to: &keys[to] }

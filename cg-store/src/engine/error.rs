@@ -42,6 +42,13 @@ pub enum EngineError {
         /// What the system said.
         message: String,
     },
+    /// Writing failed. Whether this commit survives is known after the next open; until then it is not seen.
+    #[error("the commit failed while it was written; the next open shows whether it survived: {cause}")]
+    WriteFailed {
+        /// What the system said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
     /// The sync that this commit waited for failed. It is applied, but may not survive a power cut.
     #[error("syncing commit {seq} failed; it may be lost at a power cut: {cause}")]
     SyncFailed {

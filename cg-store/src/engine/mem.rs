@@ -14,8 +14,8 @@ use parking_lot::RwLock;
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage, Guard,
-    KeyRange, Level, ReadView, Usage, range,
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage,
+    Guard, KeyRange, Level, ReadView, Usage, range,
 };
 
 /// Rows in memory, for tests, fuzzing and throw-away worlds.
@@ -30,7 +30,7 @@ use super::{
 ///
 /// let engine = MemEngine::new().with_fault(|seq| (seq.get() == 2).then_some(Fault::Write));
 /// assert!(engine.commit(Batch::new(), &[], Level::Power).is_ok());
-/// assert!(matches!(engine.commit(Batch::new(), &[], Level::Power), Err(EngineError::Io { .. })));
+/// assert!(matches!(engine.commit(Batch::new(), &[], Level::Power), Err(EngineError::WriteFailed { .. })));
 /// assert!(matches!(engine.commit(Batch::new(), &[], Level::Power), Err(EngineError::ReadOnly { .. })));
 /// ```
 pub struct MemEngine {
@@ -89,10 +89,7 @@ impl MemEngine {
 
     /// The same, failing the commits that `fault` names.
     #[must_use]
-    pub fn with_fault(
-        self,
-        fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
         Self { fault: Box::new(fault), ..self }
     }
 }
@@ -156,8 +153,8 @@ impl Engine for MemEngine {
                 return Err(no_space());
             }
             Some(Fault::Write) => {
-                state.fail(io_error("write"));
-                return Err(io_error("write"));
+                let cause = state.fail(io_error("write"));
+                return Err(EngineError::WriteFailed { cause });
             }
             Some(Fault::Sync) => state.sync_fails = true,
             None => {}

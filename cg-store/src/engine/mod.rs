@@ -127,7 +127,7 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
     /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
     /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and seen, but may not survive a power cut.
-    /// Any other: whether the batch survives is known after the next open.
+    /// [`WriteFailed`](EngineError::WriteFailed): whether the batch survives is known after the next open.
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError>;
 
     /// The state after the newest commit, unmoved by later ones. Cheap to take; holding one keeps old rows alive.

@@ -8,7 +8,9 @@ use super::KeyRange;
 pub(super) fn is_empty(range: KeyRange<'_>) -> bool {
     match range {
         (Bound::Included(from), Bound::Included(to)) => from > to,
-        (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
+            from >= to
+        }
         _ => false,
     }
 }
