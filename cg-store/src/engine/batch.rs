@@ -1,0 +1,170 @@
+//! What one commit writes, and what must hold for it to be written.
+
+use std::fmt;
+use std::ops::Range;
+
+use cg_format::Space;
+use cg_format::frame::{self, Draft, Stamp};
+
+use super::{EngineError, Place};
+
+/// Ordered operations that are applied whole or not at all.
+///
+/// Values come as [`Draft`]s: the engine finishes their frames with the commit's sequence, under its lock. A later
+/// operation on a key wins over an earlier one.
+#[derive(Default)]
+pub struct Batch {
+    /// The bytes of all keys, one after the other: a batch of a thousand rows allocates no thousand keys.
+    keys: Vec<u8>,
+    ops: Vec<StoredOp>,
+    values_len_bytes: u64,
+}
+
+/// A row's version at the time when the caller decided to write; the commit fails if it is another by then.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// What the row is.
+    pub space: Space,
+    /// The row's key.
+    pub key: Box<[u8]>,
+    /// Its frame's version; `None` if there must be no row.
+    pub expected: Option<u64>,
+}
+
+impl Guard {
+    /// The row must have this version.
+    pub fn version(space: Space, key: impl AsRef<[u8]>, expected: u64) -> Self {
+        Self { space, key: key.as_ref().into(), expected: Some(expected) }
+    }
+
+    /// There must be no row.
+    pub fn absent(space: Space, key: impl AsRef<[u8]>) -> Self {
+        Self { space, key: key.as_ref().into(), expected: None }
+    }
+
+    /// Compares with what is stored now.
+    pub(crate) fn check(&self, stored: Option<&[u8]>) -> Result<(), EngineError> {
+        let found = stored.map(|bytes| {
+            frame::version_of(bytes).ok_or_else(|| EngineError::Corrupt {
+                place: Place::Row { family: self.space.family(), key: self.key.clone() },
+                message: format!("{} bytes are too few for a frame", bytes.len()),
+            })
+        });
+        let (found, expected) = (found.transpose()?, self.expected);
+        if found == expected {
+            return Ok(());
+        }
+        Err(EngineError::Conflict { space: self.space, key: self.key.clone(), expected, found })
+    }
+}
+
+impl Batch {
+    /// No operations.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes a row, over whatever is there.
+    pub fn put(&mut self, space: Space, key: impl AsRef<[u8]>, draft: Draft, stamp: Stamp) {
+        self.values_len_bytes += draft.len_bytes() as u64;
+        let key = self.keep(key.as_ref());
+        self.ops.push(StoredOp::Put { space, key, draft, stamp });
+    }
+
+    /// Removes a row, if it is there.
+    pub fn delete(&mut self, space: Space, key: impl AsRef<[u8]>) {
+        let key = self.keep(key.as_ref());
+        self.ops.push(StoredOp::Delete { space, key });
+    }
+
+    /// Removes every row of the space's family from a key on, up to but not including another.
+    ///
+    /// An empty or inverted range removes nothing. Costs one operation however many rows there are, and a little
+    /// for every later read near the range until it is compacted away: meant for a chunk's deltas, not for sweeps.
+    pub fn delete_range(&mut self, space: Space, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) {
+        if from.as_ref() < to.as_ref() {
+            let from = self.keep(from.as_ref());
+            let to = self.keep(to.as_ref());
+            self.ops.push(StoredOp::DeleteRange { space, from, to });
+        }
+    }
+
+    /// Adds the operations of another batch behind this one's.
+    pub fn append(&mut self, other: Self) {
+        let base = self.keys.len();
+        self.keys.extend_from_slice(&other.keys);
+        self.values_len_bytes += other.values_len_bytes;
+        self.ops.extend(other.ops.into_iter().map(|op| op.moved(base)));
+    }
+
+    /// Bytes of all keys and frames: what the limit on a batch counts.
+    pub fn len_bytes(&self) -> u64 {
+        self.keys.len() as u64 + self.values_len_bytes
+    }
+
+    /// How many operations.
+    pub fn op_count(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// Hands the operations over in order.
+    pub(crate) fn drain(self, mut each: impl FnMut(Op<'_>)) {
+        let Self { keys, ops, .. } = self;
+        for op in ops {
+            each(match op {
+                StoredOp::Put { space, key, draft, stamp } => {
+                    Op::Put { space, key: &keys[key], draft, stamp }
+                }
+                StoredOp::Delete { space, key } => Op::Delete { space, key: &keys[key] },
+                StoredOp::DeleteRange { space, from, to } => {
+                    Op::DeleteRange { space, from: &keys[from], to: &keys[to] }
+                }
+            });
+        }
+    }
+
+    fn keep(&mut self, key: &[u8]) -> Range<usize> {
+        let start = self.keys.len();
+        self.keys.extend_from_slice(key);
+        start..self.keys.len()
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("op_count", &self.op_count())
+            .field("len_bytes", &self.len_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One operation, as an engine takes it.
+pub(crate) enum Op<'a> {
+    Put { space: Space, key: &'a [u8], draft: Draft, stamp: Stamp },
+    Delete { space: Space, key: &'a [u8] },
+    DeleteRange { space: Space, from: &'a [u8], to: &'a [u8] },
+}
+
+enum StoredOp {
+    Put { space: Space, key: Range<usize>, draft: Draft, stamp: Stamp },
+    Delete { space: Space, key: Range<usize> },
+    DeleteRange { space: Space, from: Range<usize>, to: Range<usize> },
+}
+
+impl StoredOp {
+    /// The same operation, when its keys lie so much further back.
+    fn moved(self, base: usize) -> Self {
+        let by = |key: Range<usize>| key.start + base..key.end + base;
+        match self {
+            Self::Put { space, key, draft, stamp } => Self::Put { space, key: by(key), draft, stamp },
+            Self::Delete { space, key } => Self::Delete { space, key: by(key) },
+            Self::DeleteRange { space, from, to } => Self::DeleteRange { space, from: by(from), to: by(to) },
+        }
+    }
+}

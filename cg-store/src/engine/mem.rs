@@ -1,0 +1,359 @@
+//! An engine in memory: the same promises, no disk.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Bound, ControlFlow, Deref};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
+use cg_format::key::Family;
+use parking_lot::RwLock;
+
+use super::batch::Op;
+use super::{
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage,
+    Guard, KeyRange, Level, ReadView, Usage, range,
+};
+
+/// Rows in memory, for tests, fuzzing and throw-away worlds.
+///
+/// Reading clones a reference count. A snapshot costs twelve of them; the first commit into a family after a
+/// snapshot or during a scan of it copies the family's map (not its values).
+///
+/// With a [`Fault`] it fails where a disk would, so that what lies above can be tested for it.
+///
+/// ```
+/// use cg_store::engine::{Batch, Engine, EngineError, Fault, Level, MemEngine};
+///
+/// let engine = MemEngine::new().with_fault(|seq| (seq.get() == 2).then_some(Fault::Write));
+/// assert!(engine.commit(Batch::new(), &[], Level::Power).is_ok());
+/// assert!(matches!(engine.commit(Batch::new(), &[], Level::Power), Err(EngineError::WriteFailed { .. })));
+/// assert!(matches!(engine.commit(Batch::new(), &[], Level::Power), Err(EngineError::ReadOnly { .. })));
+/// ```
+pub struct MemEngine {
+    state: RwLock<State>,
+    closed: Arc<AtomicBool>,
+    max_batch_bytes: u64,
+    fault: Box<dyn Fn(CommitSeq) -> Option<Fault> + Send + Sync>,
+}
+
+/// How a commit fails on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The disk is full: nothing is written.
+    NoSpace,
+    /// The system refuses the write: nothing is written here, though on a disk that would be unknown.
+    Write,
+    /// The sync fails, of the commit itself at [`Level::Power`] and of any later [`Engine::sync`] otherwise.
+    Sync,
+}
+
+/// The rows of a [`MemEngine`] as they were.
+#[derive(Clone)]
+pub struct MemSnapshot {
+    rows: [Arc<Rows>; Family::ALL.len()],
+    closed: Arc<AtomicBool>,
+}
+
+/// A value of a [`MemEngine`]: shared with the engine, not copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemValue(Arc<[u8]>);
+
+impl Deref for MemValue {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl MemEngine {
+    /// An engine without rows.
+    pub fn new() -> Self {
+        Self {
+            state: RwLock::default(),
+            closed: Arc::default(),
+            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
+            fault: Box::new(|_| None),
+        }
+    }
+
+    /// The same with another limit on batches.
+    #[must_use]
+    pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
+        Self { max_batch_bytes, ..self }
+    }
+
+    /// The same, failing the commits that `fault` names.
+    #[must_use]
+    pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
+        Self { fault: Box::new(fault), ..self }
+    }
+}
+
+impl Default for MemEngine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReadView for MemEngine {
+    type Val<'a> = MemValue;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+        check_open(&self.closed)?;
+        Ok(lookup(&self.state.read().rows, space, key))
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+        let state = self.state.read();
+        let one = |(space, key): &(Space, &[u8])| {
+            check_open(&self.closed)?;
+            Ok(lookup(&state.rows, *space, key))
+        };
+        keys.iter().map(one).collect()
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        check_open(&self.closed)?;
+        // Without the lock: `visit` may commit.
+        let rows = Arc::clone(&self.state.read().rows[family as usize]);
+        Ok(visit_range(&rows, range, visit))
+    }
+}
+
+impl Engine for MemEngine {
+    type Snapshot<'a> = MemSnapshot;
+
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        let (len_bytes, max_bytes) = (batch.len_bytes(), self.max_batch_bytes);
+        if len_bytes > max_bytes {
+            return Err(EngineError::TooLarge { len_bytes, max_bytes });
+        }
+        let mut state = self.state.write();
+        check_open(&self.closed)?;
+        state.check_writable()?;
+        for guard in guards {
+            guard.check(lookup(&state.rows, guard.space, &guard.key).as_deref())?;
+        }
+        let seq = state.last_commit.next();
+        let fault = (self.fault)(seq);
+        match fault {
+            Some(Fault::NoSpace) => {
+                let no_space = || EngineError::NoSpace { message: "by request".into() };
+                state.fail(no_space());
+                return Err(no_space());
+            }
+            Some(Fault::Write) => {
+                let cause = state.fail(io_error("write"));
+                return Err(EngineError::WriteFailed { cause });
+            }
+            Some(Fault::Sync) => state.sync_fails = true,
+            None => {}
+        }
+        batch.drain(|op| state.apply(op, seq));
+        state.apply_sequence(seq);
+        match level {
+            Level::Process => Ok(seq),
+            Level::Power => state.sync().map(|()| seq),
+        }
+    }
+
+    fn snapshot(&self) -> MemSnapshot {
+        MemSnapshot { rows: self.state.read().rows.clone(), closed: Arc::clone(&self.closed) }
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        check_open(&self.closed)?;
+        self.state.write().sync()
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        self.state.read().last_commit
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.state.read().last_synced
+    }
+
+    fn checkpoint(&self, _dir: &Path) -> Result<(), EngineError> {
+        Err(EngineError::Unsupported { what: "write a checkpoint" })
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.sync()
+    }
+
+    fn compact(&self, _family: Family, _range: KeyRange<'_>) -> Result<(), EngineError> {
+        check_open(&self.closed)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        let mut state = self.state.write();
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        state.sync()
+    }
+
+    fn caps(&self) -> Caps {
+        Caps { durable: false, checkpoint: false, read_only: false, max_batch_bytes: self.max_batch_bytes }
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        check_open(&self.closed)?;
+        let rows = self.state.read().rows.clone();
+        let families: Vec<_> = Family::ALL.into_iter().zip(&rows).map(usage_of).collect();
+        let memory_bytes = families.iter().map(|family| family.buffered_bytes).sum();
+        Ok(Usage { families, log_bytes: 0, memory_bytes })
+    }
+}
+
+impl fmt::Debug for MemEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemEngine").field("last_commit", &self.last_commit()).finish_non_exhaustive()
+    }
+}
+
+impl ReadView for MemSnapshot {
+    type Val<'a> = MemValue;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+        check_open(&self.closed)?;
+        Ok(lookup(&self.rows, space, key))
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+        keys.iter().map(|(space, key)| self.get(*space, key)).collect()
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        check_open(&self.closed)?;
+        Ok(visit_range(&self.rows[family as usize], range, visit))
+    }
+}
+
+impl fmt::Debug for MemSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row_count: usize = self.rows.iter().map(|rows| rows.len()).sum();
+        f.debug_struct("MemSnapshot").field("row_count", &row_count).finish_non_exhaustive()
+    }
+}
+
+/// The rows of one family. Behind an [`Arc`], so that a reader keeps them as they are and a commit copies on write.
+type Rows = BTreeMap<Box<[u8]>, Arc<[u8]>>;
+
+#[derive(Debug, Default)]
+struct State {
+    rows: [Arc<Rows>; Family::ALL.len()],
+    last_commit: CommitSeq,
+    last_synced: CommitSeq,
+    /// The next sync fails.
+    sync_fails: bool,
+    failed: Option<Arc<EngineError>>,
+}
+
+impl State {
+    fn check_writable(&self) -> Result<(), EngineError> {
+        match &self.failed {
+            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }),
+            None => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, op: Op<'_>, seq: CommitSeq) {
+        match op {
+            Op::Put { space, key, draft, stamp } => {
+                let sealed = draft.seal(space, key, stamp.version(seq.get()));
+                self.family(space).insert(key.into(), sealed.into());
+            }
+            Op::Delete { space, key } => {
+                self.family(space).remove(key);
+            }
+            Op::DeleteRange { space, from, to } => {
+                let rows = self.family(space);
+                let range = (Bound::Included(from), Bound::Excluded(to));
+                let keys: Vec<_> = rows.range::<[u8], _>(range).map(|(key, _)| key.clone()).collect();
+                for key in keys {
+                    rows.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn apply_sequence(&mut self, seq: CommitSeq) {
+        let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+        let draft = Draft::plain(Codec::None, 0, |_| {});
+        self.apply(Op::Put { space, key, draft, stamp: super::Stamp::Commit }, seq);
+        self.last_commit = seq;
+    }
+
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.check_writable()?;
+        if self.sync_fails {
+            let cause = self.fail(io_error("sync"));
+            return Err(EngineError::SyncFailed { seq: self.last_commit, cause });
+        }
+        self.last_synced = self.last_commit;
+        Ok(())
+    }
+
+    fn fail(&mut self, cause: EngineError) -> Arc<EngineError> {
+        let cause = Arc::new(cause);
+        self.failed = Some(Arc::clone(&cause));
+        cause
+    }
+
+    fn family(&mut self, space: Space) -> &mut Rows {
+        Arc::make_mut(&mut self.rows[space.family() as usize])
+    }
+}
+
+fn check_open(closed: &AtomicBool) -> Result<(), EngineError> {
+    if closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
+}
+
+fn lookup(rows: &[Arc<Rows>; Family::ALL.len()], space: Space, key: &[u8]) -> Option<MemValue> {
+    rows[space.family() as usize].get(key).map(|value| MemValue(Arc::clone(value)))
+}
+
+fn visit_range<B>(
+    rows: &Rows,
+    range: KeyRange<'_>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+) -> Option<B> {
+    if range::is_empty(range) {
+        return None;
+    }
+    rows.range::<[u8], _>(range).find_map(|(key, value)| visit(key, value).break_value())
+}
+
+fn usage_of((family, rows): (Family, &Arc<Rows>)) -> FamilyUsage {
+    let buffered_bytes = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
+    FamilyUsage {
+        family,
+        row_count: rows.len() as u64,
+        table_bytes: 0,
+        blob_bytes: 0,
+        garbage_bytes: 0,
+        buffered_bytes,
+    }
+}
+
+fn io_error(operation: &str) -> EngineError {
+    let source = std::io::Error::other(format!("{operation} failed by request"));
+    EngineError::Io { path: "memory".into(), source }
+}

@@ -1,0 +1,273 @@
+//! The boundary under which rows are kept: one small trait, and the engines that implement it.
+//!
+//! An engine keeps rows in [families](cg_format::key::Family) sorted by key bytes, applies batches whole or not at
+//! all, and gives every batch the next number of one sequence. It knows frames only as far as that number goes:
+//! it writes it into the frames of a batch, and compares it for [`Guard`]s. What a row means is decided above.
+//!
+//! [`MemEngine`] keeps rows in memory, for tests, fuzzing and throw-away worlds. `RocksEngine` (feature `rocks`)
+//! keeps them on disk. [`conformance`] is the suite that every engine passes; it is the precise form of the
+//! promises on this page:
+//!
+//! - Keys sort as unsigned bytes. The operations of a batch apply in order.
+//! - A batch is seen whole or not at all, by every reader. A read after an acknowledged commit sees it.
+//! - [`EngineError::Conflict`], [`TooLarge`](EngineError::TooLarge) and [`NoSpace`](EngineError::NoSpace) mean that
+//!   nothing was written. After any other failure to write, the engine refuses further commits until it is opened
+//!   again: what reached the disk is then read back instead of guessed. Reads go on.
+//! - A commit is never tried again by the engine, nor is a failed sync.
+//! - In [`get_many`](ReadView::get_many) a damaged row fails its own key and no other.
+//!
+//! ```
+//! use std::ops::{Bound, ControlFlow};
+//! use cg_format::Space;
+//! use cg_format::frame::{Codec, Draft, FrameView};
+//! use cg_format::key::Family;
+//! use cg_store::engine::{Batch, Engine, Guard, Level, MemEngine, ReadView, Stamp};
+//!
+//! let engine = MemEngine::new();
+//! let mut batch = Batch::new();
+//! batch.put(Space::Object, b"spawn", Draft::plain(Codec::None, 0, |out| out.extend(b"north")), Stamp::Commit);
+//! let seq = engine.commit(batch, &[Guard::absent(Space::Object, b"spawn")], Level::Process)?;
+//!
+//! let stored = engine.get(Space::Object, b"spawn")?.expect("was just committed");
+//! let frame = FrameView::open(Space::Object, b"spawn", &stored)?;
+//! assert_eq!((frame.header().version, frame.payload()), (seq.get(), &b"north"[..]));
+//!
+//! let mut names = Vec::new();
+//! engine.scan(Family::Object, (Bound::Unbounded, Bound::Unbounded), |key, _| {
+//!     names.push(key.to_vec());
+//!     ControlFlow::<()>::Continue(())
+//! })?;
+//! assert_eq!(names, [b"spawn"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::ops::{Bound, ControlFlow, Deref};
+use std::path::Path;
+
+use cg_format::Space;
+use cg_format::key::Family;
+
+mod batch;
+pub mod conformance;
+mod error;
+mod mem;
+mod range;
+#[cfg(feature = "rocks")]
+pub mod rocks;
+
+pub use batch::{Batch, Guard};
+pub use cg_format::frame::Stamp;
+pub use error::{EngineError, Place};
+pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
+#[cfg(feature = "rocks")]
+pub use rocks::{Access, Resources, RocksEngine, RocksOptions, RocksSnapshot};
+
+/// A lower and an upper end of a range of keys.
+pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Every key of a family.
+pub const ALL_KEYS: KeyRange<'static> = (Bound::Unbounded, Bound::Unbounded);
+
+/// The key, in [`Space::WorldMeta`], of the row that carries the newest commit's sequence.
+///
+/// The row's payload is empty: its frame's version is the sequence. Every commit writes it last, so no batch can
+/// set it to anything else.
+pub const COMMIT_SEQUENCE_KEY: &[u8] = b"commitSequence";
+
+/// The largest batch that an engine takes unless it was opened with another limit: 64 MiB.
+pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
+
+/// What can be read: an engine as it is now, or a snapshot of it.
+pub trait ReadView {
+    /// A stored value, borrowed from the engine where it can be.
+    type Val<'a>: Deref<Target = [u8]>
+    where
+        Self: 'a;
+
+    /// The row's bytes: one key read. `None` if there is no row.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] if the engine finds the row damaged; [`EngineError::Closed`].
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError>;
+
+    /// As many rows as there are keys, in the order of the keys: cheaper than one [`get`](Self::get) each.
+    ///
+    /// All are read from one state of the engine. A damaged row fails its own key and no other.
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>>;
+
+    /// Shows the rows of a range in ascending order of their key bytes, until `visit` breaks.
+    ///
+    /// The rows are those of one state of the engine, whatever `visit` commits meanwhile. To go on later, scan
+    /// again from `Bound::Excluded` of the last key seen. An empty or inverted range shows nothing.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] at the first damaged place; rows before it were shown. [`EngineError::Closed`].
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError>;
+}
+
+/// Where rows are kept. See the [module](self) for what every engine promises.
+pub trait Engine: ReadView + Send + Sync + 'static {
+    /// A state of the engine that later commits do not change.
+    type Snapshot<'a>: ReadView + Send + Sync
+    where
+        Self: 'a;
+
+    /// Applies a batch whole, if every guard holds, and gives it the next commit sequence.
+    ///
+    /// Guards are checked and the sequence is given under one short lock; syncing happens outside it, once for
+    /// all commits that wait for it. An empty batch is a commit like any other. Returns when `level` is reached.
+    ///
+    /// # Errors
+    /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
+    /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
+    /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and seen, but may not survive a power cut.
+    /// [`WriteFailed`](EngineError::WriteFailed): whether the batch survives is known after the next open.
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError>;
+
+    /// The state after the newest commit, unmoved by later ones. Cheap to take; holding one keeps old rows alive.
+    ///
+    /// A snapshot of a closed engine answers [`EngineError::Closed`].
+    fn snapshot(&self) -> Self::Snapshot<'_>;
+
+    /// Brings every commit made so far to [`Level::Power`]. Callers that come together share one sync.
+    ///
+    /// # Errors
+    /// [`EngineError::SyncFailed`] for those who waited on the sync that failed, [`EngineError::ReadOnly`] for all
+    /// later ones: a sync is never tried again. [`EngineError::Closed`].
+    fn sync(&self) -> Result<(), EngineError>;
+
+    /// The newest commit, or [`CommitSeq::NONE`] before the first.
+    fn last_commit(&self) -> CommitSeq;
+
+    /// The newest commit known to have reached [`Level::Power`].
+    fn last_synced(&self) -> CommitSeq;
+
+    /// A copy of the engine as it is now in a new directory, which opens like the original.
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`] if [`Caps::checkpoint`] is unset; [`EngineError::Io`] if the directory exists.
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError>;
+
+    /// Moves what is only in memory and log into sorted files, so that the next open is quick.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    fn flush(&self) -> Result<(), EngineError>;
+
+    /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes.
+    ///
+    /// # Errors
+    /// [`EngineError::Closed`], and what the disk says.
+    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError>;
+
+    /// Flushes, syncs and refuses everything afterwards, except what is being read. A second call does nothing.
+    ///
+    /// The directory can be opened again once the value itself is dropped.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush); the engine is closed all the same.
+    fn close(&self) -> Result<(), EngineError>;
+
+    /// What the engine can do.
+    fn caps(&self) -> Caps;
+
+    /// How much the engine holds, by family. Costs no read of any row.
+    ///
+    /// # Errors
+    /// [`EngineError::Closed`], and what the disk says.
+    fn usage(&self) -> Result<Usage, EngineError>;
+}
+
+/// How safe a commit is when it returns.
+///
+/// | level | a killed process | a power cut |
+/// |---|---|---|
+/// | `Process` | survives | may be lost with all later commits, never in part |
+/// | `Power` | survives | survives |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Handed to the operating system.
+    Process,
+    /// Synced to the disk.
+    Power,
+}
+
+/// The number of a commit: strictly increasing over the life of a world, starting with 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CommitSeq(u64);
+
+impl CommitSeq {
+    /// Before the first commit.
+    pub const NONE: Self = Self(0);
+
+    /// The commit with this number.
+    pub const fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The commit after this one.
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for CommitSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What an engine can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Caps {
+    /// Rows outlive the engine value.
+    pub durable: bool,
+    /// [`Engine::checkpoint`] works.
+    pub checkpoint: bool,
+    /// Opened for reading only: every commit is refused.
+    pub read_only: bool,
+    /// The largest batch, in bytes of its keys and frames.
+    pub max_batch_bytes: u64,
+}
+
+/// How much an engine holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// One entry per family, in the order of [`Family::ALL`].
+    pub families: Vec<FamilyUsage>,
+    /// Bytes of write-ahead log on disk.
+    pub log_bytes: u64,
+    /// Bytes of memory that the engine holds for rows, over all caches and buffers that it shares with others.
+    pub memory_bytes: u64,
+}
+
+/// How much an engine holds of one family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FamilyUsage {
+    /// Which family.
+    pub family: Family,
+    /// Roughly how many rows; overwritten and deleted ones may still count.
+    pub row_count: u64,
+    /// Bytes of sorted files on disk.
+    pub table_bytes: u64,
+    /// Bytes of blob files on disk, of which [`garbage_bytes`](Self::garbage_bytes) are dead.
+    pub blob_bytes: u64,
+    /// Bytes of blob files that no row refers to any more.
+    pub garbage_bytes: u64,
+    /// Bytes in memory that are not yet in a file.
+    pub buffered_bytes: u64,
+}

@@ -1,0 +1,42 @@
+//! Ranges of keys, as the engines below want them.
+
+use std::ops::Bound;
+
+use super::KeyRange;
+
+/// Whether the range ends before it begins, so that no key can lie in it.
+pub(super) fn is_empty(range: KeyRange<'_>) -> bool {
+    match range {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
+            from >= to
+        }
+        _ => false,
+    }
+}
+
+/// The first key of the range; `None`: from the very first.
+#[cfg(feature = "rocks")]
+pub(super) fn first(from: Bound<&[u8]>) -> Option<Vec<u8>> {
+    match from {
+        Bound::Included(key) => Some(key.to_vec()),
+        Bound::Excluded(key) => Some(successor(key)),
+        Bound::Unbounded => None,
+    }
+}
+
+/// The first key behind the range; `None`: it reaches to the very last.
+#[cfg(feature = "rocks")]
+pub(super) fn behind(to: Bound<&[u8]>) -> Option<Vec<u8>> {
+    match to {
+        Bound::Included(key) => Some(successor(key)),
+        Bound::Excluded(key) => Some(key.to_vec()),
+        Bound::Unbounded => None,
+    }
+}
+
+/// The smallest key above this one.
+#[cfg(feature = "rocks")]
+fn successor(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}

@@ -1,0 +1,43 @@
+//! The families of a directory: all of ours and no other.
+
+use std::path::Path;
+
+use cg_format::key::Family;
+use rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME, Options};
+
+use super::super::EngineError;
+use super::{Db, Resources, failure, tuning};
+
+/// What RocksDB is told about each family, its own `default` included.
+pub(super) fn descriptors(resources: &Resources) -> Vec<ColumnFamilyDescriptor> {
+    let ours = Family::ALL
+        .into_iter()
+        .map(|family| ColumnFamilyDescriptor::new(family.name(), tuning::family(Some(family), resources)));
+    let default = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning::family(None, resources));
+    ours.chain([default]).collect()
+}
+
+/// Compares the families found with ours, before anything is opened: RocksDB itself would create a missing one or refuse
+/// an unknown one without naming it.
+///
+/// # Errors
+/// [`EngineError::MissingFamily`], [`EngineError::UnknownFamily`], and what the manifest says.
+pub(super) fn check(dir: &Path) -> Result<(), EngineError> {
+    let found = Db::list_cf(&Options::default(), dir).map_err(|error| failure::opening(dir, error))?;
+    compare(dir, &found)
+}
+
+fn compare(dir: &Path, found: &[String]) -> Result<(), EngineError> {
+    let dir = || dir.to_path_buf();
+    let known = |name: &&String| {
+        *name != DEFAULT_COLUMN_FAMILY_NAME
+            && !Family::ALL.iter().any(|family| family.name() == name.as_str())
+    };
+    if let Some(name) = found.iter().find(known) {
+        return Err(EngineError::UnknownFamily { dir: dir(), name: name.clone() });
+    }
+    match Family::ALL.into_iter().find(|family| !found.iter().any(|name| name == family.name())) {
+        Some(family) => Err(EngineError::MissingFamily { dir: dir(), family }),
+        None => Ok(()),
+    }
+}

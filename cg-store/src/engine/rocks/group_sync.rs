@@ -1,0 +1,77 @@
+//! One sync for all who wait for one: the first leads, the others follow.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::super::{CommitSeq, EngineError};
+
+/// Up to where commits are synced, and whether somebody is syncing.
+///
+/// Those who come while a sync runs wait for the next one: the running one may have begun before their commit. The first
+/// of them then syncs for all.
+#[derive(Debug, Default)]
+pub(super) struct GroupSync {
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    synced: CommitSeq,
+    leading: bool,
+    failed: Option<Arc<EngineError>>,
+}
+
+impl GroupSync {
+    /// Everything up to this commit is known to be synced.
+    pub(super) fn new(synced: CommitSeq) -> Self {
+        let state = State { synced, ..State::default() };
+        Self { state: Mutex::new(state), done: Condvar::new() }
+    }
+
+    /// The newest commit known to be synced.
+    pub(super) fn synced(&self) -> CommitSeq {
+        self.state.lock().synced
+    }
+
+    /// Returns when `seq` is synced. `newest` tells what a sync that begins now covers at least.
+    ///
+    /// # Errors
+    /// [`EngineError::SyncFailed`] once a sync has failed: what a second one reports cannot be believed, because the
+    /// system may have dropped the pages that it could not write.
+    pub(super) fn reach(
+        &self,
+        seq: CommitSeq,
+        newest: impl Fn() -> CommitSeq,
+        sync: impl Fn() -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        loop {
+            if state.synced >= seq {
+                return Ok(());
+            }
+            if let Some(cause) = &state.failed {
+                return Err(EngineError::SyncFailed { seq, cause: Arc::clone(cause) });
+            }
+            if state.leading {
+                self.done.wait(&mut state);
+                continue;
+            }
+            state.leading = true;
+            drop(state);
+            let covered = newest();
+            let result = sync();
+            state = self.state.lock();
+            state.leading = false;
+            match result {
+                Ok(()) => state.synced = state.synced.max(covered),
+                Err(error) => state.failed = Some(Arc::new(error)),
+            }
+            self.done.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! One writer or many readers per directory.
+//!
+//! RocksDB's own lock is dropped by the system as soon as *any* descriptor of its lock file is closed in the process,
+//! a copy or a backup included. This one belongs to the open file instead, and tells who holds it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::super::EngineError;
+use super::Access;
+
+/// The file that is locked. A writer's process id is in it.
+pub(super) const FILE_NAME: &str = "OWNER";
+
+/// A lock that is held until the value is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct DirLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl DirLock {
+    /// Takes the lock, if its file is there; changes no byte.
+    ///
+    /// # Errors
+    /// [`EngineError::Locked`]; [`EngineError::Io`].
+    pub(super) fn existing(dir: &Path, access: Access) -> Result<Option<Self>, EngineError> {
+        let path = dir.join(FILE_NAME);
+        let opened = match access {
+            Access::ReadWrite => OpenOptions::new().read(true).write(true).open(&path),
+            Access::ReadOnly => File::open(&path),
+        };
+        match opened {
+            Ok(file) => Self::lock(dir, path, file, access).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(EngineError::Io { path, source }),
+        }
+    }
+
+    /// Takes a writer's lock, making its file if it is not there.
+    ///
+    /// # Errors
+    /// As [`existing`](Self::existing).
+    pub(super) fn create(dir: &Path) -> Result<Self, EngineError> {
+        let path = dir.join(FILE_NAME);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        match opened {
+            Ok(file) => Self::lock(dir, path, file, Access::ReadWrite),
+            Err(source) => Err(EngineError::Io { path, source }),
+        }
+    }
+
+    /// Leaves this process's number for those who find the lock taken.
+    ///
+    /// # Errors
+    /// [`EngineError::Io`].
+    pub(super) fn sign(&mut self) -> Result<(), EngineError> {
+        let mut write = || {
+            self.file.set_len(0)?;
+            self.file.rewind()?;
+            self.file.write_all(format!("{}\n", std::process::id()).as_bytes())
+        };
+        write().map_err(|source| EngineError::Io { path: self.path.clone(), source })
+    }
+
+    fn lock(dir: &Path, path: PathBuf, mut file: File, access: Access) -> Result<Self, EngineError> {
+        let locked = match access {
+            Access::ReadWrite => file.try_lock(),
+            Access::ReadOnly => file.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => Ok(Self { file, path }),
+            Err(TryLockError::WouldBlock) => {
+                // Readers leave no number: if a reader's lock can be had, the number there is an old writer's.
+                let by_writer = access == Access::ReadOnly || file.try_lock_shared().is_err();
+                let by = if by_writer { signature(&mut file) } else { None };
+                Err(EngineError::Locked { dir: dir.to_path_buf(), by })
+            }
+            Err(TryLockError::Error(source)) => Err(EngineError::Io { path, source }),
+        }
+    }
+}
+
+fn signature(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    text.trim_end().parse().ok()
+}

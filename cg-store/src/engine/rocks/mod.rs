@@ -1,0 +1,539 @@
+//! The embedded engine: a RocksDB database in a directory.
+//!
+//! The only module that knows RocksDB. What it adds to it:
+//!
+//! - a [scan of the logs](log_scan) before every open, because RocksDB takes some damage for the end of a log;
+//! - a floor, a small file that says how far synced commits reach, so that a log that is gone is noticed;
+//! - a [lock](EngineError::Locked) that says who holds it;
+//! - guards and the commit sequence, under one short lock; syncs outside it, one for all who wait;
+//! - after a write or sync has failed, no further one until the next open.
+//!
+//! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
+
+use std::fmt;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
+use cg_format::key::Family;
+use parking_lot::Mutex;
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{
+    ColumnFamily, DBPinnableSlice, DBWithThreadMode, FlushOptions, ReadOptions, SingleThreaded,
+    SnapshotWithThreadMode, WriteBatch, WriteOptions,
+};
+
+use super::batch::Op;
+use super::{
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage,
+    Guard, KeyRange, Level, ReadView, Usage, range,
+};
+
+mod failure;
+mod families;
+mod floor;
+mod group_sync;
+mod lock;
+pub mod log_scan;
+mod open;
+mod tuning;
+
+pub use tuning::{MAX_WAL_BYTES, Resources};
+
+use floor::Floor;
+use group_sync::GroupSync;
+use lock::DirLock;
+
+/// Families are fixed for the life of the value, so looking one up takes no lock.
+type Db = DBWithThreadMode<SingleThreaded>;
+
+/// Rows on disk.
+///
+/// Several may be open in one process, on different directories; give them clones of one [`Resources`].
+///
+/// ```
+/// use cg_store::engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
+///
+/// let dir = tempfile::tempdir()?;
+/// let db = dir.path().join("db");
+/// let engine = RocksEngine::create(&db, &RocksOptions::default())?;
+/// let seq = engine.commit(Batch::new(), &[], Level::Power)?;
+/// engine.close()?;
+/// drop(engine);
+///
+/// let engine = RocksEngine::open(&db, &RocksOptions::default())?;
+/// assert_eq!(engine.last_commit(), seq);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RocksEngine {
+    db: Db,
+    dir: PathBuf,
+    access: Access,
+    max_batch_bytes: u64,
+    resources: Resources,
+    reads: ReadOptions,
+    writes: WriteOptions,
+    /// Held from checking guards to the write; the newest commit's sequence.
+    newest: Mutex<CommitSeq>,
+    /// The same number, for those who only look.
+    last_commit: AtomicU64,
+    syncs: GroupSync,
+    floor: Option<Mutex<Floor>>,
+    /// The first write or sync that failed.
+    failed: OnceLock<Arc<EngineError>>,
+    closed: AtomicBool,
+    /// Last, so that the directory is free only when the database is gone.
+    _lock: Option<DirLock>,
+}
+
+/// How an engine is opened.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RocksOptions {
+    /// Memory and threads. Default: its own 256 MiB; share one value among worlds instead.
+    pub resources: Resources,
+    /// Default: reading and writing.
+    pub access: Access,
+    /// The largest batch. Default: 64 MiB; a larger one costs as much memory twice while it is written.
+    pub max_batch_bytes: u64,
+}
+
+impl Default for RocksOptions {
+    fn default() -> Self {
+        Self {
+            resources: Resources::default(),
+            access: Access::ReadWrite,
+            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
+        }
+    }
+}
+
+impl RocksOptions {
+    /// The defaults, with shared memory and threads.
+    pub fn new(resources: Resources) -> Self {
+        Self { resources, access: Access::ReadWrite, max_batch_bytes: DEFAULT_MAX_BATCH_BYTES }
+    }
+
+    /// The same for another access.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// The same with another limit on batches.
+    #[must_use]
+    pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
+        Self { max_batch_bytes, ..self }
+    }
+}
+
+/// What an engine is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// One at a time, with nobody reading.
+    ReadWrite,
+    /// Any number at a time, with nobody writing. Changes no byte of the directory. What logs still hold is read into
+    /// memory. Opens although [synced commits are missing](EngineError::LostCommits), so that the rest can be saved.
+    ReadOnly,
+}
+
+/// The rows of a [`RocksEngine`] as they were.
+pub struct RocksSnapshot<'a> {
+    engine: &'a RocksEngine,
+    snapshot: SnapshotWithThreadMode<'a, Db>,
+    reads: ReadOptions,
+}
+
+impl RocksEngine {
+    /// Makes an engine with all its families in a directory that holds none. Missing parents are made too.
+    ///
+    /// A crash in the middle leaves a directory that [`open`](Self::open) refuses or finds empty.
+    ///
+    /// # Errors
+    /// [`EngineError::AlreadyExists`], [`EngineError::Locked`], and what the disk says.
+    pub fn create(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
+        open::create(dir, options)
+    }
+
+    /// Opens what [`create`](Self::create) made. A refused open changes no byte of the directory.
+    ///
+    /// Reads the manifest and all write-ahead logs once before RocksDB reads them again: about a second per gigabyte, and
+    /// never more than [`MAX_WAL_BYTES`] of log; next to nothing after a clean close.
+    ///
+    /// # Errors
+    /// [`EngineError::NotAnEngineDir`], [`EngineError::Locked`], [`EngineError::MissingFamily`],
+    /// [`EngineError::UnknownFamily`], [`EngineError::Corrupt`], [`EngineError::LostCommits`], and what the disk says.
+    pub fn open(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
+        open::open(dir, options)
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn family(&self, family: Family) -> &ColumnFamily {
+        self.db.cf_handle(family.name()).expect("all families were opened")
+    }
+
+    fn check_open(&self) -> Result<(), EngineError> {
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
+    }
+
+    fn check_writable(&self) -> Result<(), EngineError> {
+        self.check_open()?;
+        if self.access == Access::ReadOnly {
+            return Err(EngineError::OpenedReadOnly);
+        }
+        match self.failed.get() {
+            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }),
+            None => Ok(()),
+        }
+    }
+
+    fn get_with(
+        &self,
+        space: Space,
+        key: &[u8],
+        reads: &ReadOptions,
+    ) -> Result<Option<DBPinnableSlice<'_>>, EngineError> {
+        self.check_open()?;
+        let family = space.family();
+        let found = self.db.get_pinned_cf_opt(self.family(family), key, reads);
+        found.map_err(|error| failure::reading_row(family, key, error))
+    }
+
+    /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
+    fn get_many_with<'a>(
+        &'a self,
+        keys: &[(Space, &[u8])],
+        reads: &ReadOptions,
+    ) -> Vec<Result<Option<DBPinnableSlice<'a>>, EngineError>> {
+        let mut order: Vec<_> =
+            keys.iter().enumerate().map(|(at, (space, key))| (space.family(), *key, at)).collect();
+        order.sort_unstable();
+        let mut found: Vec<_> = keys.iter().map(|_| self.check_open().map(|()| None)).collect();
+        for run in order.chunk_by(|(a, ..), (b, ..)| a == b) {
+            let Some((family, ..)) = run.first() else { continue };
+            let run_keys = run.iter().map(|(_, key, _)| *key);
+            let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
+            for ((family, key, at), value) in run.iter().zip(values) {
+                if found[*at].is_ok() {
+                    found[*at] = value.map_err(|error| failure::reading_row(*family, key, error));
+                }
+            }
+        }
+        found
+    }
+
+    fn scan_with<B>(
+        &self,
+        family: Family,
+        keys: KeyRange<'_>,
+        mut reads: ReadOptions,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.check_open()?;
+        if range::is_empty(keys) {
+            return Ok(None);
+        }
+        reads.fill_cache(tuning::scan_fills_cache(family));
+        if let Some(behind) = range::behind(keys.1) {
+            reads.set_iterate_upper_bound(behind);
+        }
+        let mut rows = self.db.raw_iterator_cf_opt(self.family(family), reads);
+        match range::first(keys.0) {
+            Some(first) => rows.seek(first),
+            None => rows.seek_to_first(),
+        }
+        while let Some((key, value)) = rows.item() {
+            if let ControlFlow::Break(result) = visit(key, value) {
+                return Ok(Some(result));
+            }
+            rows.next();
+        }
+        rows.status().map_err(|error| failure::reading(family, error))?;
+        Ok(None)
+    }
+
+    fn check_guards(&self, guards: &[Guard]) -> Result<(), EngineError> {
+        let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
+        let found = self.get_many_with(&keys, &self.reads);
+        guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
+    }
+
+    /// The batch as RocksDB takes it, every frame finished, the sequence's row last.
+    fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
+        // An operation costs RocksDB a few bytes beside its key and value.
+        let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
+        let mut sealed = WriteBatch::with_capacity_bytes(capacity);
+        let family = |space: Space| self.family(space.family());
+        batch.drain(|op| match op {
+            Op::Put { space, key, draft, stamp } => {
+                let value = draft.seal(space, key, stamp.version(seq.get()));
+                sealed.put_cf(family(space), key, value);
+            }
+            Op::Delete { space, key } => sealed.delete_cf(family(space), key),
+            Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
+        });
+        let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+        let row = Draft::plain(Codec::None, 0, |_| {}).seal(space, key, seq.get());
+        sealed.put_cf(family(space), key, row);
+        sealed
+    }
+
+    /// Refuses all later writes, and says so in the words of this one.
+    fn fail(&self, error: EngineError) -> EngineError {
+        let no_space = match &error {
+            EngineError::NoSpace { message } => Some(message.clone()),
+            _ => None,
+        };
+        let cause = Arc::new(error);
+        tracing::error!(error = %cause, dir = %self.dir.display(), "a write failed; no more are taken");
+        // The first failure stays the cause.
+        let _ = self.failed.set(Arc::clone(&cause));
+        match no_space {
+            Some(message) => EngineError::NoSpace { message },
+            None => EngineError::WriteFailed { cause },
+        }
+    }
+
+    fn sync_to(&self, seq: CommitSeq) -> Result<(), EngineError> {
+        let sync = || {
+            // RocksDB flushes nothing here, as it buffers no log, but syncs every log not yet synced.
+            let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
+            result.inspect_err(|error| {
+                tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
+            })
+        };
+        let result = self.syncs.reach(seq, || self.last_commit(), sync);
+        match &result {
+            Ok(()) => {
+                // Whoever holds the floor is raising it; nobody waits for that.
+                if let Some(mut floor) = self.floor.as_ref().and_then(Mutex::try_lock) {
+                    floor.raise(self.syncs.synced());
+                }
+            }
+            Err(EngineError::SyncFailed { cause, .. }) => {
+                let _ = self.failed.set(Arc::clone(cause));
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    fn flush_families(&self) -> Result<(), EngineError> {
+        let families: Vec<_> = Family::ALL.into_iter().map(|family| self.family(family)).collect();
+        let flushed = self.db.flush_cfs_opt(&families, &FlushOptions::default());
+        flushed.map_err(|error| self.fail(failure::of("flush the families", error)))
+    }
+}
+
+impl fmt::Debug for RocksEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RocksEngine")
+            .field("dir", &self.dir)
+            .field("access", &self.access)
+            .field("last_commit", &self.last_commit())
+            .field("last_synced", &self.last_synced())
+            .field("failed", &self.failed.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReadView for RocksEngine {
+    type Val<'a> = DBPinnableSlice<'a>;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.get_with(space, key, &self.reads)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        let one_family = keys.windows(2).all(|pair| matches!(pair, [a, b] if a.0.family() == b.0.family()));
+        if one_family {
+            return self.get_many_with(keys, &self.reads);
+        }
+        // Families are read one after the other: only a snapshot shows them in one state.
+        let snapshot = self.db.snapshot();
+        let mut reads = ReadOptions::default();
+        reads.set_snapshot(&snapshot);
+        self.get_many_with(keys, &reads)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.scan_with(family, range, ReadOptions::default(), visit)
+    }
+}
+
+impl Engine for RocksEngine {
+    type Snapshot<'a> = RocksSnapshot<'a>;
+
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        let (len_bytes, max_bytes) = (batch.len_bytes(), self.max_batch_bytes);
+        if len_bytes > max_bytes {
+            return Err(EngineError::TooLarge { len_bytes, max_bytes });
+        }
+        let seq = {
+            let mut newest = self.newest.lock();
+            self.check_writable()?;
+            self.check_guards(guards)?;
+            let seq = newest.next();
+            let written = self.db.write_opt(self.seal(batch, seq), &self.writes);
+            written.map_err(|error| self.fail(failure::of("write the log", error)))?;
+            *newest = seq;
+            self.last_commit.store(seq.get(), Ordering::Release);
+            seq
+        };
+        match level {
+            Level::Process => Ok(seq),
+            Level::Power => self.sync_to(seq).map(|()| seq),
+        }
+    }
+
+    fn snapshot(&self) -> RocksSnapshot<'_> {
+        let snapshot = self.db.snapshot();
+        let mut reads = ReadOptions::default();
+        reads.set_snapshot(&snapshot);
+        RocksSnapshot { engine: self, snapshot, reads }
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.check_writable()?;
+        self.sync_to(self.last_commit())
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        CommitSeq::new(self.last_commit.load(Ordering::Acquire))
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.syncs.synced()
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
+        self.check_open()?;
+        if self.access == Access::ReadOnly {
+            return Err(EngineError::Unsupported { what: "write a checkpoint when opened for reading only" });
+        }
+        let operation = "write a checkpoint";
+        let checkpoint = Checkpoint::new(&self.db).map_err(|error| failure::of(operation, error))?;
+        if dir.exists() {
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(EngineError::Io { path: dir.to_path_buf(), source });
+        }
+        checkpoint.create_checkpoint(dir).map_err(|error| failure::of(operation, error))?;
+        // So that the copy's readers keep its writers out.
+        DirLock::create(dir).map(drop)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.sync()?;
+        self.flush_families()
+    }
+
+    fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
+        self.check_writable()?;
+        if !range::is_empty(keys) {
+            self.db.compact_range_cf(self.family(family), range::first(keys.0), range::behind(keys.1));
+        }
+        Ok(())
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        // No commit is under way while this is held, and none begins after it.
+        let newest = self.newest.lock();
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let flushed = match self.check_writable() {
+            Err(EngineError::OpenedReadOnly) => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => self.sync_to(*newest).and_then(|()| self.flush_families()),
+        };
+        self.closed.store(true, Ordering::Release);
+        if let Some(floor) = &self.floor {
+            floor.lock().raise_now(self.syncs.synced());
+        }
+        self.db.cancel_all_background_work(true);
+        flushed
+    }
+
+    fn caps(&self) -> Caps {
+        let read_only = self.access == Access::ReadOnly;
+        Caps { durable: true, checkpoint: !read_only, read_only, max_batch_bytes: self.max_batch_bytes }
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.check_open()?;
+        let families =
+            Family::ALL.into_iter().map(|family| self.usage_of(family)).collect::<Result<_, _>>()?;
+        let io = |source| EngineError::Io { path: self.dir.clone(), source };
+        let mut log_bytes = 0;
+        for entry in fs::read_dir(&self.dir).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            if open::is_log(&entry.file_name()) {
+                // A log may be deleted between the two calls.
+                log_bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+            }
+        }
+        Ok(Usage { families, log_bytes, memory_bytes: self.resources.used_bytes() })
+    }
+}
+
+impl RocksEngine {
+    fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {
+        let property = |name: &str| {
+            let value = self.db.property_int_value_cf(self.family(family), name);
+            value.map(Option::unwrap_or_default).map_err(|error| failure::of("read a property", error))
+        };
+        Ok(FamilyUsage {
+            family,
+            row_count: property("rocksdb.estimate-num-keys")?,
+            table_bytes: property("rocksdb.total-sst-files-size")?,
+            blob_bytes: property("rocksdb.total-blob-file-size")?,
+            garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
+            buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
+        })
+    }
+}
+
+impl ReadView for RocksSnapshot<'_> {
+    type Val<'a>
+        = DBPinnableSlice<'a>
+    where
+        Self: 'a;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.engine.get_with(space, key, &self.reads)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        self.engine.get_many_with(keys, &self.reads)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        let mut reads = ReadOptions::default();
+        reads.set_snapshot(&self.snapshot);
+        self.engine.scan_with(family, range, reads, visit)
+    }
+}
+
+impl fmt::Debug for RocksSnapshot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RocksSnapshot").field("engine", self.engine).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,190 @@
+//! From a directory to an engine: what is looked at, and in which order, before anything is changed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use cg_format::Space;
+use cg_format::frame::FrameView;
+use parking_lot::Mutex;
+use rocksdb::{ReadOptions, WriteOptions};
+
+use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Place};
+use super::floor::{self, Floor};
+use super::group_sync::GroupSync;
+use super::lock::DirLock;
+use super::{Access, Db, RocksEngine, RocksOptions, failure, families, log_scan, tuning};
+
+/// The file that names the manifest in force.
+const CURRENT: &str = "CURRENT";
+
+/// See [`RocksEngine::create`].
+pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    fs::create_dir_all(dir).map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })?;
+    let mut lock = DirLock::create(dir)?;
+    if dir.join(CURRENT).exists() {
+        return Err(EngineError::AlreadyExists { dir: dir.to_path_buf() });
+    }
+    lock.sign()?;
+    let mut database = tuning::database(&options.resources);
+    database.create_if_missing(true);
+    database.create_missing_column_families(true);
+    database.set_error_if_exists(true);
+    let families = families::descriptors(&options.resources);
+    let db =
+        Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
+    finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))
+}
+
+/// See [`RocksEngine::open`].
+pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    let manifest = current_manifest(dir)?;
+    let lock = DirLock::existing(dir, options.access)?;
+    scan_logs(dir, &manifest)?;
+    families::check(dir)?;
+    if options.access == Access::ReadOnly {
+        return finish(dir, options, open_to_read(dir, options)?, None, lock);
+    }
+    check_floor(dir, options)?;
+    // A directory without the lock's file is a copy, which nobody else has open.
+    let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
+    lock.sign()?;
+    let families = families::descriptors(&options.resources);
+    let opened = Db::open_cf_descriptors(&tuning::database(&options.resources), dir, families);
+    let db = opened.map_err(|error| failure::opening(dir, error))?;
+    finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))
+}
+
+/// Whether a file of the directory is a write-ahead log.
+pub(super) fn is_log(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "log")
+}
+
+fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<Db, EngineError> {
+    let families = families::descriptors(&options.resources);
+    let opened =
+        Db::open_cf_descriptors_read_only(&tuning::database(&options.resources), dir, families, false);
+    opened.map_err(|error| failure::opening(dir, error))
+}
+
+fn finish(
+    dir: &Path,
+    options: &RocksOptions,
+    db: Db,
+    floor: Option<Floor>,
+    lock: Option<DirLock>,
+) -> Result<RocksEngine, EngineError> {
+    let seq = stored_sequence(&db)?;
+    // What was read back from a log may never have been synced: only the floor is known to be.
+    let synced = floor.as_ref().map_or(CommitSeq::NONE, Floor::seq);
+    let mut writes = WriteOptions::default();
+    writes.set_sync(false);
+    writes.disable_wal(false);
+    Ok(RocksEngine {
+        db,
+        dir: dir.to_path_buf(),
+        access: options.access,
+        max_batch_bytes: options.max_batch_bytes,
+        resources: options.resources.clone(),
+        reads: ReadOptions::default(),
+        writes,
+        newest: Mutex::new(seq),
+        last_commit: AtomicU64::new(seq.get()),
+        syncs: GroupSync::new(synced),
+        floor: floor.map(Mutex::new),
+        failed: OnceLock::new(),
+        closed: AtomicBool::new(false),
+        _lock: lock,
+    })
+}
+
+/// The newest commit that the database holds.
+fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
+    let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+    let family = space.family();
+    let handle = db.cf_handle(family.name()).expect("all families were opened");
+    let found = db.get_pinned_cf(handle, key).map_err(|error| failure::reading_row(family, key, error))?;
+    let Some(bytes) = found else { return Ok(CommitSeq::NONE) };
+    match FrameView::open(space, key, &bytes) {
+        Ok(frame) => Ok(CommitSeq::new(frame.header().version)),
+        Err(error) => Err(EngineError::Corrupt {
+            place: Place::Row { family, key: key.into() },
+            message: error.to_string(),
+        }),
+    }
+}
+
+/// Compares what is there with what was promised.
+///
+/// The database is opened for reading only: opening it for writing replays its logs and deletes them, and a log that was
+/// missing and is found again could then not be put back.
+fn check_floor(dir: &Path, options: &RocksOptions) -> Result<(), EngineError> {
+    let floor = floor::promised(dir)?;
+    if floor == CommitSeq::NONE {
+        return Ok(());
+    }
+    let found = stored_sequence(&open_to_read(dir, options)?)?;
+    if found < floor { Err(EngineError::LostCommits { floor, found }) } else { Ok(()) }
+}
+
+/// The name of the manifest in force.
+fn current_manifest(dir: &Path) -> Result<String, EngineError> {
+    let path = dir.join(CURRENT);
+    let damaged = |message: &str| EngineError::Corrupt {
+        place: Place::File { name: CURRENT.into(), offset_bytes: 0 },
+        message: message.into(),
+    };
+    let name = match fs::read(&path) {
+        Ok(bytes) => match bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).map(String::from_utf8) {
+            Some(Ok(name)) => name,
+            _ => return Err(damaged("it does not name a manifest")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(match file_names(dir) {
+                Ok(names) if names.iter().any(|name| is_manifest(name)) => damaged("the file is missing"),
+                _ => {
+                    EngineError::NotAnEngineDir { dir: dir.into(), reason: "there is no file CURRENT".into() }
+                }
+            });
+        }
+        Err(source) => return Err(EngineError::Io { path, source }),
+    };
+    if is_manifest(&name) { Ok(name) } else { Err(damaged("it does not name a manifest")) }
+}
+
+fn is_manifest(name: &str) -> bool {
+    let number = name.strip_prefix("MANIFEST-").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+fn scan_logs(dir: &Path, manifest: &str) -> Result<(), EngineError> {
+    let mut names = file_names(dir)?;
+    names.retain(|name| is_log(OsStr::new(name)));
+    names.sort_unstable();
+    names.insert(0, manifest.to_owned());
+    for name in names {
+        let path = dir.join(&name);
+        let corrupt = |offset_bytes, message| EngineError::Corrupt {
+            place: Place::File { name, offset_bytes },
+            message,
+        };
+        match log_scan::scan_file(&path) {
+            Ok(Ok(end)) => tracing::debug!(path = %path.display(), ?end, "scanned a log"),
+            Ok(Err(damage)) => return Err(corrupt(damage.offset_bytes, damage.problem.to_string())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(corrupt(0, "the file is missing".into()));
+            }
+            Err(source) => return Err(EngineError::Io { path, source }),
+        }
+    }
+    Ok(())
+}
+
+fn file_names(dir: &Path) -> Result<Vec<String>, EngineError> {
+    let io = |source| EngineError::Io { path: dir.to_path_buf(), source };
+    let entries = fs::read_dir(dir).map_err(io)?;
+    entries.map(|entry| Ok(entry.map_err(io)?.file_name().to_string_lossy().into_owned())).collect()
+}

@@ -1,0 +1,258 @@
+//! Every RocksDB option that is set, and the memory and threads that all worlds of a process share.
+//!
+//! Options that decide what survives are fixed here and asserted by a test that reads them back from the file in
+//! which RocksDB records them; none is inherited from a default. The reasons, and the measurements behind the
+//! figures, are in `docs/decisions/0018-rocksdb-options.md`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cg_format::key::Family;
+use rocksdb::{
+    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions, Options,
+    WriteBufferManager,
+};
+
+/// Log that may lie unflushed before the families that hold it back are flushed. Bounds what an open replays.
+pub const MAX_WAL_BYTES: u64 = 256 << 20;
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Memory and threads, shared by all worlds of a process that are opened with clones of one value.
+///
+/// A quarter of the memory is for writes that are not yet in a file, a quarter for large values (clusters), the rest for
+/// blocks of small ones; the first also count against the last. Threads flush and compact; RocksDB keeps one pool of
+/// them per process and they idle when no world is open.
+///
+/// ```
+/// use cg_store::engine::Resources;
+/// let shared = Resources::new(512 << 20, 4);
+/// assert_eq!(shared.clone().memory_bytes(), 512 << 20);
+/// ```
+#[derive(Clone)]
+pub struct Resources(Arc<Shared>);
+
+struct Shared {
+    memory_bytes: usize,
+    thread_count: usize,
+    blocks: Cache,
+    blobs: Cache,
+    write_buffers: WriteBufferManager,
+    env: Env,
+}
+
+impl Resources {
+    /// So much memory, not under 16 MiB, and so many threads, not under two.
+    ///
+    /// # Panics
+    /// If the system has no environment for RocksDB, which happens on no platform that it supports.
+    pub fn new(memory_bytes: usize, thread_count: usize) -> Self {
+        let memory_bytes = memory_bytes.max(16 * MIB);
+        let thread_count = thread_count.max(2);
+        let blobs = memory_bytes / 4;
+        // A sharded cache never keeps a value larger than a shard, and clusters reach 8 MiB: so few shards.
+        let mut blob_options = LruCacheOptions::default();
+        blob_options.set_capacity(blobs);
+        blob_options.set_num_shard_bits(0);
+        let blocks = Cache::new_hyper_clock_cache(memory_bytes - blobs, 0);
+        let stall = false;
+        let write_buffers =
+            WriteBufferManager::new_write_buffer_manager_with_cache(memory_bytes / 4, stall, blocks.clone());
+        let mut env = Env::new().expect("the default environment always exists");
+        // Flushes have threads of their own: a long compaction must not hold up the freeing of write buffers.
+        env.set_background_threads(thread_count as i32);
+        env.set_high_priority_background_threads(thread_count.div_ceil(4) as i32);
+        let blobs = Cache::new_lru_cache_opts(&blob_options);
+        Self(Arc::new(Shared { memory_bytes, thread_count, blocks, blobs, write_buffers, env }))
+    }
+
+    /// The budget.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes
+    }
+
+    /// What is in use of it now.
+    pub fn used_bytes(&self) -> u64 {
+        // Write buffers are charged to the blocks' cache.
+        (self.0.blocks.get_usage() + self.0.blobs.get_usage()) as u64
+    }
+}
+
+impl Default for Resources {
+    /// 256 MiB, and a thread per processor.
+    fn default() -> Self {
+        let thread_count = std::thread::available_parallelism().map_or(2, usize::from);
+        Self::new(256 * MIB, thread_count)
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources")
+            .field("memory_bytes", &self.0.memory_bytes)
+            .field("thread_count", &self.0.thread_count)
+            .field("used_bytes", &self.used_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The options of the database.
+pub(super) fn database(resources: &Resources) -> Options {
+    let mut options = Options::default();
+    // What survives. A torn tail is what a crash leaves; anything else that does not check is an error.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_paranoid_checks(true);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_recycle_log_file_num(0);
+    options.set_manual_wal_flush(false);
+    // Every write is in the log, so families may be flushed one by one.
+    options.set_atomic_flush(false);
+    options.set_max_total_wal_size(MAX_WAL_BYTES);
+    // Both would show a batch in parts, or out of order.
+    options.set_unordered_write(false);
+    options.set_enable_pipelined_write(false);
+    options.set_use_fsync(false);
+
+    // How it runs.
+    let shared = &resources.0;
+    options.set_env(&shared.env);
+    options.set_write_buffer_manager(&shared.write_buffers);
+    options.set_max_background_jobs(shared.thread_count as i32);
+    options.set_max_open_files(-1);
+    options.set_skip_stats_update_on_db_open(true);
+    options.set_avoid_unnecessary_blocking_io(true);
+    options.set_bytes_per_sync(MIB as u64);
+    options.set_wal_bytes_per_sync(512 * KIB as u64);
+    // The manifest is read in full at every open.
+    options.set_max_manifest_file_size(16 * MIB);
+    options.set_keep_log_file_num(2);
+    options.set_max_log_file_size(4 * MIB);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options
+}
+
+/// The options of a family, `None` being RocksDB's own `default`, which stays empty.
+pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
+    let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
+        profile(family);
+    let mut options = database(resources);
+    options.set_write_buffer_size(buffer_bytes.min(resources.0.memory_bytes / 16));
+    options.set_max_write_buffer_number(buffer_count);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_compression_type(compression);
+    if point_reads {
+        options.set_memtable_prefix_bloom_ratio(0.05);
+        options.set_memtable_whole_key_filtering(true);
+    }
+
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(&resources.0.blocks);
+    table.set_block_size(block_bytes);
+    // Absence is a common answer: a chunk not yet generated. Filters stay on the last level too.
+    table.set_bloom_filter(10.0, false);
+    table.set_whole_key_filtering(true);
+    table.set_optimize_filters_for_memory(true);
+    options.set_optimize_filters_for_hits(false);
+    options.set_block_based_table_factory(&table);
+
+    if let Some(Blobs { min_bytes, file_bytes, age_cutoff, compression }) = blobs {
+        options.set_enable_blob_files(true);
+        options.set_min_blob_size(min_bytes);
+        options.set_blob_file_size(file_bytes);
+        options.set_blob_compression_type(compression);
+        options.set_enable_blob_gc(true);
+        options.set_blob_gc_age_cutoff(age_cutoff);
+        options.set_blob_gc_force_threshold(0.5);
+        options.set_blob_cache(&resources.0.blobs);
+    }
+    options
+}
+
+/// Whether what a scan reads is kept in the cache. Scans of chunks pass over more than is asked for again.
+pub(super) const fn scan_fills_cache(family: Family) -> bool {
+    !matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot)
+}
+
+struct Profile {
+    buffer_bytes: usize,
+    buffer_count: i32,
+    block_bytes: usize,
+    compression: DBCompressionType,
+    blobs: Option<Blobs>,
+    /// Rows are mostly read one by one and soon after they were written.
+    point_reads: bool,
+}
+
+struct Blobs {
+    min_bytes: u64,
+    file_bytes: u64,
+    age_cutoff: f64,
+    compression: DBCompressionType,
+}
+
+impl Blobs {
+    /// Smaller thresholds double the disk that overwritten values take, see the decision page.
+    const LARGE_ROWS: Self = Self {
+        min_bytes: 64 << 10,
+        file_bytes: 256 << 20,
+        age_cutoff: 0.25,
+        compression: DBCompressionType::Lz4,
+    };
+    /// Clusters are compressed inside, group by group.
+    const WARM_CLUSTERS: Self = Self {
+        min_bytes: 16 << 10,
+        file_bytes: 256 << 20,
+        age_cutoff: 0.25,
+        compression: DBCompressionType::None,
+    };
+    const COLD_CLUSTERS: Self = Self { age_cutoff: 0.5, ..Self::WARM_CLUSTERS };
+}
+
+fn profile(family: Option<Family>) -> Profile {
+    use DBCompressionType::{Lz4, None as Plain};
+    let small = Profile {
+        buffer_bytes: 4 * MIB,
+        buffer_count: 2,
+        block_bytes: 4 * KIB,
+        compression: Lz4,
+        blobs: None,
+        point_reads: false,
+    };
+    let Some(family) = family else { return small };
+    match family {
+        Family::WorldMeta | Family::WorldProperties => small,
+        Family::ChunkL0 => Profile {
+            buffer_bytes: 64 * MIB,
+            buffer_count: 3,
+            block_bytes: 8 * KIB,
+            blobs: Some(Blobs::LARGE_ROWS),
+            point_reads: true,
+            ..small
+        },
+        Family::ChunkL1 => Profile {
+            buffer_bytes: 64 * MIB,
+            block_bytes: 16 * KIB,
+            compression: Plain,
+            blobs: Some(Blobs::WARM_CLUSTERS),
+            ..small
+        },
+        Family::ChunkL2 => Profile {
+            buffer_bytes: 64 * MIB,
+            block_bytes: 16 * KIB,
+            compression: Plain,
+            blobs: Some(Blobs::COLD_CLUSTERS),
+            ..small
+        },
+        Family::Entity => {
+            Profile { buffer_bytes: 32 * MIB, blobs: Some(Blobs::LARGE_ROWS), point_reads: true, ..small }
+        }
+        Family::OpacityMap | Family::ChunkDelta | Family::Index => {
+            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, ..small }
+        }
+        Family::Object | Family::Record | Family::Snapshot => {
+            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, blobs: Some(Blobs::LARGE_ROWS), ..small }
+        }
+    }
+}
