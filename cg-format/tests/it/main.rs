@@ -1,0 +1,3 @@
+//! Everything that a user of this crate can see, in one binary.
+
+mod chunk;
