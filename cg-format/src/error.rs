@@ -60,6 +60,10 @@ pub enum Section {
     Entity,
     /// A row key.
     Key,
+    /// A list of names of the registry.
+    NameList,
+    /// A list of records of the registry.
+    Records,
 }
 
 impl fmt::Display for Section {
@@ -81,6 +85,8 @@ impl fmt::Display for Section {
             Self::OpacityPatch => "opacity patch",
             Self::Entity => "entity",
             Self::Key => "key",
+            Self::NameList => "name list",
+            Self::Records => "records",
         })
     }
 }

@@ -1,2 +1,55 @@
 //! Ids that never move, schemas that may: names, lists, manifests and reconciliation.
+//!
+//! A world numbers what it knows by name: blocks, components, entities, structures, dimensions and kinds of side
+//! data. The [`Catalog`] holds these lists and every generation of the schemas with which chunks were ever written.
+//! A pack says in its [`PackManifest`] what it offers; [`reconcile`] compares the two and gives a [`Plan`], which
+//! can be read before it is applied. An [`Upgrader`] carries a stored chunk to the newest generation.
+//!
+//! What it is *not*: it stores nothing and opens no file. The store writes the rows that [`Catalog::encode_full`]
+//! and [`Changes::encode_tail`] give, in the batch with the first chunk that uses the new ids.
+//!
+//! # Promises
+//! - An id is the position of a name in an append-only list. It never moves and is never used again.
+//! - A chunk is read with the generation in which it was written, for ever.
+//! - Bytes of a component that a block loses are kept beside the chunk and come back with the component.
+//! - What cannot be had is refused with its reason before anything is changed.
+//! - Stored rows are untrusted: any bytes give a catalog or an error that names row, byte and value.
+//!
+//! # Where is the layout?
+//! In `docs/format/registry.md`; the JSON of manifests in `docs/manifest.md`.
 #![forbid(unsafe_code)]
+
+mod append;
+mod block;
+mod catalog;
+mod changes;
+pub mod codec;
+mod component;
+mod error;
+mod kind;
+mod list;
+mod manifest;
+mod name;
+mod pack;
+pub mod reconcile;
+mod register;
+pub mod schema;
+mod shared;
+mod view;
+
+pub use block::BlockRow;
+pub use catalog::{Catalog, LOST_COMPONENTS, STALE};
+pub use changes::Changes;
+pub use component::{ComponentRow, Replaces};
+pub use error::RegistryError;
+pub use kind::ListKind;
+pub use list::AppendOnlyList;
+pub use manifest::{
+    BlockOffer, ComponentOffer, FieldOffer, HexBytes, ManifestError, PackManifest, Rename, Size,
+};
+pub use name::{Name, NameError, NamedError};
+pub use pack::{PackRow, RenameRow};
+pub use reconcile::{Action, Cost, MissingPacks, Plan, Policy, Refusal, What, reconcile};
+pub use register::Registration;
+pub use schema::{ComponentSpec, Conversion, Field};
+pub use view::Schema;

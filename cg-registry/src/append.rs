@@ -1,0 +1,166 @@
+//! The only five ways in which a catalog grows, each with all that it checks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::ComponentId;
+
+use crate::block::{BlockHistory, BlockRow, BlockState};
+use crate::catalog::{Catalog, INTRINSIC_SIDES};
+use crate::codec::Row;
+use crate::component::{ComponentHistory, ComponentRow};
+use crate::kind::ListKind;
+use crate::pack::{PackRow, RenameRow};
+use crate::{Name, RegistryError};
+
+// Each of these checks first and changes afterwards, so an error leaves the catalog as it was.
+impl Catalog {
+    pub(crate) fn add_name(&mut self, list: ListKind, name: Name) -> Result<u64, RegistryError> {
+        let entries = &mut self.lists[list.place()];
+        if entries.len() >= list.max_len() {
+            return Err(RegistryError::Full { list, max: list.max_len() });
+        }
+        if let Some(id) = entries.id(name.as_str()) {
+            return Err(RegistryError::Duplicate { list, name: name.as_str().into(), id });
+        }
+        Ok(entries.issue(name).expect("just looked up: the name is new"))
+    }
+
+    pub(crate) fn add_component_row(&mut self, row: ComponentRow) -> Result<(), RegistryError> {
+        let at = self.component_rows.len() as u64;
+        let bad =
+            |reason| RegistryError::Inconsistent { row: Row::ComponentSchemas.name(), index: at, reason };
+        let spec = row.spec().map_err(|error| bad(error.to_string()))?;
+        let (id, index) = (row.id(), row.id().index());
+        let last = at.checked_sub(1).and_then(|last| self.component_rows.get(last));
+        if let Some(last) = last.filter(|last| last.generation > row.generation) {
+            return Err(bad(format!("generation {} follows {}", row.generation, last.generation)));
+        }
+        let registered = self.tables.components.len() as u64;
+        if index > registered || index >= self.lists[ListKind::Components.place()].len() as u64 {
+            return Err(bad(format!("component {index} has no name or comes before its turn")));
+        }
+        let tables = Arc::make_mut(&mut self.tables);
+        if let Some(known) = tables.components.get(index) {
+            let newest = known.later.last().map(|(generation, _)| *generation);
+            if known.id != id || known.first.shape != spec.shape {
+                return Err(bad(format!("the shape of component {index} would change")));
+            }
+            if row.replaces.is_some() {
+                return Err(bad(format!("component {index} would replace another one afterwards")));
+            }
+            if row.generation == 0 || newest.is_some_and(|newest| newest >= row.generation) {
+                return Err(bad(format!("component {index} changes twice in generation {}", row.generation)));
+            }
+            let known = tables.components.get_mut(index).expect("found above");
+            known.later.push((row.generation, spec));
+        } else {
+            if let Some(replaces) = row.replaces {
+                let old = ComponentId::new(replaces.component);
+                match tables.components.get_mut(old.index()).filter(|known| known.id == old) {
+                    None => {
+                        return Err(bad(format!("it replaces component {}, which is unknown", old.get())));
+                    }
+                    Some(known) if known.replaced_by.is_some() => {
+                        return Err(bad(format!("it replaces component {} a second time", old.get())));
+                    }
+                    Some(known) => known.replaced_by = Some(id),
+                }
+            }
+            let (replaces, later) = (row.replaces, Vec::new());
+            tables.components.push(ComponentHistory { id, first: spec, later, replaces, replaced_by: None });
+        }
+        self.generation = self.generation.max(row.generation);
+        self.component_rows.push(row);
+        Ok(())
+    }
+
+    pub(crate) fn add_block_row(&mut self, row: BlockRow) -> Result<(), RegistryError> {
+        let at = self.block_rows.len() as u64;
+        let bad = |reason| RegistryError::Inconsistent { row: Row::BlockSchemas.name(), index: at, reason };
+        let last = at.checked_sub(1).and_then(|last| self.block_rows.get(last));
+        if let Some(last) = last.filter(|last| last.generation > row.generation) {
+            return Err(bad(format!("generation {} follows {}", row.generation, last.generation)));
+        }
+        if row.components.len() > BlockRow::MAX_COMPONENTS {
+            return Err(bad(format!("block {} has {} components", row.block, row.components.len())));
+        }
+        if let Some((first, second)) =
+            row.components.iter().zip(row.components.iter().skip(1)).find(|(a, b)| a >= b)
+        {
+            return Err(bad(format!("component {second} follows {first}, they must ascend")));
+        }
+        let unknown = |id: &&u64| {
+            let id = ComponentId::new(**id);
+            self.tables.components.get(id.index()).is_none_or(|known| known.id != id)
+        };
+        if let Some(id) = row.components.iter().find(unknown) {
+            return Err(bad(format!("block {} has component {id}, which is unknown", row.block)));
+        }
+        let registered = self.tables.blocks.len() as u64;
+        if row.block > registered || row.block >= self.lists[ListKind::Blocks.place()].len() as u64 {
+            return Err(bad(format!("block {} has no name or comes before its turn", row.block)));
+        }
+        let tables = Arc::make_mut(&mut self.tables);
+        let state = BlockState::from(&row);
+        match tables.blocks.get_mut(row.block) {
+            None => tables.blocks.push(BlockHistory { first: state, later: Vec::new() }),
+            Some(history) if history.newest().generation >= row.generation => {
+                return Err(bad(format!(
+                    "block {} changes twice in generation {}",
+                    row.block, row.generation
+                )));
+            }
+            Some(history) => history.later.push(state),
+        }
+        self.generation = self.generation.max(row.generation);
+        self.block_rows.push(row);
+        Ok(())
+    }
+
+    pub(crate) fn add_rename(&mut self, row: RenameRow) -> Result<(), RegistryError> {
+        let (list, entries) = (row.list, &mut self.lists[row.list.place()]);
+        if let Some(id) = entries.id(row.name.as_str()) {
+            return Err(RegistryError::Duplicate { list, name: row.name.as_str().into(), id });
+        }
+        if !entries.alias(row.id, row.name.clone()) {
+            let (at, reason) = (self.renames.len() as u64, format!("{list} has no entry {}", row.id));
+            return Err(RegistryError::Inconsistent { row: Row::Renames.name(), index: at, reason });
+        }
+        self.renames.push(row);
+        Ok(())
+    }
+
+    pub(crate) fn add_pack(&mut self, row: PackRow) {
+        self.packs.push(row);
+    }
+
+    /// Checks what can only be seen once all rows are there.
+    pub(crate) fn check_complete(&self) -> Result<(), RegistryError> {
+        let sides = self.list(ListKind::Sides);
+        for (id, side) in INTRINSIC_SIDES.into_iter().enumerate() {
+            if sides.name(id as u64).is_none_or(|name| name.as_str() != side) {
+                return Err(RegistryError::Incomplete(format!("`sides` entry {id} is not `{side}`")));
+            }
+        }
+        let described = [
+            (ListKind::Blocks, Row::BlockSchemas, self.tables.blocks.len()),
+            (ListKind::Components, Row::ComponentSchemas, self.tables.components.len()),
+        ];
+        for (list, row, described) in described {
+            let (row, registered) = (row.name(), self.list(list).len());
+            if described != registered {
+                let what = format!("`{row}` describes {described} of the {registered} {list}");
+                return Err(RegistryError::Incomplete(what));
+            }
+        }
+        let components = self.component_rows.iter().map(|row| row.generation);
+        let blocks = self.block_rows.iter().map(|row| row.generation);
+        let seen: BTreeSet<u32> = components.chain(blocks).filter(|generation| *generation > 0).collect();
+        if seen.len() as u64 != u64::from(self.generation) {
+            let what = format!("{} schema generations of {} are described", seen.len(), self.generation);
+            return Err(RegistryError::Incomplete(what));
+        }
+        Ok(())
+    }
+}

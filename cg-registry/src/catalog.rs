@@ -1,0 +1,222 @@
+//! The lists of a world together with every generation of its schemas.
+
+use std::sync::Arc;
+
+use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind, StructureId};
+
+use crate::block::{BlockHistory, BlockRow};
+use crate::component::{ComponentHistory, ComponentRow};
+use crate::kind::ListKind;
+use crate::pack::{PackRow, RenameRow};
+use crate::schema::ComponentSpec;
+use crate::shared::SharedVec;
+use crate::view::Schema;
+use crate::{AppendOnlyList, Name};
+
+/// Everything that a world knows by name: six lists, and what its blocks and components were in each generation.
+///
+/// All of it only grows. An id is the position of a name in its list and never means anything else. A schema
+/// *generation* is a number that goes up whenever an existing block gains or loses a component; every stored
+/// chunk says with which generation it was written, and [`Catalog::schema`] reads it with that one for ever.
+/// A component's shape never changes: another shape is another registration (`ns:name@2`) that replaces it.
+///
+/// ```
+/// use cg_format::SchemaView;
+/// use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, Registration};
+/// let mut catalog = Catalog::new();
+/// let energy = Name::new("power:energy")?;
+/// let battery = BlockOffer { components: vec![energy.clone()], ..BlockOffer::new(Name::new("power:battery")?) };
+/// catalog.register(&Registration {
+///     components: vec![ComponentOffer::fixed(energy, 4)],
+///     blocks: vec![BlockOffer::new(Name::new(":air")?), battery],
+///     ..Registration::default()
+/// })?;
+/// let battery = catalog.block_id("power:battery").expect("registered above");
+/// assert_eq!(battery.get(), 1);
+/// assert_eq!(catalog.current_schema().components_of(battery).map(<[_]>::len), Some(1));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    pub(crate) lists: [AppendOnlyList; 6],
+    pub(crate) component_rows: SharedVec<ComponentRow>,
+    pub(crate) block_rows: SharedVec<BlockRow>,
+    pub(crate) renames: Vec<RenameRow>,
+    pub(crate) packs: Vec<PackRow>,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) generation: u32,
+}
+
+/// What the schema views of all generations share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables {
+    pub(crate) blocks: SharedVec<BlockHistory>,
+    pub(crate) components: SharedVec<ComponentHistory>,
+}
+
+/// The side kind of bytes whose component a block has lost, `:lost_components`.
+pub const LOST_COMPONENTS: SideKind = SideKind::new(0);
+
+/// The side kind of component data that stood where no block can own it, `:stale`.
+pub const STALE: SideKind = SideKind::new(1);
+
+/// The names that every `sides` list starts with.
+pub(crate) const INTRINSIC_SIDES: [&str; 2] = [":lost_components", ":stale"];
+
+impl Catalog {
+    /// The catalog of a new world: nothing but the engine's own side kinds.
+    pub fn new() -> Self {
+        let mut new = Self::empty();
+        for side in INTRINSIC_SIDES {
+            let name = Name::new(side).expect("the engine's names are names");
+            new.lists[ListKind::Sides.place()].issue(name).expect("they differ");
+        }
+        new
+    }
+
+    /// Without the engine's own entries, for decoding.
+    pub(crate) fn empty() -> Self {
+        Self {
+            lists: Default::default(),
+            component_rows: SharedVec::default(),
+            block_rows: SharedVec::default(),
+            renames: Vec::new(),
+            packs: Vec::new(),
+            tables: Arc::default(),
+            generation: 0,
+        }
+    }
+
+    /// One of the lists.
+    pub const fn list(&self, kind: ListKind) -> &AppendOnlyList {
+        &self.lists[kind.place()]
+    }
+
+    /// The newest schema generation; 0 until a block first changes.
+    pub const fn current_generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The schema of one generation, or `None` if this world has not come that far.
+    ///
+    /// A handle of two words over shared tables. It goes on answering as it was when the catalog grows.
+    pub fn schema(&self, generation: u32) -> Option<Schema> {
+        (generation <= self.generation).then(|| Schema::new(Arc::clone(&self.tables), generation))
+    }
+
+    /// The schema of the newest generation.
+    pub fn current_schema(&self) -> Schema {
+        Schema::new(Arc::clone(&self.tables), self.generation)
+    }
+
+    /// The id of a block by its name or a name that it was renamed to.
+    pub fn block_id(&self, name: &str) -> Option<BlockId> {
+        self.list(ListKind::Blocks).id(name).map(BlockId::new)
+    }
+
+    /// The name under which a block was registered.
+    pub fn block_name(&self, id: BlockId) -> Option<&Name> {
+        self.list(ListKind::Blocks).name(id.get())
+    }
+
+    /// The newest registration of a component, by its name or a name that it was renamed to.
+    ///
+    /// `ns:name` finds what the name means now; a revision such as `ns:name@2` finds exactly that registration.
+    pub fn component_id(&self, name: &str) -> Option<ComponentId> {
+        let first = self.tables.components.get(self.list(ListKind::Components).id(name)?)?;
+        if name.contains('@') { Some(first.id) } else { Some(self.newest_registration(first.id)) }
+    }
+
+    /// The name under which this registration of a component stands in the list, with its revision.
+    pub fn component_name(&self, id: ComponentId) -> Option<&Name> {
+        self.list(ListKind::Components).name(id.index())
+    }
+
+    /// The registration that a component has become after all replacements; itself if never replaced.
+    pub fn newest_registration(&self, id: ComponentId) -> ComponentId {
+        let mut newest = id;
+        // A replacement always has a higher index, so this ends.
+        while let Some(next) = self.tables.components.get(newest.index()).and_then(|this| this.replaced_by) {
+            newest = next;
+        }
+        newest
+    }
+
+    /// The schema of a component in the newest generation.
+    pub fn component_spec(&self, id: ComponentId) -> Option<&ComponentSpec> {
+        self.tables.components.get(id.index()).filter(|found| found.id == id).map(|it| it.at(self.generation))
+    }
+
+    /// The id of a kind of entity.
+    pub fn entity_type(&self, name: &str) -> Option<EntityTypeId> {
+        self.list(ListKind::Entities).id(name).map(EntityTypeId::new)
+    }
+
+    /// The id of a structure.
+    pub fn structure_id(&self, name: &str) -> Option<StructureId> {
+        self.list(ListKind::Structures).id(name).map(StructureId::new)
+    }
+
+    /// The number of a dimension.
+    pub fn dimension(&self, name: &str) -> Option<Dimension> {
+        self.list(ListKind::Dimensions).id(name).map(Dimension::new)
+    }
+
+    /// The number of a kind of side data.
+    pub fn side_kind(&self, name: &str) -> Option<SideKind> {
+        self.list(ListKind::Sides).id(name).map(|id| SideKind::new(id as u16))
+    }
+
+    /// What is remembered of each pack that the world was ever opened with, in the order of first appearance.
+    pub fn packs(&self) -> Vec<&PackRow> {
+        let mut out: Vec<&PackRow> = Vec::new();
+        for row in &self.packs {
+            match out.iter_mut().find(|known| known.pack == row.pack) {
+                Some(known) => *known = row,
+                None => out.push(row),
+            }
+        }
+        out
+    }
+
+    /// The second names of entries, in the order in which they came.
+    pub fn renames(&self) -> &[RenameRow] {
+        &self.renames
+    }
+
+    /// The generations after `from` and up to `to` in which one of some blocks changed, ascending.
+    pub(crate) fn changes_of(
+        &self,
+        blocks: impl IntoIterator<Item = BlockId>,
+        from: u32,
+        to: u32,
+    ) -> Vec<u32> {
+        let histories = blocks.into_iter().filter_map(|block| self.tables.blocks.get(block.get()));
+        let mut out: Vec<u32> = histories
+            .flat_map(|history| history.later.iter().map(|state| state.generation))
+            .filter(|generation| *generation > from && *generation <= to)
+            .collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Catalog {
+    /// Two catalogs are equal if they would be stored as the same bytes.
+    fn eq(&self, other: &Self) -> bool {
+        self.lists == other.lists
+            && self.component_rows.iter().eq(other.component_rows.iter())
+            && self.block_rows.iter().eq(other.block_rows.iter())
+            && self.renames == other.renames
+            && self.packs == other.packs
+    }
+}
+
+impl Eq for Catalog {}

@@ -1,0 +1,150 @@
+//! What was added to a catalog, as the entries behind a mark.
+
+use crate::block::BlockRow;
+use crate::catalog::Catalog;
+use crate::codec::{self, Row};
+use crate::component::ComponentRow;
+use crate::kind::ListKind;
+use crate::pack::{PackRow, RenameRow};
+use crate::{Name, RegistryError};
+
+/// How long each row of a catalog was at one moment. A catalog only grows, so this says everything about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark([u64; Row::ALL.len()]);
+
+/// Entries added to a catalog: what a store writes as tail rows in the batch that makes them valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    first: Mark,
+    names: [Vec<Name>; 6],
+    component_rows: Vec<ComponentRow>,
+    block_rows: Vec<BlockRow>,
+    renames: Vec<RenameRow>,
+    packs: Vec<PackRow>,
+}
+
+impl Changes {
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.names.iter().all(Vec::is_empty)
+            && self.component_rows.is_empty()
+            && self.block_rows.is_empty()
+            && self.renames.is_empty()
+            && self.packs.is_empty()
+    }
+
+    /// The first id that was issued in a list, and the names from there on.
+    pub fn names(&self, list: ListKind) -> (u64, &[Name]) {
+        (self.first.of(list.into()), &self.names[list.place()])
+    }
+
+    /// The records about blocks: first ones and changes.
+    pub fn block_rows(&self) -> &[BlockRow] {
+        &self.block_rows
+    }
+
+    /// The records about components: first ones, replacements, new defaults.
+    pub fn component_rows(&self) -> &[ComponentRow] {
+        &self.component_rows
+    }
+
+    /// The new second names.
+    pub fn renames(&self) -> &[RenameRow] {
+        &self.renames
+    }
+
+    /// What was noted about packs.
+    pub fn packs(&self) -> &[PackRow] {
+        &self.packs
+    }
+
+    /// The tail rows as (property name, bytes): only the new entries, one row per list that grew.
+    ///
+    /// Written beside what is stored, they make [`Catalog::decode`] give the grown catalog. A store replaces them
+    /// by [`Catalog::encode_full`] when it opens and closes a world.
+    pub fn encode_tail(&self) -> Vec<(String, Vec<u8>)> {
+        let mut out = Vec::new();
+        for row in Row::ALL {
+            let bytes = match row {
+                Row::List(list) => encode_some(&self.names[list.place()], codec::encode_names),
+                Row::ComponentSchemas => {
+                    encode_some(&self.component_rows, |rows| codec::encode_records(rows))
+                }
+                Row::BlockSchemas => encode_some(&self.block_rows, |rows| codec::encode_records(rows)),
+                Row::Renames => encode_some(&self.renames, |rows| codec::encode_records(rows)),
+                Row::PackRecords => encode_some(&self.packs, |rows| codec::encode_records(rows)),
+            };
+            out.extend(bytes.map(|bytes| (row.tail_name(self.first.of(row)), bytes)));
+        }
+        out
+    }
+}
+
+fn encode_some<T>(entries: &[T], encode: impl FnOnce(&[T]) -> Vec<u8>) -> Option<Vec<u8>> {
+    (!entries.is_empty()).then(|| encode(entries))
+}
+
+impl Mark {
+    pub(crate) const fn of(&self, row: Row) -> u64 {
+        self.0[row.place()]
+    }
+}
+
+impl Catalog {
+    /// How far the catalog has come.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(Row::ALL.map(|row| self.row_len(row)))
+    }
+
+    /// How many entries a row has.
+    pub(crate) fn row_len(&self, row: Row) -> u64 {
+        let len = match row {
+            Row::List(list) => self.list(list).len(),
+            Row::ComponentSchemas => self.component_rows.len(),
+            Row::BlockSchemas => self.block_rows.len(),
+            Row::Renames => self.renames.len(),
+            Row::PackRecords => self.packs.len(),
+        };
+        len as u64
+    }
+
+    /// Everything that was added after a mark of this catalog.
+    pub(crate) fn since(&self, first: Mark) -> Changes {
+        let skip = |row| first.of(row) as usize;
+        Changes {
+            first,
+            names: ListKind::ALL.map(|list| {
+                self.list(list).names().get(skip(Row::List(list))..).unwrap_or_default().to_vec()
+            }),
+            component_rows: self.component_rows.iter().skip(skip(Row::ComponentSchemas)).cloned().collect(),
+            block_rows: self.block_rows.iter().skip(skip(Row::BlockSchemas)).cloned().collect(),
+            renames: self.renames.iter().skip(skip(Row::Renames)).cloned().collect(),
+            packs: self.packs.iter().skip(skip(Row::PackRecords)).cloned().collect(),
+        }
+    }
+
+    /// Adds what another copy of this catalog has already added.
+    ///
+    /// Costs a copy of the catalog, so that an error leaves it untouched.
+    ///
+    /// # Errors
+    /// [`RegistryError::Stale`] if the changes were made for another state.
+    pub fn apply(&mut self, changes: &Changes) -> Result<(), RegistryError> {
+        for row in Row::ALL {
+            let (expected, found) = (changes.first.of(row), self.row_len(row));
+            if expected != found {
+                return Err(RegistryError::Stale { row: row.name(), expected, found });
+            }
+        }
+        let mut grown = self.clone();
+        for (list, names) in ListKind::ALL.into_iter().zip(&changes.names) {
+            names.iter().try_for_each(|name| grown.add_name(list, name.clone()).map(drop))?;
+        }
+        changes.component_rows.iter().try_for_each(|row| grown.add_component_row(row.clone()))?;
+        changes.block_rows.iter().try_for_each(|row| grown.add_block_row(row.clone()))?;
+        changes.renames.iter().try_for_each(|row| grown.add_rename(row.clone()))?;
+        changes.packs.iter().for_each(|row| grown.add_pack(row.clone()));
+        *self = grown;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The six lists of a world, as one enum.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the lists in which a world numbers names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListKind {
+    /// Block kinds; an entry may name one state, as in `minecraft:oak_log[axis=y]`.
+    Blocks,
+    /// Components, each registration of a name with another shape being its own entry.
+    Components,
+    /// Kinds of entities.
+    Entities,
+    /// Structures.
+    Structures,
+    /// Dimensions.
+    Dimensions,
+    /// Kinds of side data.
+    Sides,
+}
+
+impl ListKind {
+    /// All lists, in the order in which a report and a world's rows show them.
+    pub const ALL: [Self; 6] =
+        [Self::Blocks, Self::Components, Self::Entities, Self::Structures, Self::Dimensions, Self::Sides];
+
+    /// The list's name, which is also the name of its row.
+    pub const fn row(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::Components => "components",
+            Self::Entities => "entities",
+            Self::Structures => "structures",
+            Self::Dimensions => "dimensions",
+            Self::Sides => "sides",
+        }
+    }
+
+    /// One entry, or several, in a sentence.
+    pub const fn noun(self, count: usize) -> &'static str {
+        match (self, count) {
+            (Self::Blocks, 1) => "block",
+            (Self::Components, 1) => "component",
+            (Self::Entities, 1) => "entity",
+            (Self::Structures, 1) => "structure",
+            (Self::Dimensions, 1) => "dimension",
+            (Self::Sides, 1) => "side kind",
+            (Self::Sides, _) => "side kinds",
+            _ => self.row(),
+        }
+    }
+
+    /// How many names the list can hold: 65,536 side kinds, whose id is a `u16`, and 2^24 of everything else.
+    pub const fn max_len(self) -> usize {
+        match self {
+            Self::Sides => 1 << 16,
+            _ => 1 << 24,
+        }
+    }
+
+    pub(crate) const fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for ListKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row())
+    }
+}

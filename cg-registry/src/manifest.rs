@@ -1,0 +1,347 @@
+//! What a pack offers, and its JSON form (`docs/manifest.md`).
+
+use std::fmt;
+
+use cg_format::ComponentShape;
+use serde::de::{Error as _, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Name;
+use crate::kind::ListKind;
+use crate::schema::{ComponentSpec, Field};
+
+/// Everything that one pack (a mod, a plugin, the game itself) brings to a world.
+///
+/// ```
+/// use cg_registry::PackManifest;
+/// let pack = PackManifest::from_json(r#"{
+///     "pack": "storage", "version": "1.4.0", "namespaces": ["storage"],
+///     "components": [{ "name": "storage:items", "size": "variable" }],
+///     "blocks": [{ "name": "storage:crate", "components": ["storage:items"] }]
+/// }"#)?;
+/// assert_eq!(pack.blocks[0].name.as_str(), "storage:crate");
+/// assert_eq!(PackManifest::from_json(&pack.to_json())?, pack);
+/// # Ok::<_, cg_registry::ManifestError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackManifest {
+    /// The pack's own name, which tells it from other packs. Not a [`Name`].
+    pub pack: String,
+    /// Its version, in any form; only shown.
+    pub version: String,
+    /// The namespaces that belong to this pack alone. It registers names in no other.
+    pub namespaces: Vec<String>,
+    /// Its components.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<ComponentOffer>,
+    /// Its block kinds; new ones are numbered in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockOffer>,
+    /// Its kinds of entities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<Name>,
+    /// Its structures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub structures: Vec<Name>,
+    /// Its dimensions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dimensions: Vec<Name>,
+    /// Its kinds of side data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sides: Vec<Name>,
+    /// Entries that were known by another name in an earlier version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<Rename>,
+}
+
+/// A block kind that a pack offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockOffer {
+    /// Its name, with a state where the host tells states apart.
+    pub name: Name,
+    /// The components that every block of this kind has, its own pack's or another's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<Name>,
+    /// Whether it hides what is behind it; yes if left out.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub opaque: bool,
+}
+
+/// A component that a pack offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentOffer {
+    /// Its name.
+    pub name: Name,
+    /// The width of one instance in bytes, or `"variable"`.
+    pub size: Size,
+    /// What a new instance holds. If left out: the defaults of the fields, zeros, or nothing for variable size.
+    #[serde(rename = "default", default, skip_serializing_if = "Option::is_none")]
+    pub default_bytes: Option<HexBytes>,
+    /// The named parts in their order. They let values be found again when the layout changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldOffer>,
+}
+
+/// A named part of a component that a pack offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldOffer {
+    /// Its name, unique within the component.
+    pub name: String,
+    /// Its bytes.
+    pub width_bytes: u32,
+    /// What it holds in a new instance; zeros if left out.
+    #[serde(rename = "default", default, skip_serializing_if = "Option::is_none")]
+    pub default_bytes: Option<HexBytes>,
+}
+
+/// An entry that keeps its id under a new name. Both names find it from then on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// The list that holds it.
+    pub list: ListKind,
+    /// The name that a world may know it by.
+    pub old: Name,
+    /// The name that the pack uses now.
+    pub new: Name,
+}
+
+/// The size of one instance of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// So many bytes.
+    Fixed(u32),
+    /// Each instance has its own length.
+    Variable,
+}
+
+/// Bytes, written as hexadecimal digits.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct HexBytes(pub Vec<u8>);
+
+/// A manifest that is not the documented JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("not a pack manifest: {0}")]
+pub struct ManifestError(#[from] serde_json::Error);
+
+impl PackManifest {
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with line and column.
+    pub fn from_json(text: &str) -> Result<Self, ManifestError> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Writes the JSON form.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings, numbers and lists have a JSON form")
+    }
+
+    /// The plain names of a list, with none for blocks and components, which are more than a name.
+    pub(crate) fn plain_names(&self, list: ListKind) -> &[Name] {
+        match list {
+            ListKind::Blocks | ListKind::Components => &[],
+            ListKind::Entities => &self.entities,
+            ListKind::Structures => &self.structures,
+            ListKind::Dimensions => &self.dimensions,
+            ListKind::Sides => &self.sides,
+        }
+    }
+
+    /// Every name that the pack offers in a list.
+    pub fn names(&self, list: ListKind) -> Vec<&Name> {
+        match list {
+            ListKind::Blocks => self.blocks.iter().map(|block| &block.name).collect(),
+            ListKind::Components => self.components.iter().map(|component| &component.name).collect(),
+            _ => self.plain_names(list).iter().collect(),
+        }
+    }
+}
+
+impl BlockOffer {
+    /// An opaque block without components.
+    pub const fn new(name: Name) -> Self {
+        Self { name, components: Vec::new(), opaque: true }
+    }
+}
+
+impl ComponentOffer {
+    /// A component of one width, zero in new instances.
+    pub const fn fixed(name: Name, width_bytes: u32) -> Self {
+        Self { name, size: Size::Fixed(width_bytes), default_bytes: None, fields: Vec::new() }
+    }
+
+    /// A component of variable size, empty in new instances.
+    pub const fn variable(name: Name) -> Self {
+        Self { name, size: Size::Variable, default_bytes: None, fields: Vec::new() }
+    }
+
+    /// The schema with all that was left out filled in; not checked.
+    pub fn spec(&self) -> ComponentSpec {
+        let shape = match self.size {
+            Size::Fixed(width_bytes) => ComponentShape::Fixed { width_bytes },
+            Size::Variable => ComponentShape::Variable,
+        };
+        let fields: Vec<_> = self
+            .fields
+            .iter()
+            .map(|field| Field { name: field.name.clone(), width_bytes: field.width_bytes })
+            .collect();
+        let default_bytes = match (&self.default_bytes, self.size) {
+            (Some(HexBytes(bytes)), _) => bytes.clone(),
+            (None, Size::Variable) => Vec::new(),
+            (None, Size::Fixed(width_bytes)) => self.filled_up(width_bytes),
+        };
+        ComponentSpec { shape, default_bytes, fields }
+    }
+
+    fn filled_up(&self, width_bytes: u32) -> Vec<u8> {
+        // Offers are checked afterwards; nothing wider than allowed is ever allocated.
+        let most = ComponentSpec::MAX_WIDTH_BYTES + 1;
+        let mut out = Vec::new();
+        for field in &self.fields {
+            let end = out.len() + field.width_bytes.min(most) as usize;
+            out.extend(field.default_bytes.iter().flat_map(|hex| &hex.0).take(end - out.len()));
+            out.resize(end, 0);
+            out.truncate(most as usize);
+        }
+        if self.fields.is_empty() {
+            out.resize(width_bytes.min(most) as usize, 0);
+        }
+        out
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to skip_serializing_if")]
+const fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fixed(width_bytes) => serializer.serialize_u32(*width_bytes),
+            Self::Variable => serializer.serialize_str("variable"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SizeVisitor;
+
+        impl Visitor<'_> for SizeVisitor {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes or \"variable\"")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Size, E> {
+                let width = u32::try_from(number);
+                width.map(Size::Fixed).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
+                match text {
+                    "variable" => Ok(Size::Variable),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+impl fmt::Debug for HexBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HexBytes({self})")
+    }
+}
+
+impl fmt::Display for HexBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for HexBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for HexBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let expected = &"pairs of hexadecimal digits";
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
+        bytes.map(Self).ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    #[track_caller]
+    fn check(fields: &str, expected: Expect) {
+        let json = format!(r#"{{"pack":"p","version":"1","namespaces":["p"],{fields}}}"#);
+        let shown = match PackManifest::from_json(&json) {
+            Ok(pack) => {
+                assert_eq!(PackManifest::from_json(&pack.to_json()).unwrap(), pack);
+                format!("{:?}", pack.components.iter().map(ComponentOffer::spec).collect::<Vec<_>>())
+            }
+            Err(error) => error.to_string(),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn defaults_are_filled_in_from_the_fields() {
+        check(r#""components":[{"name":"p:c","size":3}]"#, expect![""]);
+        check(r#""components":[{"name":"p:c","size":2,"default":"0aFF"}]"#, expect![""]);
+        check(r#""components":[{"name":"p:c","size":"variable"}]"#, expect![""]);
+        check(
+            r#""components":[{"name":"p:c","size":3,"fields":[{"name":"a","width_bytes":1,"default":"07"},{"name":"b","width_bytes":2}]}]"#,
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_manifest_says_where() {
+        check(r#""components":[{"name":"p:c","size":"wide"}]"#, expect![""]);
+        check(r#""components":[{"name":"p:c","size":-1}]"#, expect![""]);
+        check(r#""components":[{"name":"p:c","size":1,"default":"0g"}]"#, expect![""]);
+        check(r#""components":[{"name":"p:c","size":1,"default":"000"}]"#, expect![""]);
+        check(r#""blocks":[{"name":"stone"}]"#, expect![""]);
+        check(r#""block":[]"#, expect![""]);
+        check(r#""renamed":[{"list":"items","old":"p:a","new":"p:b"}]"#, expect![""]);
+    }
+
+    #[test]
+    fn an_absurd_width_allocates_next_to_nothing() {
+        let mut offer = ComponentOffer::fixed(Name::new("p:c").unwrap(), u32::MAX);
+        assert!(offer.spec().default_bytes.len() <= 65_537);
+        let wide = FieldOffer { name: "a".into(), width_bytes: u32::MAX, default_bytes: None };
+        offer.fields = vec![wide.clone(), wide];
+        assert!(offer.spec().default_bytes.len() <= 65_537);
+        assert!(offer.spec().check().is_err());
+    }
+}

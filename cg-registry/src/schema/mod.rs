@@ -1,0 +1,160 @@
+//! What one instance of a component looks like: its size, its fields, what a new one holds.
+
+mod compat;
+mod convert;
+mod diff;
+
+use cg_format::ComponentShape;
+use serde::{Deserialize, Serialize};
+
+pub use compat::{Verdict, judge};
+pub use convert::{Conversion, convert};
+pub use diff::{BlockDiff, LayoutDiff, SpecDiff, diff_blocks, diff_specs};
+
+/// A named part of a fixed-size component.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Field {
+    /// The name by which the part is found again when the layout changes.
+    pub name: String,
+    /// Its bytes. Fields follow each other without gaps.
+    pub width_bytes: u32,
+}
+
+/// The schema of a component.
+///
+/// Fields are optional: without them the bytes are one opaque piece that can only grow or shrink at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentSpec {
+    /// Fixed width or variable length.
+    pub shape: ComponentShape,
+    /// What a new instance holds; exactly the width if that is fixed.
+    pub default_bytes: Vec<u8>,
+    /// The parts in their order, which fill the width; empty if not described.
+    pub fields: Vec<Field>,
+}
+
+/// Why a component's schema is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The width is beyond what a component may have.
+    #[error(
+        "a width of {width_bytes} bytes is over the {} allowed; make it variable",
+        ComponentSpec::MAX_WIDTH_BYTES
+    )]
+    TooWide {
+        /// The width found.
+        width_bytes: u32,
+    },
+    /// The default does not fill the width, or is too long for a variable component.
+    #[error("its default has {found} bytes, not {expected}")]
+    DefaultLength {
+        /// The length found.
+        found: usize,
+        /// The length that the shape asks for.
+        expected: usize,
+    },
+    /// The fields do not add up.
+    #[error("its fields have {found} bytes together, not {expected}")]
+    FieldsLength {
+        /// The sum found.
+        found: u64,
+        /// The width of the component.
+        expected: u64,
+    },
+    /// Two fields cannot be told apart, or one has no name, or one that is longer than 255 bytes.
+    #[error("the field name {name:?} is empty, too long or there twice")]
+    FieldName {
+        /// The name found.
+        name: String,
+    },
+    /// More fields than a record may hold.
+    #[error("it has {found} fields, at most {} are allowed", ComponentSpec::MAX_FIELDS)]
+    TooManyFields {
+        /// The number found.
+        found: usize,
+    },
+    /// A component of variable size has no fixed layout to describe.
+    #[error("a component of variable size cannot have fields")]
+    VariableWithFields,
+}
+
+impl ComponentSpec {
+    /// The widest fixed-size component, and the longest default of a variable one.
+    pub const MAX_WIDTH_BYTES: u32 = 65_536;
+    /// The most fields of a component.
+    pub const MAX_FIELDS: usize = 1024;
+
+    /// A component of one width whose new instances are all zero.
+    pub fn fixed(width_bytes: u32) -> Self {
+        let default_bytes = vec![0; width_bytes as usize];
+        Self { shape: ComponentShape::Fixed { width_bytes }, default_bytes, fields: Vec::new() }
+    }
+
+    /// A component of variable size whose new instances are empty.
+    pub const fn variable() -> Self {
+        Self { shape: ComponentShape::Variable, default_bytes: Vec::new(), fields: Vec::new() }
+    }
+
+    /// Checks that size, default and fields agree.
+    ///
+    /// # Errors
+    /// The first [`SpecError`] found.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let ComponentShape::Fixed { width_bytes } = self.shape else {
+            if !self.fields.is_empty() {
+                return Err(SpecError::VariableWithFields);
+            }
+            let (found, expected) = (self.default_bytes.len(), Self::MAX_WIDTH_BYTES as usize);
+            return if found > expected { Err(SpecError::DefaultLength { found, expected }) } else { Ok(()) };
+        };
+        if width_bytes > Self::MAX_WIDTH_BYTES {
+            return Err(SpecError::TooWide { width_bytes });
+        }
+        let (found, expected) = (self.default_bytes.len(), width_bytes as usize);
+        if found != expected {
+            return Err(SpecError::DefaultLength { found, expected });
+        }
+        self.check_fields(width_bytes)
+    }
+
+    fn check_fields(&self, width_bytes: u32) -> Result<(), SpecError> {
+        if self.fields.is_empty() {
+            return Ok(());
+        }
+        if self.fields.len() > Self::MAX_FIELDS {
+            return Err(SpecError::TooManyFields { found: self.fields.len() });
+        }
+        let mut names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        let odd = names.into_iter().find(|name| name.is_empty() || name.len() > 255);
+        if let Some(name) = twice.or(odd) {
+            return Err(SpecError::FieldName { name: name.into() });
+        }
+        let found = self.fields.iter().map(|field| u64::from(field.width_bytes)).sum();
+        let expected = u64::from(width_bytes);
+        if found == expected { Ok(()) } else { Err(SpecError::FieldsLength { found, expected }) }
+    }
+
+    /// The fields with the byte at which each starts.
+    pub fn fields_at(&self) -> impl Iterator<Item = (usize, &Field)> {
+        self.fields.iter().scan(0, |at, field| {
+            let start = *at;
+            *at += field.width_bytes as usize;
+            Some((start, field))
+        })
+    }
+}
+
+/// A shape in a sentence.
+pub(crate) fn shape_text(shape: ComponentShape) -> String {
+    match shape {
+        ComponentShape::Fixed { width_bytes: 1 } => "1 byte".into(),
+        ComponentShape::Fixed { width_bytes } => format!("{width_bytes} bytes"),
+        ComponentShape::Variable => "variable size".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+use super::*;
+use crate::reconcile::Policy;
+use expect_test::{Expect, expect};
+
+fn spec(fields: &[(&str, u32)], default: &[u8]) -> ComponentSpec {
+    let fields: Vec<_> =
+        fields.iter().map(|(name, width)| Field { name: (*name).into(), width_bytes: *width }).collect();
+    let shape = ComponentShape::Fixed { width_bytes: default.len() as u32 };
+    ComponentSpec { shape, default_bytes: default.into(), fields }
+}
+
+#[track_caller]
+fn check(stored: &ComponentSpec, offered: &ComponentSpec, expected: Expect) {
+    let diff = diff_specs(stored, offered);
+    let strict = judge(&diff, &Policy::default(), false);
+    let shrinking = judge(&diff, &Policy { allow_shrink: true, ..Policy::default() }, false);
+    let function = judge(&diff, &Policy::default(), true);
+    expected.assert_eq(&format!(
+        "{diff:?}\nstrict {strict:?}\nallow_shrink {shrinking:?}\nfunction {function:?}\n"
+    ));
+}
+
+#[test]
+fn every_difference_has_its_verdict() {
+    let (two, four) = (spec(&[], &[0; 2]), spec(&[], &[0; 4]));
+    check(&two, &two, expect![""]);
+    check(&two, &spec(&[], &[0, 1]), expect![""]);
+    check(&two, &spec(&[("a", 2)], &[0; 2]), expect![""]);
+    check(&spec(&[("a", 2)], &[0; 2]), &two, expect![""]);
+    check(&two, &four, expect![""]);
+    check(&four, &two, expect![""]);
+    check(&two, &ComponentSpec::variable(), expect![""]);
+    let named = spec(&[("a", 1), ("b", 2)], &[0; 3]);
+    check(&named, &spec(&[("b", 2), ("a", 1)], &[0; 3]), expect![""]);
+    check(&named, &spec(&[("b", 1), ("a", 1), ("c", 4)], &[0; 6]), expect![""]);
+}
+
+#[test]
+fn fields_are_carried_by_name_and_filled_up() {
+    let old = spec(&[("x", 2), ("gone", 1), ("y", 1)], &[0; 4]);
+    let new = spec(&[("y", 2), ("new", 1), ("x", 2)], &[9; 5]);
+    assert_eq!(convert(Conversion::Fields, &old, &new, &[1, 2, 3, 4]), Some(vec![4, 0, 9, 1, 2]));
+}
+
+#[test]
+fn a_prefix_is_kept_and_filled_from_the_default() {
+    let (short, long) = (spec(&[], &[7; 2]), spec(&[], &[5, 6, 7, 8]));
+    assert_eq!(convert(Conversion::Prefix, &short, &long, &[1, 2]), Some(vec![1, 2, 7, 8]));
+    assert_eq!(convert(Conversion::Prefix, &long, &short, &[1, 2, 3, 4]), Some(vec![1, 2]));
+    assert_eq!(convert(Conversion::Function, &long, &short, &[1, 2, 3, 4]), None);
+}
+
+#[test]
+fn schemas_that_do_not_add_up_are_refused() {
+    let error = |spec: ComponentSpec| spec.check().unwrap_err().to_string();
+    let text = [
+        error(ComponentSpec::fixed(65_537)),
+        error(ComponentSpec { default_bytes: vec![0], ..ComponentSpec::fixed(2) }),
+        error(ComponentSpec { default_bytes: vec![0; 65_537], ..ComponentSpec::variable() }),
+        error(spec(&[("a", 1)], &[0; 2])),
+        error(spec(&[("a", u32::MAX), ("b", u32::MAX)], &[0; 2])),
+        error(spec(&[("a", 1), ("a", 1)], &[0; 2])),
+        error(spec(&[("", 2)], &[0; 2])),
+        error(ComponentSpec { fields: spec(&[("a", 1)], &[0]).fields, ..ComponentSpec::variable() }),
+    ];
+    expect![""].assert_eq(&text.join("\n"));
+}
