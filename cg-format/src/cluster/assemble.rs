@@ -42,7 +42,8 @@ pub enum AssembleError {
         /// The tier of the cluster.
         tier: ClusterTier,
     },
-    /// A group of the older cluster that changes cannot be read, and not all of its chunks are replaced.
+    /// A group of the older cluster cannot be read although it is needed: it changes and not all of its chunks are
+    /// replaced, or the row ends before it.
     #[error(transparent)]
     Damaged(#[from] DecodeError),
 }
@@ -83,6 +84,9 @@ pub struct ClusterBuilder<'a> {
 /// What becomes of one slot: a chunk, or nothing.
 type Change<'a> = Option<(SlotInfo, Cow<'a, [u8]>)>;
 
+/// A group's chunks by place.
+type GroupChunks<'c> = BTreeMap<u8, (SlotInfo, &'c [u8])>;
+
 impl<'a> ClusterBuilder<'a> {
     /// Starts with no chunk. Groups are compressed with LZ4 for L1 and with Zstandard for L2.
     pub const fn new(tier: ClusterTier) -> Self {
@@ -114,7 +118,7 @@ impl<'a> ClusterBuilder<'a> {
     }
 
     /// Chooses another codec. Over an older cluster of a different one, every compressed group is made again.
-    pub const fn codec(&mut self, codec: Codec) -> &mut Self {
+    pub const fn set_codec(&mut self, codec: Codec) -> &mut Self {
         self.codec = codec;
         self
     }
@@ -140,7 +144,7 @@ impl<'a> ClusterBuilder<'a> {
     ///
     /// # Errors
     /// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`]; [`AssembleError::Damaged`] if a
-    /// group that changes cannot be read; [`AssembleError::EmptyChunk`] and [`AssembleError::WrongTier`] for what
+    /// group of the older cluster is needed and cannot be read; [`AssembleError::EmptyChunk`] and [`AssembleError::WrongTier`] for what
     /// was put.
     pub fn finish(&self, limits: &mut Limits) -> Result<Option<Draft>, AssembleError> {
         if let Some(refused) = self.refused {
@@ -177,10 +181,10 @@ impl<'a> ClusterBuilder<'a> {
 
     fn finish_group(&self, group: u8, parts: &mut Parts, limits: &mut Limits) -> Result<(), AssembleError> {
         let first = u16::from(group) * GROUP_SLOT_COUNT as u16;
-        let mut changes = self.changes.range(first..first + GROUP_SLOT_COUNT as u16).peekable();
+        let changes = self.changes.range(first..first + GROUP_SLOT_COUNT as u16);
         let old = self.base.as_ref().and_then(|base| Some((base, base.entry(group)?)));
         if let Some((base, entry)) = &old
-            && changes.peek().is_none()
+            && changes.clone().next().is_none()
             && (base.codec() == self.codec || !entry.is_compressed() && self.codec == Codec::None)
         {
             let infos = places().filter_map(|place| base.chunk_info(slot(self.tier, group, place)));
@@ -191,7 +195,7 @@ impl<'a> ClusterBuilder<'a> {
             Some((base, entry)) if entry.presence & !touched != 0 => base.group(group, limits)?,
             _ => None,
         };
-        let mut chunks: BTreeMap<u8, (SlotInfo, &[u8])> = BTreeMap::new();
+        let mut chunks = GroupChunks::new();
         if let (Some((base, _)), Some(old_group)) = (&old, &old_group) {
             chunks.extend(old_chunks(base, old_group));
         }
@@ -206,28 +210,8 @@ impl<'a> ClusterBuilder<'a> {
             parts.groups.push(GroupEntry::default());
             return Ok(());
         }
-        let raw_len_bytes = header::header_len_bytes(ClusterTier::L1)
-            + chunks.values().map(|(_, value)| value.len()).sum::<usize>();
-        if raw_len_bytes > MAX_RAW_BYTES {
-            return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
-        }
-        let mut raw = Vec::new();
-        let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
-        header::encode(ClusterTier::L1, values, &mut raw);
-        let mut compressed = Vec::new();
-        if self.codec != Codec::None {
-            compress(self.codec, &raw, &mut compressed);
-        }
-        let shorter = self.codec != Codec::None && compressed.len() < raw.len();
-        let stored = if shorter { &compressed } else { &raw };
-        let entry = GroupEntry {
-            presence: chunks.keys().fold(0, |all, place| all | 1 << place),
-            offset_bytes: 0,
-            stored_len_bytes: stored.len() as u32,
-            raw_len_bytes: raw.len() as u32,
-            checksum: crc32c::crc32c(stored),
-        };
-        parts.push(entry, stored, chunks.values().map(|(info, _)| *info))
+        let (entry, stored) = encode_group(self.codec, &chunks)?;
+        parts.push(entry, &stored, chunks.values().map(|(info, _)| *info))
     }
 }
 
@@ -260,6 +244,34 @@ impl Parts {
         self.slots.extend(slots);
         Ok(())
     }
+}
+
+/// A group's bytes as they are stored, and its entry without the offset.
+fn encode_group(codec: Codec, chunks: &GroupChunks<'_>) -> Result<(GroupEntry, Vec<u8>), AssembleError> {
+    let values_len_bytes: usize = chunks.values().map(|(_, value)| value.len()).sum();
+    if header::header_len_bytes(ClusterTier::L1) + values_len_bytes > MAX_RAW_BYTES {
+        return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
+    }
+    let mut raw = Vec::new();
+    let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
+    header::encode(ClusterTier::L1, values, &mut raw);
+    let raw_len_bytes = raw.len() as u32;
+    let mut stored = raw;
+    if codec != Codec::None {
+        let mut compressed = Vec::new();
+        compress(codec, &stored, &mut compressed);
+        if compressed.len() < stored.len() {
+            stored = compressed;
+        }
+    }
+    let entry = GroupEntry {
+        presence: chunks.keys().fold(0, |all, place| all | 1 << place),
+        offset_bytes: 0,
+        stored_len_bytes: stored.len() as u32,
+        raw_len_bytes,
+        checksum: crc32c::crc32c(&stored),
+    };
+    Ok((entry, stored))
 }
 
 /// The chunks of a group of the older cluster by place, with what its directory says about them.

@@ -139,7 +139,9 @@ impl<'a> StoredCluster<'a> {
         Ok(Some(GroupBytes { tier: self.tier(), group, bytes }))
     }
 
-    /// The cluster in the seed form, which leaves out versions and generations. Decompresses every group.
+    /// The cluster in the seed form, which leaves out versions and generations.
+    ///
+    /// Decompresses every group and copies every chunk once, so it spends about twice the seed form's length.
     ///
     /// # Errors
     /// The first that [`group`](Self::group) gives, and [`Problem::LimitExceeded`] for the result itself.

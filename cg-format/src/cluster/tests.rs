@@ -33,7 +33,7 @@ fn chunks(tier: ClusterTier, indices: impl IntoIterator<Item = u16>) -> Chunks {
 
 fn build(tier: ClusterTier, codec: Codec, chunks: &Chunks) -> Vec<u8> {
     let mut builder = ClusterBuilder::new(tier);
-    builder.codec(codec);
+    builder.set_codec(codec);
     for (slot, (info, value)) in chunks {
         builder.put(*slot, *info, value);
     }
@@ -309,7 +309,7 @@ proptest! {
         let base = StoredCluster::open(tier, KEY, &base_row).unwrap();
         let mut expected = old.clone();
         let mut builder = ClusterBuilder::over(&base);
-        builder.codec(new_codec);
+        builder.set_codec(new_codec);
         for slot in gone.iter().map(|index| *old.keys().nth(index.index(old.len())).unwrap()) {
             builder.remove(slot);
             expected.remove(&slot);

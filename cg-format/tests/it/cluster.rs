@@ -23,7 +23,7 @@ fn slots(tier: ClusterTier, indices: impl IntoIterator<Item = u16>) -> Vec<Slot>
 
 fn check(name: &str, tier: ClusterTier, codec: Codec, slots: &[Slot]) {
     let mut builder = ClusterBuilder::new(tier);
-    builder.codec(codec);
+    builder.set_codec(codec);
     for slot in slots {
         builder.put(*slot, info(*slot), value(*slot));
     }

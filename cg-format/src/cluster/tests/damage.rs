@@ -72,7 +72,7 @@ fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
         (0..count).map(move |place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap().index())
     };
     let held = chunks(tier, in_group(0, 64).chain(in_group(21, 5)).chain(in_group(63, 2)));
-    for codec in Codec::ALL {
+    for codec in [Codec::None, Codec::Zstd] {
         flip_every_bit(tier, codec, &held);
     }
 }
