@@ -235,6 +235,19 @@ fn wrong_tiles_are_named() {
             "opacity tile: column_offsets is 16845, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 16393)"
         ],
     );
+    // One boundary beyond the end, and a boundary equal to the one before it.
+    check_changed(
+        9 + 4 * 193,
+        &16_685_u32.to_le_bytes(),
+        expect![
+            "opacity tile: column_offsets is 16685, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+        ],
+    );
+    check_changed(
+        16_397 + 8,
+        &0_i64.to_le_bytes(),
+        expect!["opacity tile: boundaries is 0, not above the 0 before it (at byte 16405)"],
+    );
     check_changed(
         16_397 + 8,
         &i64::MIN.to_le_bytes(),
