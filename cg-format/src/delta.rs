@@ -2,12 +2,12 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 0 | 1 | `delta_version`: 1 |
-//! | 1 | 4 | `set_count` |
-//! | 5 | 11 each | `set_cell` (u16), `set_layer` (u8), `set_block` (u64), ascending by cell, then layer |
-//! | … | 4 | `added_count` |
+//! | 0 | 1 | `delta version`: 1 |
+//! | 1 | 4 | `set count` |
+//! | 5 | 11 each | `set cell` (u16), `set layer` (u8), `set block` (u64), ascending by cell, then layer |
+//! | … | 4 | `added count` |
 //! | … | 16 each | `added`: entity UUIDs, ascending |
-//! | … | 4 | `removed_count` |
+//! | … | 4 | `removed count` |
 //! | … | 16 each | `removed`: entity UUIDs, ascending |
 //!
 //! A delta is written without reading the chunk: a mob that crosses a border rewrites no chunk.
@@ -189,13 +189,13 @@ impl Delta {
 
     fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         let at = reader.offset_bytes();
-        let version = reader.u8("delta_version")?;
-        if let Some(problem) = Problem::of_version("delta_version", version.into(), DELTA_VERSION.into()) {
+        let version = reader.u8("delta version")?;
+        if let Some(problem) = Problem::of_version("delta version", version.into(), DELTA_VERSION.into()) {
             return Err(DecodeError::new(Section::Delta, at, problem));
         }
         let sets = read_sets(&mut reader)?;
-        let added = read_references(&mut reader, "added_count", "added", |_| false)?;
-        let removed = read_references(&mut reader, "removed_count", "removed", |id| added.contains(&id))?;
+        let added = read_references(&mut reader, "added count", "added", |_| false)?;
+        let removed = read_references(&mut reader, "removed count", "removed", |id| added.contains(&id))?;
         reader.end("bytes behind the references")?;
         Ok(Self { sets, added, removed })
     }
@@ -223,18 +223,18 @@ fn set_plain(
 }
 
 fn read_sets(reader: &mut Reader<'_>) -> Result<BTreeMap<CellLayer, BlockId>, DecodeError> {
-    let count = read_count(reader, "set_count", "sets", SET_LEN_BYTES)?;
+    let count = read_count(reader, "set count", "sets", SET_LEN_BYTES)?;
     let mut sets = BTreeMap::new();
     for _ in 0..count {
         let here = reader.clone();
-        let index = reader.u16("set_cell")?;
+        let index = reader.u16("set cell")?;
         let Some(cell) = LocalPos::from_index(index) else {
             let (found, allowed) = (index.into(), "0 to 4095");
-            return Err(here.error(Problem::OutOfRange { field: "set_cell", found, allowed }));
+            return Err(here.error(Problem::OutOfRange { field: "set cell", found, allowed }));
         };
-        let at = CellLayer::new(cell, reader.u8("set_layer")?);
+        let at = CellLayer::new(cell, reader.u8("set layer")?);
         if let Some((last, _)) = sets.last_key_value().filter(|(last, _)| **last >= at) {
-            let (field, found) = ("set_cell", index.into());
+            let (field, found) = ("set cell", index.into());
             let problem = if *last == at {
                 Problem::Duplicate { field, found }
             } else {
@@ -242,7 +242,7 @@ fn read_sets(reader: &mut Reader<'_>) -> Result<BTreeMap<CellLayer, BlockId>, De
             };
             return Err(here.error(problem));
         }
-        sets.insert(at, BlockId::new(reader.u64("set_block")?));
+        sets.insert(at, BlockId::new(reader.u64("set block")?));
     }
     Ok(sets)
 }

@@ -2,14 +2,14 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 0 | 8 | `format_version`: 1 |
-//! | 8 | 8 | `entity_type` |
-//! | 16 | 1 | `owner_kind`: 1 = chunk, 2 = detached |
-//! | 17 | 32 | of a chunk: `owner_dimension`, `owner_x`, `owner_y`, `owner_z` |
-//! | 17 | 2 + n | of a detached one: `reason_len` (u16) and `reason` (UTF-8) |
-//! | … | 44 | `position_dimension`, `block_x`, `block_y`, `block_z`, 3 × f32 `fraction_x`… |
-//! | … | 4 | `component_count` |
-//! | … | 12 + n each | `component_id` ascending, `component_len` (u32), `component_bytes` |
+//! | 0 | 8 | `format version`: 1 |
+//! | 8 | 8 | `entity type` |
+//! | 16 | 1 | `owner kind`: 1 = chunk, 2 = detached |
+//! | 17 | 32 | of a chunk: `owner dimension`, `owner x`, `owner y`, `owner z` |
+//! | 17 | 2 + n | of a detached one: `reason len` (u16) and `reason` (UTF-8) |
+//! | … | 44 | `position dimension`, `block x`, `block y`, `block z`, 3 × f32 `fraction x`… |
+//! | … | 4 | `component count` |
+//! | … | 12 + n each | `component id` ascending, `component len` (u32), `component bytes` |
 //!
 //! The entity's UUID is its key and does not stand in its value.
 
@@ -148,11 +148,11 @@ impl Entity {
 
     fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         let at = reader.offset_bytes();
-        let version = reader.u64("format_version")?;
-        if let Some(problem) = Problem::of_version("format_version", version, FORMAT_VERSION) {
+        let version = reader.u64("format version")?;
+        if let Some(problem) = Problem::of_version("format version", version, FORMAT_VERSION) {
             return Err(DecodeError::new(Section::Entity, at, problem));
         }
-        let kind = EntityTypeId::new(reader.u64("entity_type")?);
+        let kind = EntityTypeId::new(reader.u64("entity type")?);
         let owner = Owner::read(&mut reader)?;
         let position = EntityPos::read(&mut reader)?;
         let components = read_components(&mut reader)?;
@@ -181,17 +181,17 @@ impl Owner {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let at = reader.offset_bytes();
-        match reader.u8("owner_kind")? {
+        match reader.u8("owner kind")? {
             OWNER_CHUNK => {
-                let dimension = Dimension::new(reader.u64("owner_dimension")?);
-                let x = read_chunk_coordinate(reader, "owner_x")?;
-                let y = read_chunk_coordinate(reader, "owner_y")?;
-                let z = read_chunk_coordinate(reader, "owner_z")?;
+                let dimension = Dimension::new(reader.u64("owner dimension")?);
+                let x = read_chunk_coordinate(reader, "owner x")?;
+                let y = read_chunk_coordinate(reader, "owner y")?;
+                let z = read_chunk_coordinate(reader, "owner z")?;
                 let pos = ChunkPos::new(x, y, z).expect("each coordinate was checked");
                 Ok(Self::Chunk(ChunkAt { dimension, pos }))
             }
             OWNER_DETACHED => {
-                let len_bytes = reader.u16("reason_len")?;
+                let len_bytes = reader.u16("reason len")?;
                 let at = reader.offset_bytes();
                 let text = reader.take("reason", len_bytes.into())?;
                 match core::str::from_utf8(text) {
@@ -206,7 +206,7 @@ impl Owner {
             }
             found => {
                 let allowed = "1 for a chunk or 2 for none";
-                let problem = Problem::OutOfRange { field: "owner_kind", found: found.into(), allowed };
+                let problem = Problem::OutOfRange { field: "owner kind", found: found.into(), allowed };
                 Err(DecodeError::new(Section::Entity, at, problem))
             }
         }
@@ -246,7 +246,7 @@ fn read_chunk_coordinate(reader: &mut Reader<'_>, field: &'static str) -> Result
 
 fn read_components(reader: &mut Reader<'_>) -> Result<BTreeMap<ComponentId, Vec<u8>>, DecodeError> {
     let at = reader.offset_bytes();
-    let count = u64::from(reader.u32("component_count")?);
+    let count = u64::from(reader.u32("component count")?);
     let left = reader.left_bytes() as u64;
     if count * COMPONENT_MIN_LEN_BYTES > left {
         let width = COMPONENT_MIN_LEN_BYTES;
@@ -257,9 +257,9 @@ fn read_components(reader: &mut Reader<'_>) -> Result<BTreeMap<ComponentId, Vec<
     let mut components = BTreeMap::new();
     for _ in 0..count {
         let at = reader.offset_bytes();
-        let id = ComponentId::new(reader.u64("component_id")?);
+        let id = ComponentId::new(reader.u64("component id")?);
         if let Some((last, _)) = components.last_key_value().filter(|(last, _)| **last >= id) {
-            let (field, found) = ("component_id", id.get());
+            let (field, found) = ("component id", id.get());
             let problem = if *last == id {
                 Problem::Duplicate { field, found }
             } else {
@@ -267,8 +267,8 @@ fn read_components(reader: &mut Reader<'_>) -> Result<BTreeMap<ComponentId, Vec<
             };
             return Err(DecodeError::new(Section::Components, at, problem));
         }
-        let len_bytes = reader.u32("component_len")?;
-        let bytes = reader.take("component_bytes", len_bytes as usize)?;
+        let len_bytes = reader.u32("component len")?;
+        let bytes = reader.take("component bytes", len_bytes as usize)?;
         components.insert(id, bytes.to_vec());
     }
     Ok(components)

@@ -44,7 +44,7 @@ impl<'a> Sides<'a> {
                 _ => last = Some(kind),
             }
             let len_bytes = reader.u32("side length")?;
-            reader.take_items("side data", len_bytes.into(), 1)?;
+            reader.take("side data", len_bytes as usize)?;
         }
         Ok(Self { bytes })
     }

@@ -1,50 +1,22 @@
-//! What the tests of layouts share: annotated hex, golden files, and tables of `docs/format/` held against spans.
+//! What the tests of layouts share: dumps, golden files, and tables of `docs/format/` held against spans.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
 use std::{eprintln, format, fs};
 
-use crate::wire::Span;
+use crate::wire::{Span, annotate};
 
-/// Bytes of one printed line.
-const LINE_LEN_BYTES: usize = 16;
-
-/// Prints bytes field by field: offset, bytes, section and field. Repeated lines are shown as `*`.
+/// The dump of a stored value, of which the fields must explain every byte once.
+#[track_caller]
 pub(crate) fn annotated(bytes: &[u8], spans: &[Span]) -> String {
-    let mut out = String::new();
     let mut next = 0;
     for span in spans {
         assert_eq!(span.offset_bytes, next, "fields follow each other: {span:?}");
         next += span.len_bytes;
-        let field = &bytes[span.offset_bytes as usize..next as usize];
-        let mut name = format!("{}: {}", span.section, span.field);
-        if field.len() > LINE_LEN_BYTES {
-            let _ = write!(name, " ({} bytes)", field.len());
-        }
-        print_field(&mut out, span.offset_bytes as usize, field, &name);
     }
     assert_eq!(next, bytes.len() as u64, "every byte belongs to a field");
-    out
-}
-
-fn print_field(out: &mut String, at: usize, field: &[u8], name: &str) {
-    let lines: Vec<&[u8]> = field.chunks(LINE_LEN_BYTES).collect();
-    for (i, line) in lines.iter().enumerate() {
-        let is_inner = i > 0 && i + 1 < lines.len();
-        if is_inner && lines[i - 1] == *line {
-            if i == 1 || lines[i - 2] != *line {
-                out.push_str("*\n");
-            }
-            continue;
-        }
-        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = if i == 0 { name } else { "" };
-        let text = format!("{:06x}  {:<47}  {name}", at + i * LINE_LEN_BYTES, hex.join(" "));
-        out.push_str(text.trim_end());
-        out.push('\n');
-    }
+    annotate(spans, bytes)
 }
 
 /// Compares bytes and their description with `testdata/golden/draft/<name>.bin` and `.txt`.

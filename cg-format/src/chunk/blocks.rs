@@ -21,7 +21,7 @@ impl<'a> BlocksView<'a> {
     pub(super) fn read(reader: &mut Reader<'a>, width: u32) -> Result<Self, DecodeError> {
         reader.enter(Section::Blocks);
         let len_bytes = bits::len_bytes(LocalPos::COUNT as u64, width);
-        let bytes = reader.take_items("block ids", len_bytes, 1)?;
+        let bytes = reader.take("block ids", len_bytes as usize)?;
         Ok(Self { width, bytes })
     }
 

@@ -343,8 +343,8 @@ impl Chunk {
     ) -> Result<Vec<NewColumn>, EditError> {
         let components = schema.components_of(block).ok_or(EditError::UnknownBlock { block })?;
         if let Some(unread) = &self.unread {
-            let is_settled = unread.bytes.is_empty()
-                && !self.palette.ids().iter().any(|block| unread.owners.contains(block));
+            let is_settled =
+                unread.bytes.is_empty() && !unread.owners.iter().any(|owner| self.palette.is_alive(*owner));
             if is_settled {
                 self.unread = None;
             } else if components.iter().any(|component| *component >= unread.from) {

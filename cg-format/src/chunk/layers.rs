@@ -40,7 +40,7 @@ impl<'a> LayersView<'a> {
         reader.enter(Section::Layers);
         let offset_bytes = reader.offset_bytes();
         let entry_bits = CELL_BITS + width;
-        let bytes = reader.take_items("layered blocks", bits::len_bytes(count, entry_bits), 1)?;
+        let bytes = reader.take("layered blocks", bits::len_bytes(count, entry_bits) as usize)?;
         let mut view = Self { width, bytes, count: count as usize, order: None };
         let at = |index: usize| offset_bytes + index as u64 * u64::from(entry_bits) / 8;
 

@@ -24,14 +24,14 @@ impl<'a> PaletteView<'a> {
     pub(super) fn read(reader: &mut Reader<'a>, count: u64) -> Result<Self, DecodeError> {
         reader.enter(Section::Palette);
         let offset_bytes = reader.offset_bytes();
-        let (ids, _) = reader.take_items("palette", count, 8)?.as_chunks();
+        let (ids, _) = reader.take_items("palette ids", count, 8)?.as_chunks();
         let palette = Self { ids };
         match palette.repeated() {
             None => Ok(palette),
             Some((index, block)) => Err(DecodeError::new(
                 Section::Palette,
                 offset_bytes + 8 * index as u64,
-                Problem::Duplicate { field: "palette", found: block.get() },
+                Problem::Duplicate { field: "palette id", found: block.get() },
             )),
         }
     }
@@ -87,6 +87,11 @@ impl Palette {
 
     pub(super) fn find(&self, block: BlockId) -> Option<u32> {
         self.ids.iter().position(|id| *id == block).map(|local| local as u32)
+    }
+
+    /// Whether a block of this kind is left.
+    pub(super) fn is_alive(&self, block: BlockId) -> bool {
+        self.find(block).is_some_and(|local| self.counts.get(local as usize) != Some(&0))
     }
 
     /// Replaces every id; the caller sees to it that they stay different.

@@ -51,10 +51,8 @@ impl Chunk {
         let ids = self.palette.ids();
         let unknown = ids.iter().find(|block| schema.components_of(**block).is_none());
         if let Some(block) = unknown {
-            return match self.columns.is_empty() {
-                true => Ok(()),
-                false => Err(Mismatch::UnknownBlock { block: *block }),
-            };
+            let block = *block;
+            return if self.columns.is_empty() { Ok(()) } else { Err(Mismatch::UnknownBlock { block }) };
         }
         let kinds = ids.iter().map(|block| schema.components_of(*block));
         let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));

@@ -198,7 +198,7 @@ fn split<'a>(reader: &mut Reader<'a>, len_bytes: u64) -> Result<Reader<'a>, Deco
     let trace = reader.trace();
     let offset_bytes = reader.offset_bytes();
     let mut untraced = reader.clone().traced(None);
-    let bytes = untraced.take_items("components", len_bytes, 1)?;
+    let bytes = untraced.take("component section", usize::try_from(len_bytes).unwrap_or(usize::MAX))?;
     *reader = untraced.traced(trace);
     Ok(Reader::at_offset(bytes, offset_bytes, Section::Components).traced(trace))
 }

@@ -69,12 +69,12 @@ fn bytes_are_pinned() {
 
 #[test]
 fn wrong_sets_are_named() {
-    check_error(&[], expect!["delta: delta_version needs 1 bytes and 0 are left (at byte 0)"]);
-    check_changed(0, &[0], expect!["delta: delta_version is 0, allowed is 1 and up (at byte 0)"]);
+    check_error(&[], expect!["delta: delta version needs 1 bytes and 0 are left (at byte 0)"]);
+    check_changed(0, &[0], expect!["delta: delta version is 0, allowed is 1 and up (at byte 0)"]);
     check_changed(
         0,
         &[2],
-        expect!["delta: delta_version is 2, and this release reads up to 1; use a newer release (at byte 0)"],
+        expect!["delta: delta version is 2, and this release reads up to 1; use a newer release (at byte 0)"],
     );
     check_changed(
         1,
@@ -84,13 +84,13 @@ fn wrong_sets_are_named() {
     check_changed(
         5,
         &4096_u16.to_le_bytes(),
-        expect!["delta: set_cell is 4096, allowed is 0 to 4095 (at byte 5)"],
+        expect!["delta: set cell is 4096, allowed is 0 to 4095 (at byte 5)"],
     );
-    check_changed(7, &[1], expect!["delta: set_cell 291 appears twice (at byte 16)"]);
+    check_changed(7, &[1], expect!["delta: set cell 291 appears twice (at byte 16)"]);
     check_changed(
         7,
         &[2],
-        expect!["delta: set_cell is 291, allowed is a cell and layer above those before them (at byte 16)"],
+        expect!["delta: set cell is 291, allowed is a cell and layer above those before them (at byte 16)"],
     );
 }
 

@@ -105,12 +105,12 @@ impl EntityPos {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let dimension = Dimension::new(reader.u64("position_dimension")?);
-        let block = BlockPos::new(reader.i64("block_x")?, reader.i64("block_y")?, reader.i64("block_z")?);
+        let dimension = Dimension::new(reader.u64("position dimension")?);
+        let block = BlockPos::new(reader.i64("block x")?, reader.i64("block y")?, reader.i64("block z")?);
         let fraction = [
-            read_fraction(reader, "fraction_x")?,
-            read_fraction(reader, "fraction_y")?,
-            read_fraction(reader, "fraction_z")?,
+            read_fraction(reader, "fraction x")?,
+            read_fraction(reader, "fraction y")?,
+            read_fraction(reader, "fraction z")?,
         ];
         Ok(Self { dimension, block, fraction })
     }

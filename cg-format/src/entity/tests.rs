@@ -79,37 +79,37 @@ fn components_are_kept_in_order() {
 
 #[test]
 fn wrong_headers_and_owners_are_named() {
-    check_error(&[], expect!["entity: format_version needs 8 bytes and 0 are left (at byte 0)"]);
-    check_changed(0, &[0], expect!["entity: format_version is 0, allowed is 1 and up (at byte 0)"]);
+    check_error(&[], expect!["entity: format version needs 8 bytes and 0 are left (at byte 0)"]);
+    check_changed(0, &[0], expect!["entity: format version is 0, allowed is 1 and up (at byte 0)"]);
     check_changed(
         0,
         &[2],
         expect![
-            "entity: format_version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+            "entity: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
         ],
     );
     check_changed(
         16,
         &[0],
-        expect!["entity: owner_kind is 0, allowed is 1 for a chunk or 2 for none (at byte 16)"],
+        expect!["entity: owner kind is 0, allowed is 1 for a chunk or 2 for none (at byte 16)"],
     );
     check_changed(
         16,
         &[3],
-        expect!["entity: owner_kind is 3, allowed is 1 for a chunk or 2 for none (at byte 16)"],
+        expect!["entity: owner kind is 3, allowed is 1 for a chunk or 2 for none (at byte 16)"],
     );
     check_changed(
         25,
         &(ChunkPos::MIN - 1).to_le_bytes(),
         expect![
-            "entity: owner_x is -576460752303423489, the world runs from -576460752303423488 to 576460752303423487 (at byte 25)"
+            "entity: owner x is -576460752303423489, the world runs from -576460752303423488 to 576460752303423487 (at byte 25)"
         ],
     );
     check_changed(
         41,
         &i64::MAX.to_le_bytes(),
         expect![
-            "entity: owner_z is 9223372036854775807, the world runs from -576460752303423488 to 576460752303423487 (at byte 41)"
+            "entity: owner z is 9223372036854775807, the world runs from -576460752303423488 to 576460752303423487 (at byte 41)"
         ],
     );
 
@@ -127,27 +127,27 @@ fn wrong_fractions_are_named() {
     check_changed(
         81,
         &1.0_f32.to_le_bytes(),
-        expect!["entity: fraction_x is 1.0, allowed is 0.0 to below 1.0 (at byte 81)"],
+        expect!["entity: fraction x is 1.0, allowed is 0.0 to below 1.0 (at byte 81)"],
     );
     check_changed(
         85,
         &(-0.0_f32).to_le_bytes(),
-        expect!["entity: fraction_y is -0.0, allowed is 0.0 to below 1.0 (at byte 85)"],
+        expect!["entity: fraction y is -0.0, allowed is 0.0 to below 1.0 (at byte 85)"],
     );
     check_changed(
         89,
         &f32::NAN.to_le_bytes(),
-        expect!["entity: fraction_z is NaN, allowed is 0.0 to below 1.0 (at byte 89)"],
+        expect!["entity: fraction z is NaN, allowed is 0.0 to below 1.0 (at byte 89)"],
     );
     check_changed(
         89,
         &(-1.5_f32).to_le_bytes(),
-        expect!["entity: fraction_z is -1.5, allowed is 0.0 to below 1.0 (at byte 89)"],
+        expect!["entity: fraction z is -1.5, allowed is 0.0 to below 1.0 (at byte 89)"],
     );
     check_changed(
         89,
         &f32::INFINITY.to_le_bytes(),
-        expect!["entity: fraction_z is inf, allowed is 0.0 to below 1.0 (at byte 89)"],
+        expect!["entity: fraction z is inf, allowed is 0.0 to below 1.0 (at byte 89)"],
     );
 }
 
@@ -168,20 +168,20 @@ fn wrong_components_are_named() {
     check_changed(
         COW_COUNT_AT + 4 + 8,
         &[0xff],
-        expect!["component section: component_bytes needs 255 bytes and 17 are left (at byte 109)"],
+        expect!["component section: component bytes needs 255 bytes and 17 are left (at byte 109)"],
     );
     // The second component, made equal to the first and then smaller.
     let second = COW_COUNT_AT + 4 + 12 + 2;
     check_changed(
         second,
         &2_u64.to_le_bytes(),
-        expect!["component section: component_id 2 appears twice (at byte 111)"],
+        expect!["component section: component id 2 appears twice (at byte 111)"],
     );
     check_changed(
         second,
         &1_u64.to_le_bytes(),
         expect![
-            "component section: component_id is 1, allowed is an id above the one before it (at byte 111)"
+            "component section: component id is 1, allowed is an id above the one before it (at byte 111)"
         ],
     );
     let mut longer = encoded(&cow());

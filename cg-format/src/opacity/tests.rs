@@ -188,52 +188,65 @@ fn a_tile_of_the_larger_scale_is_read_and_folded() {
 
 #[test]
 fn wrong_tiles_are_named() {
-    check_changed(0, &[0], expect!["opacity tile: format_version is 0, allowed is 1 and up (at byte 0)"]);
+    check_changed(0, &[0], expect!["opacity tile: format version is 0, allowed is 1 and up (at byte 0)"]);
     check_changed(
         0,
         &[2],
         expect![
-            "opacity tile: format_version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+            "opacity tile: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
         ],
     );
-    check_changed(8, &[0], expect!["opacity tile: scale_level is 0, allowed is 1 or 2 (at byte 8)"]);
+    check_changed(8, &[0], expect!["opacity tile: scale level is 0, allowed is 1 or 2 (at byte 8)"]);
     check_changed(
         8,
         &[2],
-        expect!["opacity tile: 65537 column_offsets of 4 bytes exceed the 16668 bytes left (at byte 9)"],
+        expect!["opacity tile: 65537 column offsets of 4 bytes exceed the 16668 bytes left (at byte 9)"],
     );
     check_changed(
         9,
         &[12],
-        expect!["opacity tile: column_offsets is 16396, but the rest of the value implies 16397 (at byte 9)"],
+        expect!["opacity tile: column offsets is 16396, but the rest of the value implies 16397 (at byte 9)"],
     );
     check_changed(
         9 + 4 * 193,
         &[0],
         expect![
-            "opacity tile: column_offsets is 16384, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+            "opacity tile: column offsets is 16384, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
         ],
     );
     check_changed(
         9 + 4 * 193,
         &[1],
         expect![
-            "opacity tile: column_offsets is 16385, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+            "opacity tile: column offsets is 16385, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
         ],
     );
     check_changed(
         9 + 4 * 193 + 3,
         &[0xff],
         expect![
-            "opacity tile: column_offsets is 4278206493, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+            "opacity tile: column offsets is 4278206493, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
         ],
     );
     check_changed(
         16_393,
         &[0xcd],
         expect![
-            "opacity tile: column_offsets is 16845, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 16393)"
+            "opacity tile: column offsets is 16845, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 16393)"
         ],
+    );
+    // One boundary beyond the end, and a boundary equal to the one before it.
+    check_changed(
+        9 + 4 * 193,
+        &16_685_u32.to_le_bytes(),
+        expect![
+            "opacity tile: column offsets is 16685, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+        ],
+    );
+    check_changed(
+        16_397 + 8,
+        &0_i64.to_le_bytes(),
+        expect!["opacity tile: boundaries is 0, not above the 0 before it (at byte 16405)"],
     );
     check_changed(
         16_397 + 8,
@@ -248,16 +261,16 @@ fn wrong_tiles_are_named() {
     check_error(
         TileView::new(&longer),
         expect![
-            "opacity tile: column_offsets is 16677, but the rest of the value implies 16678 (at byte 16393)"
+            "opacity tile: column offsets is 16677, but the rest of the value implies 16678 (at byte 16393)"
         ],
     );
     check_error(
         TileView::new(&longer[..16_000]),
-        expect!["opacity tile: 4097 column_offsets of 4 bytes exceed the 15991 bytes left (at byte 9)"],
+        expect!["opacity tile: 4097 column offsets of 4 bytes exceed the 15991 bytes left (at byte 9)"],
     );
     check_error(
         TileView::new(&[]),
-        expect!["opacity tile: format_version needs 8 bytes and 0 are left (at byte 0)"],
+        expect!["opacity tile: format version needs 8 bytes and 0 are left (at byte 0)"],
     );
 }
 

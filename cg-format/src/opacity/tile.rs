@@ -2,9 +2,9 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 0 | 8 | `format_version`: 1 |
-//! | 8 | 1 | `scale_level`: 1 = 64×64 columns, 2 = 256×256 |
-//! | 9 | 4 × (columns + 1) | `column_offsets`: u32 from the very start, column `x·side + z` |
+//! | 0 | 8 | `format version`: 1 |
+//! | 8 | 1 | `scale level`: 1 = 64×64 columns, 2 = 256×256 |
+//! | 9 | 4 × (columns + 1) | `column offsets`: u32 from the very start, column `x·side + z` |
 //! | 16,397 or 262,157 | 8 each | `boundaries`: i64 y, column by column, ascending |
 //!
 //! The offset behind the last column is the length of the value.
@@ -95,7 +95,7 @@ impl<'a> TileView<'a> {
         let scale = read_header(&mut reader)?;
         let offsets_at = reader.offset_bytes();
         let offset_count = column_count(scale) as u64 + 1;
-        let offsets = reader.take_items("column_offsets", offset_count, OFFSET_LEN_BYTES as u64)?;
+        let offsets = reader.take_items("column offsets", offset_count, OFFSET_LEN_BYTES as u64)?;
         let boundaries_at = reader.offset_bytes();
         let stored = reader.take("boundaries", reader.left_bytes())?;
         let (offsets, _) = offsets.as_chunks();
@@ -143,14 +143,14 @@ const fn column_index(scale: ClusterTier, x: i64, z: i64) -> usize {
 
 fn read_header(reader: &mut Reader<'_>) -> Result<ClusterTier, DecodeError> {
     let at = reader.offset_bytes();
-    let version = reader.u64("format_version")?;
-    if let Some(problem) = Problem::of_version("format_version", version, FORMAT_VERSION) {
+    let version = reader.u64("format version")?;
+    if let Some(problem) = Problem::of_version("format version", version, FORMAT_VERSION) {
         return Err(DecodeError::new(Section::OpacityTile, at, problem));
     }
     let at = reader.offset_bytes();
-    let level = reader.u8("scale_level")?;
+    let level = reader.u8("scale level")?;
     ClusterTier::from_scale_level(level).ok_or_else(|| {
-        let problem = Problem::OutOfRange { field: "scale_level", found: level.into(), allowed: "1 or 2" };
+        let problem = Problem::OutOfRange { field: "scale level", found: level.into(), allowed: "1 or 2" };
         DecodeError::new(Section::OpacityTile, at, problem)
     })
 }
@@ -162,7 +162,7 @@ fn check_offsets(
     boundaries_at: u64,
     end: u64,
 ) -> Result<(), DecodeError> {
-    let field = "column_offsets";
+    let field = "column offsets";
     let mut before = None;
     let mut at = offsets_at;
     for offset in offsets {

@@ -1,10 +1,14 @@
 //! What holds for every chunk and for every input.
 
-use cg_format::BlockId;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use cg_format::chunk::{Chunk, ChunkView};
+use cg_format::schema::NoComponents;
+use cg_format::{BlockId, ComponentId, ComponentShape, EntityId, LocalPos, SchemaView, SideKind};
 use proptest::prelude::*;
 
-use super::model::{Edit, Naive, TestSchema, block, edit};
+use super::model::{BYTE, Edit, Naive, TEXT, TestSchema, WIDE, block, edit};
 
 fn edited(first: BlockId, edits: &[Edit]) -> (Naive, Chunk) {
     let mut naive = Naive::filled(first);
@@ -39,5 +43,140 @@ proptest! {
         let other = naive.rebuild();
         prop_assert_eq!(&other, &chunk);
         prop_assert_eq!(other.to_bytes(), chunk.to_bytes());
+    }
+}
+
+/// The laws of arbitrary bytes, the same that the fuzz target checks.
+#[path = "../../../../fuzz/src/chunk.rs"]
+mod any_bytes;
+
+fn small() -> Chunk {
+    let mut chunk = Chunk::filled(BlockId::new(0), &any_bytes::Schema).unwrap();
+    let cell = |index| LocalPos::from_index(index).unwrap();
+    for (index, block) in [(0, 1), (9, 2), (4095, 3), (9, 9)] {
+        chunk.push_layer(cell(index), BlockId::new(block), &any_bytes::Schema).unwrap();
+    }
+    chunk.add_entity(EntityId::from_bytes([3; 16]));
+    chunk.add_entity(EntityId::from_bytes([4; 16]));
+    chunk.set_side(SideKind::new(2), b"side".to_vec());
+    chunk
+}
+
+#[test]
+fn every_truncation_is_an_error_or_ends_between_sides() {
+    let chunk = small();
+    let bytes = chunk.to_bytes();
+    let own_len = ChunkView::new(&bytes, &any_bytes::Schema).unwrap().chunk_len_bytes();
+    for len in 0..bytes.len() {
+        let found = Chunk::decode(&bytes[..len], &any_bytes::Schema);
+        assert_eq!(found.is_ok(), len == own_len, "{len} bytes: {found:?}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_an_error_or_another_chunk() {
+    let chunk = small();
+    let bytes = chunk.to_bytes();
+    let layer0 = 40 + 8 * chunk.palette().len();
+    let layer0 = layer0..layer0 + 4096 * 3 / 8;
+    let mut decoded = 0;
+    // Layer 0 is long and all alike: a part of its bits stands for the rest.
+    for bit in (0..bytes.len() * 8).filter(|bit| !layer0.contains(&(bit / 8)) || bit % 61 == 0) {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let Ok(found) = Chunk::decode(&damaged, &any_bytes::Schema) else { continue };
+        assert!(found != chunk, "bit {bit} changes nothing");
+        let canonical = found.to_bytes();
+        assert_eq!(Chunk::decode(&canonical, &any_bytes::Schema).unwrap().to_bytes(), canonical);
+        if bit % 16 == 0 {
+            assert!(any_bytes::check(&damaged));
+        }
+        decoded += 1;
+    }
+    assert!(decoded > 16 * 8, "some bits are only content: {decoded}");
+}
+
+#[test]
+fn the_corpus_of_the_fuzz_target_holds() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/chunk_decode");
+    let mut decoded = 0;
+    let mut refused = 0;
+    for file in std::fs::read_dir(corpus).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        if any_bytes::check(&bytes) { decoded += 1 } else { refused += 1 }
+    }
+    assert!(decoded >= 5 && refused >= 5, "{decoded} decode, {refused} are refused");
+}
+
+/// Another generation: block 1 lost its byte, block 2 gained a text, block 3 kept everything.
+struct Later;
+
+impl SchemaView for Later {
+    fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
+        match block.get() {
+            1 => Some(&[]),
+            2 => Some(&[WIDE, BYTE, TEXT]),
+            _ => TestSchema.components_of(block),
+        }
+    }
+
+    fn shape(&self, component: ComponentId) -> Option<ComponentShape> {
+        TestSchema.shape(component)
+    }
+
+    fn default_bytes(&self, component: ComponentId) -> &[u8] {
+        TestSchema.default_bytes(component)
+    }
+
+    fn is_opaque(&self, block: BlockId) -> bool {
+        TestSchema.is_opaque(block)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn another_generation_keeps_what_both_know(first in block(), edits in prop::collection::vec(edit(), 0..40)) {
+        let (_, chunk) = edited(first, &edits);
+        let mut asked = Vec::new();
+        let later = chunk.with_components(&Later, |at, block, component| {
+            assert_eq!(chunk.layer(at.cell, at.layer), Some(block));
+            asked.push((component, at));
+            chunk.component(at, component).map(Cow::Borrowed)
+        }).unwrap();
+        prop_assert_eq!(later.validate(&Later), Ok(()));
+        prop_assert!(asked.is_sorted());
+        prop_assert!(later.components().map(|(component, at, _)| (component, at)).eq(asked.iter().copied()));
+        for (component, at, bytes) in later.components() {
+            let expected = chunk.component(at, component).unwrap_or_else(|| Later.default_bytes(component));
+            prop_assert_eq!(bytes, expected);
+        }
+        prop_assert_eq!(later.palette(), chunk.palette());
+        prop_assert_eq!(later.entities(), chunk.entities());
+        prop_assert!(later.sides().eq(chunk.sides()));
+        prop_assert_eq!(Chunk::decode(&later.to_bytes(), &Later).unwrap(), later);
+    }
+
+    #[test]
+    fn remapped_ids_come_back(first in block(), edits in prop::collection::vec(edit(), 0..40)) {
+        let (_, chunk) = edited(first, &edits);
+        let mut there = chunk.clone();
+        there.remap_blocks(|block| BlockId::new(9_999 - block.get()));
+        for (new, old) in there.palette().iter().zip(chunk.palette()) {
+            prop_assert_eq!((new.block.get(), new.count), (9_999 - old.block.get(), old.count));
+        }
+        there.remap_blocks(|block| BlockId::new(9_999 - block.get()));
+        prop_assert_eq!(there.to_bytes(), chunk.to_bytes());
+
+        let mut merged = chunk.clone();
+        merged.remap_blocks(|block| BlockId::new(block.get() / 100));
+        let expected: BTreeSet<u64> = chunk.palette().iter().map(|entry| entry.block.get() / 100).collect();
+        let found: BTreeSet<u64> = merged.palette().iter().map(|entry| entry.block.get()).collect();
+        prop_assert_eq!((merged.palette().len(), found), (expected.len(), expected));
+        for cell in LocalPos::all() {
+            prop_assert_eq!(merged.block(cell).get(), chunk.block(cell).get() / 100);
+        }
+        prop_assert_eq!(merged.validate(&NoComponents).is_ok(), merged.components().next().is_none());
     }
 }

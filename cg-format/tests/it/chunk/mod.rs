@@ -1,4 +1,8 @@
 //! Chunks: laws, errors, goldens and annotated bytes.
 
+mod broken;
+mod goldens;
 mod laws;
-mod model;
+pub(crate) mod model;
+mod raw;
+mod unread;

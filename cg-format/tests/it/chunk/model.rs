@@ -227,7 +227,8 @@ impl Naive {
             assert_eq!((chunk.side(kind), view.side(kind)), (data, data));
         }
         for order in CellOrder::ALL {
-            let (mut ours, mut views) = ([BlockId::default(); 4096], [BlockId::default(); 4096]);
+            let mut ours: Box<[BlockId; 4096]> = vec![BlockId::default(); 4096].try_into().unwrap();
+            let mut views = ours.clone();
             chunk.unpack(order, &mut ours);
             view.unpack(order, &mut views);
             for (index, cell) in order.cells().enumerate() {
