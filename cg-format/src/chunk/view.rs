@@ -156,7 +156,12 @@ impl<'a> ChunkView<'a> {
     ///
     /// Blocks, references and side data are there all the same, and the unread bytes are kept.
     pub fn has_unread_components(&self) -> bool {
-        self.unread.as_ref().is_some_and(|unread| !unread.bytes.is_empty())
+        !self.unread_components().is_empty()
+    }
+
+    /// The end of the component section that the schema does not explain; empty if it explains all.
+    pub fn unread_components(&self) -> &'a [u8] {
+        self.unread.as_ref().map_or(&[], |unread| unread.bytes)
     }
 
     /// References to the chunk's entities, in stored order.

@@ -1,3 +1,4 @@
 //! Everything that a user of this crate can see, in one binary.
 
 mod chunk;
+mod spec;
