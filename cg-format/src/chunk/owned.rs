@@ -85,14 +85,14 @@ impl Chunk {
     ) -> Result<Self, EditError> {
         let mut ids = [0; LocalPos::COUNT];
         let mut first_met = FirstMet::new();
-        if order == CellOrder::Xyz {
-            for (id, block) in ids.iter_mut().zip(cells) {
-                *id = first_met.local(*block);
-            }
-        } else {
-            for (id, cell) in ids.iter_mut().zip(LocalPos::all()) {
-                let block = cells.get(usize::from(order.index(cell))).copied().unwrap_or_default();
-                *id = first_met.local(block);
+        let [x_stride, y_stride, z_stride] = order.strides();
+        for (x, plane) in ids.as_chunks_mut::<256>().0.iter_mut().enumerate() {
+            for (y, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                for (z, id) in row.iter_mut().enumerate() {
+                    // The mask changes nothing; it shows the compiler that the index lies inside.
+                    let index = (x * x_stride + y * y_stride + z * z_stride) & (LocalPos::COUNT - 1);
+                    *id = first_met.local(cells.get(index).copied().unwrap_or_default());
+                }
             }
         }
         let palette = first_met.into_ids();

@@ -251,13 +251,14 @@ pub(super) fn scatter(
     out: &mut [BlockId; LocalPos::COUNT],
 ) {
     let kind = |local: u32| palette.get(local as usize).copied().unwrap_or_default();
-    if order == CellOrder::Xyz {
-        for (out, local) in out.iter_mut().zip(ids) {
-            *out = kind(*local);
-        }
-    } else {
-        for (out, cell) in out.iter_mut().zip(order.cells()) {
-            *out = kind(ids.get(usize::from(cell.index())).copied().unwrap_or(0));
+    let [slow, middle, fast] = order.storage_strides();
+    for (a, plane) in out.as_chunks_mut::<256>().0.iter_mut().enumerate() {
+        for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            for (c, out) in row.iter_mut().enumerate() {
+                // The mask changes nothing; it shows the compiler that the index lies inside.
+                let index = (a * slow + b * middle + c * fast) & (LocalPos::COUNT - 1);
+                *out = kind(ids.get(index).copied().unwrap_or(0));
+            }
         }
     }
 }

@@ -165,8 +165,8 @@ fn golden_files_decode_to_their_text_and_encode_to_their_bytes() {
             std::fs::write(&bin, bytes).unwrap();
         }
         let bytes = std::fs::read(&bin).unwrap();
-        let text = std::fs::read_to_string(&txt).unwrap();
-        assert_eq!(describe(&ChunkView::new(&bytes, &TestSchema).unwrap()), text, "{name}");
+        let expected = std::fs::read_to_string(&txt).unwrap();
+        assert_eq!(describe(&ChunkView::new(&bytes, &TestSchema).unwrap()), expected, "{name}");
         let decoded = Chunk::decode(&bytes, &TestSchema).unwrap();
         assert_eq!(decoded.to_bytes(), bytes, "{name}");
         assert_eq!(chunk.to_bytes(), bytes, "{name}");
