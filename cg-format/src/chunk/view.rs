@@ -44,7 +44,7 @@ pub struct ChunkView<'a> {
     pub(super) unread: Option<UnreadView<'a>>,
     pub(super) entities: EntitiesView<'a>,
     pub(super) sides: Sides<'a>,
-    /// Palette, layer 0 and upper layers are what an encoder would write.
+    /// Palette and local ids are what an encoder would write.
     pub(super) has_canonical_blocks: bool,
     chunk_len_bytes: usize,
 }
@@ -82,11 +82,8 @@ impl<'a> ChunkView<'a> {
         let entities = EntitiesView::read(&mut reader)?;
         let chunk_len_bytes = (reader.offset_bytes() - start) as usize;
         let sides = Sides::read(&mut reader)?;
-        let has_canonical_blocks = if layers.count() == 0 {
-            is_in_order
-        } else {
-            layers.is_sorted() && is_first_met_order(&ids, &layers, kinds)
-        };
+        let has_canonical_blocks =
+            if layers.count() == 0 { is_in_order } else { is_first_met_order(&ids, &layers, kinds) };
         Ok(Self {
             palette,
             blocks,

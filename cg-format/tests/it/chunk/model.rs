@@ -301,7 +301,7 @@ pub(super) fn edit() -> impl Strategy<Value = Edit> {
         1 => entity().prop_map(Edit::RemoveEntity),
         2 => (kind(), bytes()).prop_map(|(kind, data)| Edit::SetSide(kind, data)),
         1 => kind().prop_map(Edit::RemoveSide),
-        1 => (0..16_u8, block()).prop_map(|(x, block)| Edit::FillSlice(x, block)),
+        2 => (prop_oneof![Just(0), 0..16_u8], prop_oneof![1..6_u64, 0..40_u64].prop_map(BlockId::new)).prop_map(|(x, block)| Edit::FillSlice(x, block)),
         1 => Just(Edit::Pack),
     ]
 }
