@@ -47,6 +47,7 @@ pub mod tier;
 pub mod wire;
 
 pub use area::{BlockBox, ChunkBox};
+pub use chunk::{CellLayer, Chunk, ChunkView};
 pub use coord::{BlockPos, ChunkAt, ChunkPos, ClusterPos, LocalPos};
 pub use error::{DecodeError, OutOfRange, Problem, Section};
 pub use id::{BlockId, ComponentId, Dimension, EntityId, EntityTypeId, LocalBlockId, SideKind, StructureId};

@@ -54,6 +54,24 @@ impl CellOrder {
         })
     }
 
+    /// By how much the storage index grows along the slowest, the middle and the fastest axis of this order.
+    pub(crate) const fn storage_strides(self) -> [usize; 3] {
+        match self {
+            Self::Xyz => [256, 16, 1],
+            Self::Xzy => [256, 1, 16],
+            Self::Yxz => [16, 256, 1],
+            Self::Yzx => [16, 1, 256],
+            Self::Zxy => [1, 256, 16],
+            Self::Zyx => [1, 16, 256],
+        }
+    }
+
+    /// By how much the place in this order grows along x, y and z.
+    pub(crate) const fn strides(self) -> [usize; 3] {
+        let [x, y, z] = self.shifts();
+        [1 << x, 1 << y, 1 << z]
+    }
+
     /// The bits by which x, y and z are shifted to give an index.
     const fn shifts(self) -> [u32; 3] {
         match self {
@@ -88,6 +106,10 @@ mod tests {
                 assert_eq!(order.cell(index), Some(*cell), "{order:?}");
             }
             assert_eq!(cells.len(), LocalPos::COUNT);
+            let [slow, middle, fast] = order.storage_strides().map(|stride| stride as u16);
+            assert_eq!(cells[0xabc].index(), 0xa * slow + 0xb * middle + 0xc * fast, "{order:?}");
+            let [x, y, z] = order.strides().map(|stride| stride as u16);
+            assert_eq!(order.index(LocalPos::new(3, 4, 5)), 3 * x + 4 * y + 5 * z, "{order:?}");
             assert_eq!(order.cell(4096), None);
         }
         assert!(CellOrder::default().cells().eq(LocalPos::all()));

@@ -268,30 +268,33 @@ pub(super) fn instances_of<'s>(
     columns.sort_unstable_by_key(|(component, _)| *component);
     columns.dedup_by_key(|(component, _)| *component);
 
-    // For each local id, which columns it has instances in: from its start in `targets` to the next one's.
+    // For each local id, which columns it has instances in: a range of `targets`.
     let targets: Vec<usize> = pairs
         .iter()
         .map(|(_, component)| columns.partition_point(|(column, _)| column < component))
         .collect();
-    let kinds = pairs.last().map_or(0, |(local, _)| *local as usize + 1);
-    let starts: Vec<usize> =
-        (0..=kinds as u32).map(|kind| pairs.partition_point(|(local, _)| *local < kind)).collect();
+    let kinds = pairs.last().map_or(0, |(local, _)| *local + 1);
+    let start = |kind: u32| pairs.partition_point(|(local, _)| *local < kind);
+    let ranges: Vec<Range<usize>> = (0..kinds).map(|kind| start(kind)..start(kind + 1)).collect();
     let mut note = |at: CellLayer, local: u32| {
-        let mut ends = starts.iter().skip(local as usize).copied();
-        let range = ends.next().unwrap_or(0)..ends.next().unwrap_or(0);
-        for target in targets.get(range).unwrap_or(&[]) {
+        let Some(range) = ranges.get(local as usize) else { return };
+        for target in targets.get(range.clone()).unwrap_or(&[]) {
             if let Some((_, instances)) = columns.get_mut(*target) {
                 instances.push(at);
             }
         }
     };
     let mut upper = upper.peekable();
+    let mut next_upper = upper.peek().map(|(cell, _)| *cell);
     for (cell, local) in LocalPos::all().zip(ids) {
         note(CellLayer::base(cell), *local);
-        let mut layer = 0;
-        while let Some((_, local)) = upper.next_if(|(upper, _)| *upper == cell) {
-            layer += 1;
-            note(CellLayer::new(cell, layer), local);
+        if next_upper == Some(cell) {
+            for (layer, (_, local)) in
+                (1..=u8::MAX).zip(core::iter::from_fn(|| upper.next_if(|(at, _)| *at == cell)))
+            {
+                note(CellLayer::new(cell, layer), local);
+            }
+            next_upper = upper.peek().map(|(cell, _)| *cell);
         }
     }
     columns.retain(|(_, instances)| !instances.is_empty());

@@ -143,3 +143,32 @@ impl Ranks {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_rank_is_the_number_of_instances_before(
+            dense in prop::collection::btree_set((0..200_u16, 0..3_u8), 0..400),
+            sparse in prop::collection::btree_set((0..4096_u16, 0..3_u8), 0..100),
+        ) {
+            let at = |(index, layer)| CellLayer::new(LocalPos::from_index(index).unwrap(), layer);
+            let all: BTreeSet<CellLayer> = dense.into_iter().chain(sparse).map(at).collect();
+            let sorted: Vec<CellLayer> = all.iter().copied().collect();
+            for instances in [Instances::Few(sorted.clone()), Instances::Many(Box::new(Ranks::new(&sorted)))] {
+                prop_assert_eq!(instances.count(), sorted.len());
+                prop_assert_eq!(instances.to_vec(), sorted.clone());
+                for (rank, at) in sorted.iter().enumerate() {
+                    prop_assert_eq!(instances.rank(*at), Some(rank));
+                }
+                for other in (0..4096).step_by(7).flat_map(|index| (0..4).map(move |layer| at((index, layer)))) {
+                    prop_assert_eq!(instances.rank(other).is_some(), all.contains(&other));
+                }
+            }
+        }
+    }
+}

@@ -87,11 +87,6 @@ impl<'a> LayersView<'a> {
         self.count
     }
 
-    /// Whether the entries are stored in order of cells.
-    pub(super) const fn is_sorted(&self) -> bool {
-        self.order.is_none()
-    }
-
     /// All entries in order of cells, then layers.
     pub(super) fn iter(&self) -> impl Iterator<Item = Upper> {
         (0..self.count).map(|index| self.get(index))

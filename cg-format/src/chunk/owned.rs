@@ -85,14 +85,14 @@ impl Chunk {
     ) -> Result<Self, EditError> {
         let mut ids = [0; LocalPos::COUNT];
         let mut first_met = FirstMet::new();
-        if order == CellOrder::Xyz {
-            for (id, block) in ids.iter_mut().zip(cells) {
-                *id = first_met.local(*block);
-            }
-        } else {
-            for (id, cell) in ids.iter_mut().zip(LocalPos::all()) {
-                let block = cells.get(usize::from(order.index(cell))).copied().unwrap_or_default();
-                *id = first_met.local(block);
+        let [x_stride, y_stride, z_stride] = order.strides();
+        for (x, plane) in ids.as_chunks_mut::<256>().0.iter_mut().enumerate() {
+            for (y, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                for (z, id) in row.iter_mut().enumerate() {
+                    // The mask changes nothing; it shows the compiler that the index lies inside.
+                    let index = (x * x_stride + y * y_stride + z * z_stride) & (LocalPos::COUNT - 1);
+                    *id = first_met.local(cells.get(index).copied().unwrap_or_default());
+                }
             }
         }
         let palette = first_met.into_ids();
@@ -179,9 +179,7 @@ impl Chunk {
         for column in &self.columns {
             column.write(&mut writer);
         }
-        if let Some(unread) = &self.unread {
-            writer.bytes(&unread.bytes);
-        }
+        writer.bytes(self.unread_components());
         header.entity_offset_bytes = header.component_offset_bytes + writer.offset_bytes();
         writer.u64(self.entities.len() as u64);
         for entity in &self.entities {
@@ -252,7 +250,12 @@ impl Chunk {
     ///
     /// That part is kept byte for byte. Edits that would change which blocks its data belongs to are refused.
     pub fn has_unread_components(&self) -> bool {
-        self.unread.as_ref().is_some_and(|unread| !unread.bytes.is_empty())
+        !self.unread_components().is_empty()
+    }
+
+    /// The end of the component section that the schema did not explain; empty if it explained all.
+    pub fn unread_components(&self) -> &[u8] {
+        self.unread.as_ref().map_or(&[], |unread| &unread.bytes)
     }
 
     /// References to the chunk's entities, ascending.
@@ -391,10 +394,9 @@ impl PartialEq for Chunk {
         } else {
             self.canonical_blocks() == other.canonical_blocks()
         };
-        let unread = |chunk: &Self| chunk.unread.as_ref().map_or(&[][..], |unread| &unread.bytes).to_vec();
         blocks_equal
             && self.columns == other.columns
-            && unread(self) == unread(other)
+            && self.unread_components() == other.unread_components()
             && self.entities == other.entities
             && self.sides == other.sides
     }

@@ -44,7 +44,7 @@ pub struct ChunkView<'a> {
     pub(super) unread: Option<UnreadView<'a>>,
     pub(super) entities: EntitiesView<'a>,
     pub(super) sides: Sides<'a>,
-    /// Palette, layer 0 and upper layers are what an encoder would write.
+    /// Palette and local ids are what an encoder would write.
     pub(super) has_canonical_blocks: bool,
     chunk_len_bytes: usize,
 }
@@ -82,11 +82,8 @@ impl<'a> ChunkView<'a> {
         let entities = EntitiesView::read(&mut reader)?;
         let chunk_len_bytes = (reader.offset_bytes() - start) as usize;
         let sides = Sides::read(&mut reader)?;
-        let has_canonical_blocks = if layers.count() == 0 {
-            is_in_order
-        } else {
-            layers.is_sorted() && is_first_met_order(&ids, &layers, kinds)
-        };
+        let has_canonical_blocks =
+            if layers.count() == 0 { is_in_order } else { is_first_met_order(&ids, &layers, kinds) };
         Ok(Self {
             palette,
             blocks,
@@ -156,7 +153,12 @@ impl<'a> ChunkView<'a> {
     ///
     /// Blocks, references and side data are there all the same, and the unread bytes are kept.
     pub fn has_unread_components(&self) -> bool {
-        self.unread.as_ref().is_some_and(|unread| !unread.bytes.is_empty())
+        !self.unread_components().is_empty()
+    }
+
+    /// The end of the component section that the schema does not explain; empty if it explains all.
+    pub fn unread_components(&self) -> &'a [u8] {
+        self.unread.as_ref().map_or(&[], |unread| unread.bytes)
     }
 
     /// References to the chunk's entities, in stored order.
@@ -246,13 +248,14 @@ pub(super) fn scatter(
     out: &mut [BlockId; LocalPos::COUNT],
 ) {
     let kind = |local: u32| palette.get(local as usize).copied().unwrap_or_default();
-    if order == CellOrder::Xyz {
-        for (out, local) in out.iter_mut().zip(ids) {
-            *out = kind(*local);
-        }
-    } else {
-        for (out, cell) in out.iter_mut().zip(order.cells()) {
-            *out = kind(ids.get(usize::from(cell.index())).copied().unwrap_or(0));
+    let [slow, middle, fast] = order.storage_strides();
+    for (a, plane) in out.as_chunks_mut::<256>().0.iter_mut().enumerate() {
+        for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            for (c, out) in row.iter_mut().enumerate() {
+                // The mask changes nothing; it shows the compiler that the index lies inside.
+                let index = (a * slow + b * middle + c * fast) & (LocalPos::COUNT - 1);
+                *out = kind(ids.get(index).copied().unwrap_or(0));
+            }
         }
     }
 }

@@ -1,5 +1,9 @@
 //! Everything that a user of this crate can see, in one binary.
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
 
+mod agree;
 mod chunk;
 mod cluster;
 mod frame;
+mod naive;
+mod spec;

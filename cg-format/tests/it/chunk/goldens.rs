@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use cg_format::chunk::{CellLayer, Chunk, ChunkView, trace};
-use cg_format::wire::annotate;
+use cg_format::wire::{Span, annotate};
 use cg_format::{BlockId, CellOrder, ComponentId, EntityId, LocalPos, SideKind};
 
 use super::model::{BYTE, LIST, TEXT, TestSchema, WIDE};
+use super::raw::{Raw, fixed};
 
 fn cell(x: u8, y: u8, z: u8) -> LocalPos {
     LocalPos::new(x, y, z)
@@ -64,7 +65,25 @@ fn side_data() -> Chunk {
     chunk
 }
 
-pub(crate) fn samples() -> Vec<(&'static str, Chunk)> {
+fn unread() -> Chunk {
+    let mut raw = Raw::rich();
+    raw.components = [fixed(WIDE.get(), b"wide!"), fixed(77, b"a column of a pack that is gone")].concat();
+    Chunk::decode(&raw.bytes(), &TestSchema).unwrap()
+}
+
+/// The worked example of `docs/format/chunk.md`.
+fn example() -> Chunk {
+    let mut chunk = Chunk::filled(BlockId::new(0), &TestSchema).unwrap();
+    chunk.set_block(cell(0, 1, 0), BlockId::new(4), &TestSchema).unwrap();
+    chunk.set_component(cell(0, 1, 0).into(), WIDE, b"12345").unwrap();
+    chunk.set_component(cell(0, 1, 0).into(), TEXT, b"Hi!").unwrap();
+    chunk.push_layer(cell(0, 1, 0), BlockId::new(9), &TestSchema).unwrap();
+    chunk.add_entity(EntityId::from_bytes(*b"sixteen bytes id"));
+    chunk.set_side(SideKind::new(1), b"light".to_vec());
+    chunk
+}
+
+pub(super) fn samples() -> Vec<(&'static str, Chunk)> {
     vec![
         ("kinds_1", kinds(1)),
         ("kinds_2", kinds(2)),
@@ -79,7 +98,21 @@ pub(crate) fn samples() -> Vec<(&'static str, Chunk)> {
         ("components", components()),
         ("entities", entities()),
         ("side_data", side_data()),
+        ("unread", unread()),
+        ("example", example()),
     ]
+}
+
+/// What the decoder reads of every sample.
+pub(crate) fn traces() -> Vec<Vec<Span>> {
+    samples()
+        .iter()
+        .map(|(name, chunk)| {
+            let (spans, result) = trace(&chunk.to_bytes(), &TestSchema);
+            assert_eq!(result, Ok(()), "{name}");
+            spans
+        })
+        .collect()
 }
 
 /// Everything that a chunk holds, one fact per line.
@@ -102,6 +135,9 @@ fn describe(view: &ChunkView<'_>) -> String {
         let kind = if component.is_variable() { "variable" } else { "fixed" };
         let (index, cell) = (component.index(), at.cell.index());
         writeln!(out, "{kind} component {index} cell {cell} layer {} bytes {bytes:02x?}", at.layer).unwrap();
+    }
+    if view.has_unread_components() {
+        writeln!(out, "unread components bytes {:02x?}", view.unread_components()).unwrap();
     }
     for entity in view.entities() {
         writeln!(out, "entity {entity}").unwrap();
@@ -129,8 +165,8 @@ fn golden_files_decode_to_their_text_and_encode_to_their_bytes() {
             std::fs::write(&bin, bytes).unwrap();
         }
         let bytes = std::fs::read(&bin).unwrap();
-        let text = std::fs::read_to_string(&txt).unwrap();
-        assert_eq!(describe(&ChunkView::new(&bytes, &TestSchema).unwrap()), text, "{name}");
+        let expected = std::fs::read_to_string(&txt).unwrap();
+        assert_eq!(describe(&ChunkView::new(&bytes, &TestSchema).unwrap()), expected, "{name}");
         let decoded = Chunk::decode(&bytes, &TestSchema).unwrap();
         assert_eq!(decoded.to_bytes(), bytes, "{name}");
         assert_eq!(chunk.to_bytes(), bytes, "{name}");
@@ -166,4 +202,12 @@ fn memory_follows_content() {
     assert_eq!(kinds(1).to_bytes().len(), 56);
     assert!(kinds(1).memory_bytes() < 400, "{}", kinds(1).memory_bytes());
     assert!(kinds(16).memory_bytes() < 2048 + 600, "{}", kinds(16).memory_bytes());
+}
+
+#[test]
+fn the_worked_example_in_the_documentation_is_real() {
+    let bytes = example().to_bytes();
+    let dump = annotate(&trace(&bytes, &TestSchema).0, &bytes);
+    let doc = include_str!("../../../../docs/format/chunk.md");
+    assert!(doc.contains(&format!("```text\n{dump}```")), "put this into the page:\n{dump}");
 }

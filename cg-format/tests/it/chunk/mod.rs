@@ -1,7 +1,7 @@
 //! Chunks: laws, errors, goldens and annotated bytes.
 
 mod broken;
-mod goldens;
+pub(crate) mod goldens;
 mod laws;
 pub(crate) mod model;
 mod raw;

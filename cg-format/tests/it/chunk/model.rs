@@ -267,7 +267,7 @@ impl Naive {
 
 /// Kinds of block: few with components, many without, and often the same.
 pub(super) fn block() -> impl Strategy<Value = BlockId> {
-    prop_oneof![4 => 0..8_u64, 2 => 8..40_u64, 1 => 40..5000_u64].prop_map(BlockId::new)
+    prop_oneof![6 => 0..6_u64, 2 => 6..40_u64, 1 => 40..5000_u64].prop_map(BlockId::new)
 }
 
 /// Cells, mostly from a small corner so that layers meet.
@@ -295,13 +295,13 @@ pub(super) fn edit() -> impl Strategy<Value = Edit> {
         2 => (at(), block()).prop_map(|(at, block)| Edit::SetLayer(at, block)),
         2 => (at(), block()).prop_map(|(at, block)| Edit::ChangeKind(at, block)),
         6 => (cell(), block()).prop_map(|(cell, block)| Edit::Push(cell, block)),
-        4 => at().prop_map(Edit::Remove),
+        6 => at().prop_map(Edit::Remove),
         6 => (at(), component, bytes()).prop_map(|(at, component, bytes)| Edit::Component(at, component, bytes)),
         2 => entity().prop_map(Edit::AddEntity),
         1 => entity().prop_map(Edit::RemoveEntity),
         2 => (kind(), bytes()).prop_map(|(kind, data)| Edit::SetSide(kind, data)),
         1 => kind().prop_map(Edit::RemoveSide),
-        1 => (0..16_u8, block()).prop_map(|(x, block)| Edit::FillSlice(x, block)),
+        2 => (prop_oneof![Just(0), 0..16_u8], prop_oneof![1..6_u64, 0..40_u64].prop_map(BlockId::new)).prop_map(|(x, block)| Edit::FillSlice(x, block)),
         1 => Just(Edit::Pack),
     ]
 }

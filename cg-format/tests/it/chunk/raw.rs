@@ -46,7 +46,7 @@ impl Raw {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let width = (0..).find(|width| 1 << width >= self.palette.len()).unwrap();
+        let width = (0..64).find(|width| 1 << width >= self.palette.len()).unwrap();
         let ids = pack(&self.ids, width);
         let layered: Vec<u64> = self.layered.iter().map(|(cell, local)| cell | local << 12).collect();
         let layered = pack(&layered, 12 + width);

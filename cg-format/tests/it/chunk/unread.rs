@@ -23,6 +23,7 @@ fn kept(raw: &Raw) -> Chunk {
     let chunk = Chunk::decode(&bytes, &TestSchema).unwrap();
     assert!(view.has_unread_components() && chunk.has_unread_components());
     assert!(chunk.to_bytes() == bytes, "kept byte for byte");
+    assert_eq!(chunk.unread_components(), view.unread_components());
     assert_eq!(chunk.validate(&TestSchema), Ok(()));
     assert_eq!(chunk.entities().len(), raw.entities.len());
     chunk
@@ -58,6 +59,7 @@ fn an_unknown_component_leaves_only_the_rest_unread() {
     assert_eq!(chunk.component(cell(0).into(), BYTE), Some(&b"a"[..]));
     assert_eq!(chunk.component(CellLayer::new(cell(0), 1), WIDE), Some(&b"wide!"[..]));
     assert_eq!(chunk.component(cell(7).into(), TEXT), None);
+    assert_eq!(chunk.unread_components(), foreign());
 
     chunk.set_component(cell(0).into(), BYTE, b"z").unwrap();
     assert_eq!(chunk.set_block(cell(9), BlockId::new(1), &TestSchema), Ok(BlockId::new(0)));
