@@ -134,6 +134,10 @@ fn encode_components(chunk: &Chunk, schema: &Schema) -> Result<Vec<u8>, Refused>
     let mut written = 0;
     for (component, places) in places(&chunk.cells, schema).unwrap_or_default() {
         let Some(shape) = schema.components.get(&component) else { break };
+        // The unread rest begins where nothing is known any more: this component and all behind it lie in there.
+        if !chunk.unread.is_empty() && !chunk.components.keys().any(|(_, _, id)| *id == component) {
+            break;
+        }
         let mut instances = Vec::new();
         for (cell, layer) in places {
             let bytes = chunk.components.get(&(cell, layer, component));

@@ -33,12 +33,17 @@ pub(crate) fn encode(frame: &Frame, checked_len: usize, space: u8, key: &[u8]) -
     put(&mut out, frame.version, 8);
     put(&mut out, u64::from(frame.schema_generation), 4);
     put(&mut out, 0, 4);
-    let crc = checksum(&out, &frame.payload[..checked_len], space, key);
+    out.extend(&frame.payload);
+    reseal(&mut out, checked_len, space, key);
+    out
+}
+
+/// Puts the checksum that a row needs into its header.
+pub(crate) fn reseal(row: &mut [u8], checked_len: usize, space: u8, key: &[u8]) {
+    let crc = checksum(row, &row[24..24 + checked_len], space, key);
     let mut bytes = Vec::new();
     put(&mut bytes, u64::from(crc), 4);
-    out[4..8].copy_from_slice(&bytes);
-    out.extend(&frame.payload);
-    out
+    row[4..8].copy_from_slice(&bytes);
 }
 
 /// Reads a row of which the first so many payload bytes are covered by the checksum.
