@@ -1,4 +1,48 @@
-//! A chunk.
-/// A chunk.
-#[derive(Debug)]
-pub struct Chunk;
+//! A chunk: 16×16×16 cells of layered blocks, with component data, entity references and side data.
+//!
+//! [`Chunk`] is owned and can be edited. [`ChunkView`] borrows a stored value, checks all of it once, and then
+//! reaches any block, any component of any cell and layer, and any side data without decoding the rest.
+//!
+//! | offset | width | section |
+//! |---|---|---|
+//! | 0 | 40 | header: format version, component offset, entity offset, layered block count, palette count |
+//! | 40 | 8·p | palette: the global id of each local id |
+//! | | 512·b | layer 0: 4,096 local ids of b = ⌈log₂ p⌉ bits |
+//! | | ⌈l·(12+b)/8⌉ | the blocks of layers 1 and up, each with its cell |
+//! | component offset | | one column per component, ids ascending |
+//! | entity offset | 8+16·e | entity references |
+//! | | to the end | [side data](crate::side) |
+//!
+//! All integers are little-endian. The tables of every field, with figures and a worked example, are in
+//! `docs/format/chunk.md`.
+//!
+//! # Canonical bytes
+//! Equal chunks give equal bytes: the palette is in order of first appearance and has no unused entries, layered
+//! blocks are sorted by cell, columns and side data by id, entity references by their bytes, and unused bits are
+//! zero. Readers accept any palette order, unused palette entries, any order of layered blocks and of entity
+//! references; everything else that is not canonical is an error.
+
+mod blocks;
+mod components;
+mod edit;
+mod entities;
+mod header;
+mod instances;
+mod layers;
+mod owned;
+mod palette;
+mod validate;
+mod view;
+
+pub use edit::EditError;
+pub use instances::CellLayer;
+pub use owned::Chunk;
+pub use palette::PaletteEntry;
+pub use validate::Mismatch;
+pub use view::{ChunkView, trace};
+
+/// The layout version that is written, and the only one that is read.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// The most blocks that one cell can hold above layer 0.
+pub const MAX_UPPER_LAYERS: usize = 255;

@@ -1,6 +1,12 @@
 //! Packed bits: value i of width b lies in bits `[i·b, (i+1)·b)` of a little-endian bit stream.
 //!
-//! No padding stands between values, so a value may cross bytes; bits behind the last value are zero.
+//! No padding stands between values, so a value may cross bytes; bits behind the last value are zero. Eight values
+//! of width b take exactly b bytes: the bulk kernels work on such groups, one kernel per width.
+
+use alloc::vec::Vec;
+
+/// The widest value, in bits.
+pub const MAX_WIDTH: u32 = 32;
 
 /// Bits that tell `count` kinds apart: ⌈log₂ count⌉, and 0 for one kind or none.
 ///
@@ -11,3 +17,185 @@
 pub const fn width_for(count: u64) -> u32 {
     if count <= 1 { 0 } else { u64::BITS - (count - 1).leading_zeros() }
 }
+
+/// Bytes that so many values take, the last byte filled up with zero bits.
+pub const fn len_bytes(count: u64, width: u32) -> u64 {
+    (count * width as u64).div_ceil(8)
+}
+
+/// The largest value of a width.
+pub const fn max_value(width: u32) -> u32 {
+    ((1_u64 << width) - 1) as u32
+}
+
+/// One value. Bits behind the end read as zero.
+///
+/// A load, a shift and a mask; the width is at most [`MAX_WIDTH`].
+#[inline]
+pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
+    let bit = index as u64 * u64::from(width);
+    let (at, word) = match bytes.len().checked_sub(8) {
+        // Within the last eight bytes the load starts early, so that it never passes the end.
+        Some(last) => {
+            let at = ((bit / 8) as usize).min(last);
+            (
+                at as u64,
+                bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word)),
+            )
+        }
+        None => (0, load_short(bytes)),
+    };
+    let shifted = word.checked_shr((bit - at * 8).min(64) as u32).unwrap_or(0);
+    shifted as u32 & max_value(width)
+}
+
+/// Replaces one value; the bits of `value` above the width are dropped. A value behind the end is not written.
+#[inline]
+pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
+    let bit = index as u64 * u64::from(width);
+    let (at, shift) = ((bit / 8) as usize, bit % 8);
+    let keep = !(u64::from(max_value(width)) << shift);
+    let put = u64::from(value & max_value(width)) << shift;
+    let Some(bytes) = bytes.get_mut(at..) else { return };
+    if let Some(word) = bytes.first_chunk_mut::<8>() {
+        *word = (u64::from_le_bytes(*word) & keep | put).to_le_bytes();
+    } else {
+        let word = load_short(bytes) & keep | put;
+        for (byte, new) in bytes.iter_mut().zip(word.to_le_bytes()) {
+            *byte = new;
+        }
+    }
+}
+
+/// Unpacks the first `out.len()` values. Bits behind the end read as zero.
+///
+/// # Panics
+/// If the width is above [`MAX_WIDTH`].
+pub fn unpack(bytes: &[u8], width: u32, out: &mut [u32]) {
+    match width {
+        0 => out.fill(0),
+        1 => unpack_groups::<1>(bytes, out),
+        2 => unpack_groups::<2>(bytes, out),
+        3 => unpack_groups::<3>(bytes, out),
+        4 => unpack_groups::<4>(bytes, out),
+        5 => unpack_groups::<5>(bytes, out),
+        6 => unpack_groups::<6>(bytes, out),
+        7 => unpack_groups::<7>(bytes, out),
+        8 => unpack_groups::<8>(bytes, out),
+        9 => unpack_groups::<9>(bytes, out),
+        10 => unpack_groups::<10>(bytes, out),
+        11 => unpack_groups::<11>(bytes, out),
+        12 => unpack_groups::<12>(bytes, out),
+        13 => unpack_groups::<13>(bytes, out),
+        14 => unpack_groups::<14>(bytes, out),
+        15 => unpack_groups::<15>(bytes, out),
+        16 => unpack_groups::<16>(bytes, out),
+        // More than 65,536 kinds in one chunk: correct, and not worth a kernel.
+        17..=MAX_WIDTH => unpack_singly(bytes, width, 0, out),
+        _ => panic!("values are at most 32 bits wide"),
+    }
+}
+
+/// Appends values, and zero bits up to the next byte. The bits of a value above the width are dropped.
+///
+/// # Panics
+/// If the width is above [`MAX_WIDTH`].
+pub fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + len_bytes(values.len() as u64, width) as usize, 0);
+    let (_, packed) = out.split_at_mut(start);
+    match width {
+        0 => {}
+        1 => pack_groups::<1>(values, packed),
+        2 => pack_groups::<2>(values, packed),
+        3 => pack_groups::<3>(values, packed),
+        4 => pack_groups::<4>(values, packed),
+        5 => pack_groups::<5>(values, packed),
+        6 => pack_groups::<6>(values, packed),
+        7 => pack_groups::<7>(values, packed),
+        8 => pack_groups::<8>(values, packed),
+        9 => pack_groups::<9>(values, packed),
+        10 => pack_groups::<10>(values, packed),
+        11 => pack_groups::<11>(values, packed),
+        12 => pack_groups::<12>(values, packed),
+        13 => pack_groups::<13>(values, packed),
+        14 => pack_groups::<14>(values, packed),
+        15 => pack_groups::<15>(values, packed),
+        16 => pack_groups::<16>(values, packed),
+        17..=MAX_WIDTH => pack_singly(values, width, 0, packed),
+        _ => panic!("values are at most 32 bits wide"),
+    }
+}
+
+fn load_short(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+fn unpack_singly(bytes: &[u8], width: u32, first: usize, out: &mut [u32]) {
+    for (index, value) in (first..).zip(out) {
+        *value = get(bytes, width, index);
+    }
+}
+
+fn pack_singly(values: &[u32], width: u32, first: usize, out: &mut [u8]) {
+    for (index, value) in (first..).zip(values) {
+        set(out, width, index, *value);
+    }
+}
+
+fn unpack_groups<const W: usize>(bytes: &[u8], out: &mut [u32]) {
+    let (groups, _) = bytes.as_chunks::<W>();
+    let (out_groups, _) = out.as_chunks_mut::<8>();
+    let whole = groups.len().min(out_groups.len());
+    for (group, eight) in groups.iter().zip(out_groups) {
+        *eight = unpack_group(group);
+    }
+    let (_, tail) = out.split_at_mut(whole * 8);
+    unpack_singly(bytes, W as u32, whole * 8, tail);
+}
+
+fn pack_groups<const W: usize>(values: &[u32], out: &mut [u8]) {
+    let (groups, tail) = values.as_chunks::<8>();
+    for (group, packed) in groups.iter().zip(out.as_chunks_mut::<W>().0) {
+        *packed = pack_group(group);
+    }
+    pack_singly(tail, W as u32, groups.len() * 8, out);
+}
+
+#[inline]
+fn unpack_group<const W: usize>(group: &[u8; W]) -> [u32; 8] {
+    let mask = max_value(W as u32);
+    if W <= 8 {
+        let word = u64::from_le_bytes(resized(group));
+        core::array::from_fn(|i| (word >> (i * W)) as u32 & mask)
+    } else {
+        let word = u128::from_le_bytes(resized(group));
+        core::array::from_fn(|i| (word >> (i * W)) as u32 & mask)
+    }
+}
+
+#[inline]
+fn pack_group<const W: usize>(group: &[u32; 8]) -> [u8; W] {
+    let mask = max_value(W as u32);
+    if W <= 8 {
+        let word =
+            group.iter().enumerate().fold(0, |word, (i, value)| word | u64::from(value & mask) << (i * W));
+        resized(&word.to_le_bytes())
+    } else {
+        let word =
+            group.iter().enumerate().fold(0, |word, (i, value)| word | u128::from(value & mask) << (i * W));
+        resized(&word.to_le_bytes())
+    }
+}
+
+#[inline]
+fn resized<const FROM: usize, const TO: usize>(bytes: &[u8; FROM]) -> [u8; TO] {
+    let mut out = [0; TO];
+    for (to, from) in out.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

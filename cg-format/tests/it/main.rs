@@ -1,4 +1,5 @@
-//! The integration tests of the formats, one module per behaviour.
+//! Everything that a user of this crate can see, in one binary.
 
 mod agree;
+mod chunk;
 mod naive;

@@ -1,0 +1,126 @@
+//! Layer 0: one packed local id per cell.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::header::out_of_range;
+use crate::wire::{Reader, bits};
+use crate::{DecodeError, LocalPos, Section};
+
+/// The local ids of layer 0, one per cell in storage order.
+pub(super) type LocalIds = [u32; LocalPos::COUNT];
+
+/// Stored layer 0, read in place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlocksView<'a> {
+    pub(super) width: u32,
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> BlocksView<'a> {
+    pub(super) fn read(reader: &mut Reader<'a>, width: u32) -> Result<Self, DecodeError> {
+        reader.enter(Section::Blocks);
+        let len_bytes = bits::len_bytes(LocalPos::COUNT as u64, width);
+        let bytes = reader.take_items("block ids", len_bytes, 1)?;
+        Ok(Self { width, bytes })
+    }
+
+    pub(super) fn get(&self, cell: LocalPos) -> u32 {
+        bits::get(self.bytes, self.width, cell.index().into())
+    }
+
+    pub(super) fn unpack(&self, out: &mut LocalIds) {
+        bits::unpack(self.bytes, self.width, out);
+    }
+}
+
+/// Checks that local ids lie in a palette.
+///
+/// Returns whether they are first met in the order 0, 1, 2… and all are met: then the palette is canonical. Groups of
+/// cells whose largest id was met before are passed over without looking at each id.
+pub(super) fn check(ids: &LocalIds, kinds: u32, width: u32, offset_bytes: u64) -> Result<bool, DecodeError> {
+    let (mut next, mut ascending) = (0, true);
+    for (group, start) in ids.as_chunks::<64>().0.iter().zip((0_u64..).step_by(64)) {
+        let largest = group.iter().copied().fold(0, u32::max);
+        if largest < next {
+            continue;
+        }
+        if largest >= kinds {
+            let (cell, local) =
+                (start..).zip(group).find(|(_, local)| **local >= kinds).unwrap_or((start, &largest));
+            return Err(DecodeError::new(
+                Section::Blocks,
+                offset_bytes + cell * u64::from(width) / 8,
+                out_of_range("block ids", (*local).into(), "below palette count"),
+            ));
+        }
+        for local in group {
+            ascending &= *local <= next;
+            next = next.max(*local + 1);
+        }
+    }
+    Ok(ascending && next == kinds)
+}
+
+/// Layer 0 of an owned chunk, packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Blocks {
+    width: u32,
+    bytes: Vec<u8>,
+}
+
+impl Blocks {
+    /// Every cell of local id 0.
+    pub(super) const fn uniform() -> Self {
+        Self { width: 0, bytes: Vec::new() }
+    }
+
+    pub(super) fn pack(ids: &LocalIds, width: u32) -> Self {
+        let mut bytes = Vec::new();
+        bits::pack(ids, width, &mut bytes);
+        Self { width, bytes }
+    }
+
+    pub(super) const fn width(&self) -> u32 {
+        self.width
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    #[inline]
+    pub(super) fn get(&self, cell: LocalPos) -> u32 {
+        bits::get(&self.bytes, self.width, cell.index().into())
+    }
+
+    /// Puts a local id into a cell; packs all ids again, wider, if it needs more bits.
+    pub(super) fn set(&mut self, cell: LocalPos, local: u32) {
+        let needed = u32::BITS - local.leading_zeros();
+        if needed > self.width {
+            let ids = self.unpacked();
+            *self = Self::pack(&ids, needed);
+        }
+        bits::set(&mut self.bytes, self.width, cell.index().into(), local);
+    }
+
+    pub(super) fn unpack(&self, out: &mut LocalIds) {
+        bits::unpack(&self.bytes, self.width, out);
+    }
+
+    pub(super) fn unpacked(&self) -> Box<LocalIds> {
+        let mut ids = Box::new([0; LocalPos::COUNT]);
+        self.unpack(&mut ids);
+        ids
+    }
+
+    pub(super) const fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+impl From<BlocksView<'_>> for Blocks {
+    fn from(view: BlocksView<'_>) -> Self {
+        Self { width: view.width, bytes: view.bytes.to_vec() }
+    }
+}

@@ -1,0 +1,462 @@
+//! Changing a chunk.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use super::MAX_UPPER_LAYERS;
+use super::blocks::Blocks;
+use super::components::{Column, known_shape};
+use super::instances::CellLayer;
+use super::layers::Upper;
+use super::owned::Chunk;
+use super::palette::{FirstMet, Palette};
+use crate::side;
+use crate::wire::bits;
+use crate::{BlockId, ComponentId, ComponentShape, EntityId, LocalPos, SchemaView, SideKind};
+
+/// Why a chunk was not changed. After an error it is as it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The schema does not know the block, so nobody can say which components it has.
+    #[error("block {} is unknown to the schema; register it first", .block.get())]
+    UnknownBlock {
+        /// The block.
+        block: BlockId,
+    },
+    /// The schema gives a block a component, but does not say what shape the component has.
+    #[error("component {:#x} of a block has no shape in the schema", .component.get())]
+    UnknownComponent {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The chunk holds component data that its schema does not explain, and this edit would change which blocks
+    /// that data belongs to. Bring back the pack that it came from, or drop the data by
+    /// [`Chunk::discard_unread_components`].
+    #[error("block {} may own component data that the schema does not explain", .block.get())]
+    UnreadComponents {
+        /// The block that would be put or taken away.
+        block: BlockId,
+    },
+    /// The cell has no such layer.
+    #[error("cell {:?} has {count} layers, none numbered {}", .at.cell, .at.layer)]
+    NoLayer {
+        /// The block asked for.
+        at: CellLayer,
+        /// The layers that the cell has.
+        count: usize,
+    },
+    /// The cell has as many layers as a cell can have.
+    #[error("cell {cell:?} has 256 layers, which is the most")]
+    TooManyLayers {
+        /// The cell.
+        cell: LocalPos,
+    },
+    /// The block does not have the component.
+    #[error("the block at {:?} layer {} has no component {:#x}", .at.cell, .at.layer, .component.get())]
+    NoComponent {
+        /// The block asked for.
+        at: CellLayer,
+        /// The component.
+        component: ComponentId,
+    },
+    /// A fixed-size component was given another number of bytes.
+    #[error("component {:#x} takes {width_bytes} bytes, not {found}", .component.get())]
+    WrongWidth {
+        /// The component.
+        component: ComponentId,
+        /// The bytes that it takes.
+        width_bytes: u32,
+        /// The bytes that were given.
+        found: usize,
+    },
+}
+
+/// What happens to components that both the old and the new block have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    Reset,
+    Keep,
+}
+
+impl Chunk {
+    /// Puts a block into layer 0 of a cell and gives back the one that was there.
+    ///
+    /// The new block's components have their default bytes; those of the old block are gone. Putting the block that is
+    /// there already changes nothing. Finding the kind looks through the palette; a kind that makes it
+    /// outgrow its width packs all ids again.
+    ///
+    /// # Errors
+    /// [`EditError::UnknownBlock`], [`EditError::UnknownComponent`] or [`EditError::UnreadComponents`].
+    pub fn set_block(
+        &mut self,
+        cell: LocalPos,
+        block: BlockId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<BlockId, EditError> {
+        self.replace(CellLayer::base(cell), block, Shared::Reset, schema)
+    }
+
+    /// Puts a block into a layer that exists, as [`set_block`](Self::set_block) does into layer 0.
+    ///
+    /// # Errors
+    /// As [`set_block`](Self::set_block), and [`EditError::NoLayer`].
+    pub fn set_layer(
+        &mut self,
+        at: CellLayer,
+        block: BlockId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<BlockId, EditError> {
+        self.replace(at, block, Shared::Reset, schema)
+    }
+
+    /// Changes the kind of a block that stays the same thing: a chest that is turned, a furnace that is lit.
+    ///
+    /// Components that both kinds have keep their bytes; the rest is as in [`set_block`](Self::set_block).
+    ///
+    /// # Errors
+    /// As [`set_block`](Self::set_block), and [`EditError::NoLayer`].
+    pub fn change_kind(
+        &mut self,
+        at: CellLayer,
+        block: BlockId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<BlockId, EditError> {
+        self.replace(at, block, Shared::Keep, schema)
+    }
+
+    /// Puts a block above all others of a cell and gives its layer.
+    ///
+    /// # Errors
+    /// As [`set_block`](Self::set_block), and [`EditError::TooManyLayers`].
+    pub fn push_layer(
+        &mut self,
+        cell: LocalPos,
+        block: BlockId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<u8, EditError> {
+        let layer = self.layer_count(cell);
+        if layer > MAX_UPPER_LAYERS {
+            return Err(EditError::TooManyLayers { cell });
+        }
+        let at = CellLayer::new(cell, layer as u8);
+        let new = self.new_instances(block, schema)?;
+        self.count_palette();
+        let local = self.palette.acquire(block);
+        let place = self.upper.partition_point(|entry| entry.cell <= cell);
+        self.upper.insert(place, Upper { cell, local });
+        for column in new {
+            self.insert_instance(at, column);
+        }
+        self.has_canonical_blocks = false;
+        Ok(at.layer)
+    }
+
+    /// Takes the block at a layer of 1 or more away; the layers above it move down by one.
+    ///
+    /// # Errors
+    /// [`EditError::NoLayer`] for layer 0 or one that the cell does not have, or [`EditError::UnreadComponents`].
+    pub fn remove_layer(&mut self, cell: LocalPos, layer: u8) -> Result<BlockId, EditError> {
+        let at = CellLayer::new(cell, layer);
+        let place = self.upper_place(at).ok_or(EditError::NoLayer { at, count: self.layer_count(cell) })?;
+        let old = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
+        self.may_change(old)?;
+        self.count_palette();
+        let entry = self.upper.remove(place);
+        self.palette.release(entry.local);
+        self.remove_instances(at, &[]);
+        for column in &mut self.columns {
+            column.close_gap(at);
+        }
+        self.has_canonical_blocks = false;
+        self.pack_if_mostly_dead();
+        Ok(old)
+    }
+
+    /// Replaces the bytes of a component that a block has.
+    ///
+    /// # Errors
+    /// [`EditError::NoComponent`] if the block does not have it (or it could not be read), or
+    /// [`EditError::WrongWidth`].
+    pub fn set_component(
+        &mut self,
+        at: CellLayer,
+        component: ComponentId,
+        bytes: &[u8],
+    ) -> Result<(), EditError> {
+        let column = self.columns.iter_mut().find(|column| column.component == component);
+        let Some((column, rank)) = column.and_then(|column| column.rank(at).map(|rank| (column, rank)))
+        else {
+            return Err(EditError::NoComponent { at, component });
+        };
+        check_width(component, column.shape(), bytes)?;
+        column.set(rank, bytes);
+        Ok(())
+    }
+
+    /// Adds a reference to an entity; `false` if it was there already.
+    pub fn add_entity(&mut self, entity: EntityId) -> bool {
+        let place = self.entities.binary_search(&entity);
+        if let Err(place) = place {
+            self.entities.insert(place, entity);
+        }
+        place.is_err()
+    }
+
+    /// Takes a reference to an entity away; `false` if there was none.
+    pub fn remove_entity(&mut self, entity: EntityId) -> bool {
+        let place = self.entities.binary_search(&entity);
+        if let Ok(place) = place {
+            self.entities.remove(place);
+        }
+        place.is_ok()
+    }
+
+    /// Sets the side data of one kind and gives back what was there.
+    ///
+    /// # Panics
+    /// If the data is longer than [`side::MAX_LEN_BYTES`].
+    pub fn set_side(&mut self, kind: SideKind, data: Vec<u8>) -> Option<Vec<u8>> {
+        assert!(data.len() <= side::MAX_LEN_BYTES, "side data is at most 4 GiB − 1 long");
+        match self.sides.binary_search_by_key(&kind, |(kind, _)| *kind) {
+            Ok(place) => self.sides.get_mut(place).map(|(_, old)| core::mem::replace(old, data)),
+            Err(place) => {
+                self.sides.insert(place, (kind, data));
+                None
+            }
+        }
+    }
+
+    /// Takes the side data of one kind away.
+    pub fn remove_side(&mut self, kind: SideKind) -> Option<Vec<u8>> {
+        let place = self.sides.binary_search_by_key(&kind, |(kind, _)| *kind).ok()?;
+        Some(self.sides.remove(place).1)
+    }
+
+    /// Gives every block the id that a function makes of its old one: for chunks that come from another registry.
+    ///
+    /// Asks once per kind, and touches the cells only if two kinds become one. Components stay with their blocks, so
+    /// the new kinds must have the same ones.
+    pub fn remap_blocks(&mut self, mut new: impl FnMut(BlockId) -> BlockId) {
+        self.pack();
+        let mut merged = FirstMet::new();
+        let new_locals: Vec<u32> = self.palette.ids().iter().map(|block| merged.local(new(*block))).collect();
+        let ids = merged.into_ids();
+        if let Some(unread) = &mut self.unread {
+            for owner in &mut unread.owners {
+                *owner = new(*owner);
+            }
+        }
+        if ids.len() == self.palette.ids().len() {
+            self.palette.ids_mut().copy_from_slice(&ids);
+            return;
+        }
+        self.merge_kinds(ids, &new_locals);
+    }
+
+    /// The same blocks, entities and side data with the components of another schema.
+    ///
+    /// For each block and each component that it has in the new schema, `bytes` gives the data, or `None` for the
+    /// default; blocks and components ascending. This is how a chunk is upgraded.
+    ///
+    /// # Errors
+    /// [`EditError::UnreadComponents`] if this chunk has data that its own schema did not explain,
+    /// [`EditError::UnknownBlock`] or [`EditError::UnknownComponent`] if the new schema does not know something, and
+    /// [`EditError::WrongWidth`] if `bytes` gives a wrong length.
+    pub fn with_components<'b>(
+        &self,
+        to: &(impl SchemaView + ?Sized),
+        bytes: impl FnMut(CellLayer, BlockId, ComponentId) -> Option<Cow<'b, [u8]>>,
+    ) -> Result<Self, EditError> {
+        if self.has_unread_components() {
+            let block = self.palette.ids().first().copied().unwrap_or_default();
+            return Err(EditError::UnreadComponents { block });
+        }
+        let mut chunk = self.clone();
+        chunk.unread = None;
+        chunk.pack();
+        chunk.columns = chunk.columns_for(to, bytes)?;
+        Ok(chunk)
+    }
+}
+
+impl Chunk {
+    /// Drops the component data that the schema did not explain. The blocks that may have owned it keep what was read.
+    ///
+    /// The chunk's schema must explain what is left, or it does not validate.
+    pub fn discard_unread_components(&mut self) {
+        self.unread = None;
+    }
+
+    fn replace(
+        &mut self,
+        at: CellLayer,
+        block: BlockId,
+        shared: Shared,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<BlockId, EditError> {
+        let count = self.layer_count(at.cell);
+        let old_local = self.local(at).ok_or(EditError::NoLayer { at, count })?;
+        let old = self.palette.get(old_local);
+        if old == block {
+            return Ok(old);
+        }
+        self.may_change(old)?;
+        let new = self.new_instances(block, schema)?;
+        self.count_palette();
+        self.palette.release(old_local);
+        let local = self.palette.acquire(block);
+        if at.layer == 0 {
+            self.blocks.set(at.cell, local);
+        } else if let Some(entry) = self.upper_place(at).and_then(|place| self.upper.get_mut(place)) {
+            entry.local = local;
+        }
+        self.has_canonical_blocks = false;
+
+        let kept: Vec<ComponentId> = match shared {
+            Shared::Reset => Vec::new(),
+            Shared::Keep => new.iter().map(|new| new.column.component).collect(),
+        };
+        self.remove_instances(at, &kept);
+        for column in new {
+            self.insert_instance(at, column);
+        }
+        self.pack_if_mostly_dead();
+        Ok(old)
+    }
+
+    /// Whether a block may be taken away: not if it may own unread data.
+    fn may_change(&self, old: BlockId) -> Result<(), EditError> {
+        match &self.unread {
+            Some(unread) if !unread.bytes.is_empty() && unread.owners.contains(&old) => {
+                Err(EditError::UnreadComponents { block: old })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A column of one default instance for each component of a block that is to be put.
+    fn new_instances(
+        &mut self,
+        block: BlockId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<Vec<NewColumn>, EditError> {
+        let components = schema.components_of(block).ok_or(EditError::UnknownBlock { block })?;
+        if let Some(unread) = &self.unread {
+            let is_settled = unread.bytes.is_empty()
+                && !self.palette.ids().iter().any(|block| unread.owners.contains(block));
+            if is_settled {
+                self.unread = None;
+            } else if components.iter().any(|component| *component >= unread.from) {
+                return Err(EditError::UnreadComponents { block });
+            }
+        }
+        let mut new = Vec::with_capacity(components.len());
+        for component in components {
+            new.push(NewColumn::new(*component, schema)?);
+        }
+        Ok(new)
+    }
+
+    fn insert_instance(&mut self, at: CellLayer, new: NewColumn) {
+        match self.columns.binary_search_by_key(&new.column.component, |column| column.component) {
+            Ok(place) => {
+                if let Some(column) = self.columns.get_mut(place) {
+                    column.insert(at, &new.default);
+                }
+            }
+            Err(place) => {
+                let mut column = new.column;
+                column.push(at, &new.default);
+                self.columns.insert(place, column);
+            }
+        }
+    }
+
+    fn remove_instances(&mut self, at: CellLayer, except: &[ComponentId]) {
+        self.columns.retain_mut(|column| {
+            if !except.contains(&column.component) {
+                column.remove(at);
+            }
+            !column.instances.is_empty()
+        });
+    }
+
+    /// Counts the blocks of each kind, once before the first edit.
+    fn count_palette(&mut self) {
+        if !self.palette.is_counted() {
+            let ids = self.blocks.unpacked();
+            self.palette.count(ids.iter().copied().chain(self.upper.iter().map(|entry| entry.local)));
+        }
+    }
+
+    fn pack_if_mostly_dead(&mut self) {
+        if self.palette.is_mostly_dead() {
+            self.pack();
+        }
+    }
+
+    /// Brings palette, layer 0 and upper layers into the form in which they are written.
+    ///
+    /// After many edits this makes the next [`encode`](Self::encode) a copy, and the chunk as small as it can be.
+    pub fn pack(&mut self) {
+        if !self.has_canonical_blocks {
+            let (ids, blocks, upper) = self.canonical_blocks();
+            self.palette = Palette::new(ids);
+            self.blocks = blocks;
+            self.upper = upper;
+            self.has_canonical_blocks = true;
+        }
+    }
+
+    /// Takes a shorter palette, in which some local ids fall together.
+    fn merge_kinds(&mut self, ids: Vec<BlockId>, new_locals: &[u32]) {
+        let new = |local: u32| new_locals.get(local as usize).copied().unwrap_or(0);
+        let mut locals = self.blocks.unpacked();
+        for local in locals.iter_mut() {
+            *local = new(*local);
+        }
+        for entry in &mut self.upper {
+            entry.local = new(entry.local);
+        }
+        self.blocks = Blocks::pack(&locals, bits::width_for(ids.len() as u64));
+        self.palette = Palette::new(ids);
+    }
+}
+
+/// A column to be filled, with the default bytes of its component.
+#[derive(Debug)]
+pub(super) struct NewColumn {
+    pub(super) column: Column,
+    shape: ComponentShape,
+    default: Vec<u8>,
+}
+
+impl NewColumn {
+    pub(super) fn new(
+        component: ComponentId,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<Self, EditError> {
+        let shape = known_shape(schema, component).ok_or(EditError::UnknownComponent { component })?;
+        let default = schema.default_bytes(component);
+        check_width(component, shape, default)?;
+        Ok(Self { column: Column::new(component, shape), shape, default: default.to_vec() })
+    }
+
+    /// Adds an instance behind all others.
+    pub(super) fn push(&mut self, at: CellLayer, bytes: Option<&[u8]>) -> Result<(), EditError> {
+        let bytes = bytes.unwrap_or(&self.default);
+        check_width(self.column.component, self.shape, bytes)?;
+        self.column.push(at, bytes);
+        Ok(())
+    }
+}
+
+fn check_width(component: ComponentId, shape: ComponentShape, bytes: &[u8]) -> Result<(), EditError> {
+    match shape {
+        ComponentShape::Fixed { width_bytes } if bytes.len() != width_bytes as usize => {
+            Err(EditError::WrongWidth { component, width_bytes, found: bytes.len() })
+        }
+        _ => Ok(()),
+    }
+}

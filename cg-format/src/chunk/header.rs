@@ -1,0 +1,92 @@
+//! The fixed 40 bytes at the start of a chunk.
+
+use super::FORMAT_VERSION;
+use crate::wire::{Reader, Writer, bits};
+use crate::{DecodeError, LocalPos, Problem, Section};
+
+/// How many of everything a chunk has, and where its sections start.
+///
+/// The offsets are stored although they follow from the counts, so that a reader can go straight to a section; what is
+/// stored is checked against what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    /// From the very start of the chunk.
+    pub(super) component_offset_bytes: u64,
+    /// From the very start of the chunk.
+    pub(super) entity_offset_bytes: u64,
+    pub(super) layered_count: u64,
+    pub(super) palette_count: u64,
+}
+
+impl Header {
+    pub(super) const LEN_BYTES: u64 = 40;
+    const MAX_LAYERED: u64 = (LocalPos::COUNT * super::MAX_UPPER_LAYERS) as u64;
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.enter(Section::ChunkHeader);
+        let at = reader.clone();
+        match reader.u64("format version")? {
+            FORMAT_VERSION => {}
+            0 => return Err(at.error(out_of_range("format version", 0, "1"))),
+            found => {
+                let newest = FORMAT_VERSION;
+                return Err(at.error(Problem::Newer { field: "format version", found, newest }));
+            }
+        }
+        let at_component_offset = reader.clone();
+        let component_offset_bytes = reader.u64("component offset")?;
+        let at_entity_offset = reader.clone();
+        let entity_offset_bytes = reader.u64("entity offset")?;
+        let at = reader.clone();
+        let layered_count = reader.u64("layered block count")?;
+        if layered_count > Self::MAX_LAYERED {
+            return Err(at.error(out_of_range("layered block count", layered_count, "up to 1044480")));
+        }
+        let at = reader.clone();
+        let palette_count = reader.u64("palette count")?;
+        if palette_count == 0 || palette_count > LocalPos::COUNT as u64 + layered_count {
+            let allowed = "1 to 4096 + layered block count";
+            return Err(at.error(out_of_range("palette count", palette_count, allowed)));
+        }
+        let header = Self { component_offset_bytes, entity_offset_bytes, layered_count, palette_count };
+        let expected = header.end_of_blocks();
+        if component_offset_bytes != expected {
+            return Err(at_component_offset.error(Problem::Disagrees {
+                field: "component offset",
+                found: component_offset_bytes,
+                expected,
+            }));
+        }
+        if entity_offset_bytes < component_offset_bytes {
+            let allowed = "component offset or more";
+            return Err(at_entity_offset.error(out_of_range("entity offset", entity_offset_bytes, allowed)));
+        }
+        Ok(header)
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+        writer.u64(FORMAT_VERSION);
+        writer.u64(self.component_offset_bytes);
+        writer.u64(self.entity_offset_bytes);
+        writer.u64(self.layered_count);
+        writer.u64(self.palette_count);
+    }
+
+    /// The width of a local id, in bits.
+    pub(super) const fn width(&self) -> u32 {
+        bits::width_for(self.palette_count)
+    }
+
+    /// Where the sections end whose lengths follow from the counts.
+    pub(super) const fn end_of_blocks(&self) -> u64 {
+        let width = self.width();
+        Self::LEN_BYTES
+            + 8 * self.palette_count
+            + bits::len_bytes(LocalPos::COUNT as u64, width)
+            + bits::len_bytes(self.layered_count, super::layers::CELL_BITS + width)
+    }
+}
+
+pub(super) const fn out_of_range(field: &'static str, found: u64, allowed: &'static str) -> Problem {
+    Problem::OutOfRange { field, found, allowed }
+}

@@ -1,0 +1,145 @@
+//! Which block an instance of a component belongs to, and which number it has in its column.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use bitvec::prelude::{BitArray, Lsb0};
+
+use crate::LocalPos;
+
+/// A block of a chunk: a cell and a layer of it. Ordered by cell, then layer, which is the order of instances in a
+/// component's column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellLayer {
+    /// The cell.
+    pub cell: LocalPos,
+    /// The layer; 0 is the lowest.
+    pub layer: u8,
+}
+
+impl CellLayer {
+    /// A block at a layer of a cell.
+    pub const fn new(cell: LocalPos, layer: u8) -> Self {
+        Self { cell, layer }
+    }
+
+    /// The lowest block of a cell.
+    pub const fn base(cell: LocalPos) -> Self {
+        Self { cell, layer: 0 }
+    }
+}
+
+impl From<LocalPos> for CellLayer {
+    fn from(cell: LocalPos) -> Self {
+        Self::base(cell)
+    }
+}
+
+/// The instances of one component in ascending order: a rank table for a view.
+#[derive(Debug, Clone)]
+pub(super) enum Instances {
+    /// The instances themselves, sorted.
+    Few(Vec<CellLayer>),
+    /// A bit per cell for layer 0, and the rest sorted.
+    Many(Box<Ranks>),
+}
+
+/// Up to so many instances a sorted list is smaller than the bits and as fast to search.
+const FEW: usize = 128;
+
+impl Instances {
+    /// Takes instances in ascending order.
+    pub(super) fn new(sorted: Vec<CellLayer>) -> Self {
+        if sorted.len() <= FEW { Self::Few(sorted) } else { Self::Many(Box::new(Ranks::new(&sorted))) }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Few(sorted) => sorted.len(),
+            Self::Many(ranks) => usize::from(ranks.base_count) + ranks.upper.len(),
+        }
+    }
+
+    /// The number of an instance in its column, counted from 0.
+    #[inline]
+    pub(super) fn rank(&self, at: CellLayer) -> Option<usize> {
+        match self {
+            Self::Few(sorted) => sorted.binary_search(&at).ok(),
+            Self::Many(ranks) => ranks.rank(at),
+        }
+    }
+
+    /// All instances in ascending order.
+    pub(super) fn to_vec(&self) -> Vec<CellLayer> {
+        match self {
+            Self::Few(sorted) => sorted.clone(),
+            Self::Many(ranks) => ranks.to_vec(),
+        }
+    }
+}
+
+/// Instances of a component that many cells have.
+#[derive(Debug, Clone)]
+pub(super) struct Ranks {
+    base: BitArray<[u64; 64], Lsb0>,
+    /// For each word of `base`, the bits set in all words before it.
+    before: [u16; 64],
+    base_count: u16,
+    upper: Vec<CellLayer>,
+}
+
+impl Ranks {
+    fn new(sorted: &[CellLayer]) -> Self {
+        let mut base = BitArray::<[u64; 64], Lsb0>::ZERO;
+        let mut upper = Vec::new();
+        for at in sorted {
+            if at.layer == 0 {
+                base.set(at.cell.index().into(), true);
+            } else {
+                upper.push(*at);
+            }
+        }
+        let (mut before, mut base_count) = ([0; 64], 0_u16);
+        for (before, word) in before.iter_mut().zip(&base.data) {
+            *before = base_count;
+            base_count += word.count_ones() as u16;
+        }
+        Self { base, before, base_count, upper }
+    }
+
+    /// Instances of layer 0 below a cell, and whether the cell is one.
+    #[inline]
+    fn base_rank(&self, cell: LocalPos) -> (usize, bool) {
+        let (word, bit) = (usize::from(cell.index() / 64), cell.index() % 64);
+        let bits = self.base.data.get(word).copied().unwrap_or(0);
+        let below = (bits & ((1 << bit) - 1)).count_ones() as usize;
+        (usize::from(self.before.get(word).copied().unwrap_or(0)) + below, bits >> bit & 1 == 1)
+    }
+
+    #[inline]
+    fn rank(&self, at: CellLayer) -> Option<usize> {
+        let (base, owns_base) = self.base_rank(at.cell);
+        if at.layer == 0 {
+            let upper =
+                if self.upper.is_empty() { 0 } else { self.upper.partition_point(|upper| *upper < at) };
+            owns_base.then_some(base + upper)
+        } else {
+            let upper = self.upper.binary_search(&at).ok()?;
+            Some(base + usize::from(owns_base) + upper)
+        }
+    }
+
+    fn to_vec(&self) -> Vec<CellLayer> {
+        let mut all = Vec::with_capacity(usize::from(self.base_count) + self.upper.len());
+        let mut upper = self.upper.iter().copied().peekable();
+        for cell in self.base.iter_ones().filter_map(|index| LocalPos::from_index(index as u16)) {
+            let base = CellLayer::base(cell);
+            while let Some(lower) = upper.next_if(|at| *at < base) {
+                all.push(lower);
+            }
+            all.push(base);
+        }
+        all.extend(upper);
+        all
+    }
+}

@@ -1,0 +1,419 @@
+//! A chunk of one's own.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::blocks::{Blocks, LocalIds};
+use super::components::{self, Column};
+use super::edit::EditError;
+use super::header::Header;
+use super::instances::CellLayer;
+use super::layers::{self, Upper};
+use super::palette::{self, FirstMet, Palette, PaletteEntry};
+use super::view::{ChunkView, number_layers, scatter};
+use crate::side;
+use crate::wire::{Writer, bits};
+use crate::{BlockId, CellOrder, ComponentId, DecodeError, EntityId, LocalPos, SchemaView, SideKind};
+
+/// A chunk in memory, to be read and edited.
+///
+/// It is kept packed, as on disk: a uniform chunk takes a few hundred bytes, a terrain chunk a few kilobytes.
+/// Edits keep the palette free of kinds that no block has, sort what is to be sorted, and give each block the
+/// components that the schema says it has; so [`encode`](Self::encode) writes canonical bytes at any time.
+///
+/// ```
+/// use cg_format::chunk::Chunk;
+/// use cg_format::schema::NoComponents;
+/// use cg_format::{BlockId, LocalPos};
+///
+/// let (stone, water) = (BlockId::new(1), BlockId::new(2));
+/// let mut chunk = Chunk::filled(stone, &NoComponents)?;
+/// assert_eq!(chunk.to_bytes().len(), 56);
+///
+/// let cell = LocalPos::new(0, 15, 0);
+/// chunk.push_layer(cell, water, &NoComponents)?;
+/// assert_eq!((chunk.block(cell), chunk.layer(cell, 1)), (stone, Some(water)));
+///
+/// let bytes = chunk.to_bytes();
+/// assert_eq!(Chunk::decode(&bytes, &NoComponents)?, chunk);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Chunk {
+    pub(super) palette: Palette,
+    pub(super) blocks: Blocks,
+    /// By cell, then layer.
+    pub(super) upper: Vec<Upper>,
+    /// Components ascending, none without instances.
+    pub(super) columns: Vec<Column>,
+    pub(super) unread: Option<Unread>,
+    /// Ascending.
+    pub(super) entities: Vec<EntityId>,
+    /// Kinds ascending.
+    pub(super) sides: Vec<(SideKind, Vec<u8>)>,
+    /// Palette, blocks and upper layers are what an encoder would write.
+    pub(super) has_canonical_blocks: bool,
+}
+
+/// The part of a component section that the schema did not explain, kept byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unread {
+    /// Columns of this component and of all behind it are in the unread part.
+    pub(super) from: ComponentId,
+    pub(super) bytes: Box<[u8]>,
+    /// The kinds in the chunk that may own some of it.
+    pub(super) owners: Vec<BlockId>,
+}
+
+impl Chunk {
+    /// A chunk with one block in every cell; the block's components have their default bytes.
+    ///
+    /// # Errors
+    /// [`EditError::UnknownBlock`] if the schema does not know the block.
+    pub fn filled(block: BlockId, schema: &(impl SchemaView + ?Sized)) -> Result<Self, EditError> {
+        Self::from_packed(alloc::vec![block], Blocks::uniform(), schema)
+    }
+
+    /// A chunk with the given blocks in layer 0; components have their default bytes.
+    ///
+    /// # Errors
+    /// [`EditError::UnknownBlock`] if the schema does not know a block.
+    pub fn from_blocks(
+        cells: &[BlockId; LocalPos::COUNT],
+        order: CellOrder,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<Self, EditError> {
+        let mut ids = [0; LocalPos::COUNT];
+        let mut first_met = FirstMet::new();
+        if order == CellOrder::Xyz {
+            for (id, block) in ids.iter_mut().zip(cells) {
+                *id = first_met.local(*block);
+            }
+        } else {
+            for (id, cell) in ids.iter_mut().zip(LocalPos::all()) {
+                let block = cells.get(usize::from(order.index(cell))).copied().unwrap_or_default();
+                *id = first_met.local(block);
+            }
+        }
+        let palette = first_met.into_ids();
+        let blocks = Blocks::pack(&ids, bits::width_for(palette.len() as u64));
+        Self::from_packed(palette, blocks, schema)
+    }
+
+    fn from_packed(
+        palette: Vec<BlockId>,
+        blocks: Blocks,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<Self, EditError> {
+        let mut chunk = Self {
+            palette: Palette::new(palette),
+            blocks,
+            upper: Vec::new(),
+            columns: Vec::new(),
+            unread: None,
+            entities: Vec::new(),
+            sides: Vec::new(),
+            has_canonical_blocks: true,
+        };
+        chunk.columns = chunk.columns_for(schema, |_, _, _| None)?;
+        Ok(chunk)
+    }
+
+    /// Decodes a stored value: a chunk and the side data behind it, to the end.
+    ///
+    /// The schema is the generation that the chunk was encoded with, which its frame names.
+    ///
+    /// # Errors
+    /// A [`DecodeError`] that names section, offset and value found. What the schema does not know is no error: see
+    /// [`has_unread_components`](Self::has_unread_components).
+    pub fn decode(value: &[u8], schema: &(impl SchemaView + ?Sized)) -> Result<Self, DecodeError> {
+        ChunkView::new(value, schema).map(|view| Self::from(&view))
+    }
+
+    /// Appends the canonical bytes: equal chunks append equal bytes.
+    ///
+    /// A chunk whose blocks were not edited since it was decoded is copied; otherwise the ids are packed once.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if self.has_canonical_blocks {
+            self.write(self.palette.ids(), &self.blocks, self.upper.iter().copied(), out);
+        } else {
+            let (ids, blocks, upper) = self.canonical_blocks();
+            self.write(&ids, &blocks, upper.into_iter(), out);
+        }
+    }
+
+    /// The canonical bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
+
+    fn write(
+        &self,
+        palette: &[BlockId],
+        blocks: &Blocks,
+        upper: impl ExactSizeIterator<Item = Upper>,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        let mut header = Header {
+            component_offset_bytes: 0,
+            entity_offset_bytes: 0,
+            layered_count: upper.len() as u64,
+            palette_count: palette.len() as u64,
+        };
+        header.component_offset_bytes = header.end_of_blocks();
+        out.reserve(header.component_offset_bytes as usize + 8 + 16 * self.entities.len());
+
+        let mut writer = Writer::new(out);
+        header.write(&mut writer);
+        for block in palette {
+            writer.u64(block.get());
+        }
+        writer.bytes(blocks.as_bytes());
+        layers::write(upper, header.width(), out);
+        debug_assert_eq!((out.len() - start) as u64, header.component_offset_bytes, "the header's own sum");
+
+        let mut writer = Writer::new(out);
+        for column in &self.columns {
+            column.write(&mut writer);
+        }
+        if let Some(unread) = &self.unread {
+            writer.bytes(&unread.bytes);
+        }
+        header.entity_offset_bytes = header.component_offset_bytes + writer.offset_bytes();
+        writer.u64(self.entities.len() as u64);
+        for entity in &self.entities {
+            writer.bytes(&entity.to_bytes());
+        }
+        for (kind, data) in &self.sides {
+            side::write_entry(&mut writer, *kind, data);
+        }
+        // The entity offset is known only now; it stands at byte 16.
+        if let Some(place) = out.get_mut(start + 16..start + 24) {
+            place.copy_from_slice(&header.entity_offset_bytes.to_le_bytes());
+        }
+    }
+
+    /// The lowest block of a cell.
+    pub fn block(&self, cell: LocalPos) -> BlockId {
+        self.palette.get(self.blocks.get(cell))
+    }
+
+    /// The block at a layer of a cell, or `None` if the cell has fewer layers.
+    pub fn layer(&self, cell: LocalPos, layer: u8) -> Option<BlockId> {
+        self.local(CellLayer::new(cell, layer)).map(|local| self.palette.get(local))
+    }
+
+    /// How many blocks a cell has, at least 1.
+    pub fn layer_count(&self, cell: LocalPos) -> usize {
+        let first = self.upper.partition_point(|entry| entry.cell < cell);
+        let above = self.upper.iter().skip(first).take_while(|entry| entry.cell == cell).count();
+        1 + above
+    }
+
+    /// All blocks above layer 0, by cell, then layer.
+    pub fn upper_layers(&self) -> impl Iterator<Item = (CellLayer, BlockId)> {
+        number_layers(self.upper.iter().map(|entry| (entry.cell, self.palette.get(entry.local))))
+    }
+
+    /// The kinds of block in all layers with how many there are of each, in the order in which they are first met.
+    pub fn palette(&self) -> Vec<PaletteEntry> {
+        let (ids, locals, upper) = if self.has_canonical_blocks {
+            (self.palette.ids().to_vec(), self.blocks.unpacked(), self.upper.clone())
+        } else {
+            self.first_met()
+        };
+        let all = locals.iter().copied().chain(upper.iter().map(|entry| entry.local));
+        let counts = palette::count(ids.len(), all);
+        ids.into_iter().zip(counts).map(|(block, count)| PaletteEntry { block, count }).collect()
+    }
+
+    /// The lowest block of every cell, in an order of the caller's.
+    pub fn unpack(&self, order: CellOrder, out: &mut [BlockId; LocalPos::COUNT]) {
+        let mut ids = [0; LocalPos::COUNT];
+        self.blocks.unpack(&mut ids);
+        scatter(order, &ids, self.palette.ids(), out);
+    }
+
+    /// The bytes of a component of a block, or `None` if the block does not have it or it could not be read.
+    pub fn component(&self, at: CellLayer, component: ComponentId) -> Option<&[u8]> {
+        let column = self.columns.iter().find(|column| column.component == component)?;
+        column.get(column.rank(at)?)
+    }
+
+    /// All instances of all components: components ascending, then blocks ascending.
+    pub fn components(&self) -> impl Iterator<Item = (ComponentId, CellLayer, &[u8])> {
+        self.columns.iter().flat_map(|column| column.iter().map(|(at, bytes)| (column.component, at, bytes)))
+    }
+
+    /// Whether a part of the component section could not be read because the schema did not explain it.
+    ///
+    /// That part is kept byte for byte. Edits that would change which blocks its data belongs to are refused.
+    pub fn has_unread_components(&self) -> bool {
+        self.unread.as_ref().is_some_and(|unread| !unread.bytes.is_empty())
+    }
+
+    /// References to the chunk's entities, ascending.
+    pub fn entities(&self) -> &[EntityId] {
+        &self.entities
+    }
+
+    /// The side data of one kind.
+    pub fn side(&self, kind: SideKind) -> Option<&[u8]> {
+        self.sides().find(|(found, _)| *found == kind).map(|(_, data)| data)
+    }
+
+    /// All side data, kinds ascending.
+    pub fn sides(&self) -> impl ExactSizeIterator<Item = (SideKind, &[u8])> {
+        self.sides.iter().map(|(kind, data)| (*kind, data.as_slice()))
+    }
+
+    /// The memory that the chunk takes, this value included.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.palette.memory_bytes()
+            + self.blocks.memory_bytes()
+            + self.upper.capacity() * size_of::<Upper>()
+            + self.columns.iter().map(Column::memory_bytes).sum::<usize>()
+            + self.unread.as_ref().map_or(0, |unread| unread.bytes.len())
+            + self.entities.capacity() * size_of::<EntityId>()
+            + self.sides.capacity() * size_of::<(SideKind, Vec<u8>)>()
+            + self.sides.iter().map(|(_, data)| data.capacity()).sum::<usize>()
+    }
+
+    /// The local id of a block, or `None` if the cell has fewer layers.
+    pub(super) fn local(&self, at: CellLayer) -> Option<u32> {
+        if at.layer == 0 {
+            return Some(self.blocks.get(at.cell));
+        }
+        self.upper.get(self.upper_place(at)?).map(|entry| entry.local)
+    }
+
+    /// Where a block above layer 0 stands in `upper`.
+    pub(super) fn upper_place(&self, at: CellLayer) -> Option<usize> {
+        let first = self.upper.partition_point(|entry| entry.cell < at.cell);
+        let place = first + usize::from(at.layer).checked_sub(1)?;
+        self.upper.get(place).filter(|entry| entry.cell == at.cell).map(|_| place)
+    }
+
+    /// The columns that a schema gives to the chunk's blocks, filled by a function or by default.
+    pub(super) fn columns_for<'b>(
+        &self,
+        schema: &(impl SchemaView + ?Sized),
+        mut bytes: impl FnMut(CellLayer, BlockId, ComponentId) -> Option<alloc::borrow::Cow<'b, [u8]>>,
+    ) -> Result<Vec<Column>, EditError> {
+        let ids = self.palette.ids();
+        if let Some(block) = ids.iter().find(|block| schema.components_of(**block).is_none()) {
+            return Err(EditError::UnknownBlock { block: *block });
+        }
+        if ids.iter().all(|block| schema.components_of(*block).is_some_and(<[_]>::is_empty)) {
+            return Ok(Vec::new());
+        }
+        let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));
+        let kinds = ids.iter().map(|block| schema.components_of(*block));
+        let expected = components::instances_of(kinds, &self.blocks.unpacked(), upper).unwrap_or_default();
+        expected
+            .into_iter()
+            .map(|(component, instances)| {
+                let mut new = super::edit::NewColumn::new(component, schema)?;
+                for at in instances {
+                    let block = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
+                    new.push(at, bytes(at, block, component).as_deref())?;
+                }
+                Ok(new.column)
+            })
+            .collect()
+    }
+
+    /// Palette, layer 0 and upper layers as they are written.
+    pub(super) fn canonical_blocks(&self) -> (Vec<BlockId>, Blocks, Vec<Upper>) {
+        let (ids, locals, upper) = self.first_met();
+        let blocks = Blocks::pack(&locals, bits::width_for(ids.len() as u64));
+        (ids, blocks, upper)
+    }
+
+    /// The palette in order of first appearance, and all local ids in terms of it.
+    fn first_met(&self) -> (Vec<BlockId>, Box<LocalIds>, Vec<Upper>) {
+        const UNMET: u32 = u32::MAX;
+        let mut new_of_old = alloc::vec![UNMET; self.palette.ids().len()];
+        let mut ids = Vec::new();
+        let mut meet = |old: u32| -> u32 {
+            let Some(new) = new_of_old.get_mut(old as usize) else { return 0 };
+            if *new == UNMET {
+                *new = ids.len() as u32;
+                ids.push(self.palette.get(old));
+            }
+            *new
+        };
+        let mut locals = self.blocks.unpacked();
+        let mut upper = Vec::with_capacity(self.upper.len());
+        let mut rest = self.upper.iter().peekable();
+        for (cell, local) in LocalPos::all().zip(locals.iter_mut()) {
+            *local = meet(*local);
+            while let Some(entry) = rest.next_if(|entry| entry.cell == cell) {
+                upper.push(Upper { cell, local: meet(entry.local) });
+            }
+        }
+        (ids, locals, upper)
+    }
+}
+
+impl From<&ChunkView<'_>> for Chunk {
+    fn from(view: &ChunkView<'_>) -> Self {
+        let mut entities: Vec<EntityId> = view.entities.iter().collect();
+        entities.sort_unstable();
+        Self {
+            palette: Palette::new(view.palette.iter().collect()),
+            blocks: view.blocks.into(),
+            upper: view.layers.iter().collect(),
+            columns: view.columns.iter().map(Column::from).collect(),
+            unread: view.unread.as_ref().map(|unread| Unread {
+                from: unread.from,
+                bytes: unread.bytes.into(),
+                owners: unread.owners.clone(),
+            }),
+            entities,
+            sides: view.sides.iter().map(|(kind, data)| (kind, data.to_vec())).collect(),
+            has_canonical_blocks: view.has_canonical_blocks,
+        }
+    }
+}
+
+/// Equal content: the order of edits, and what a foreign writer left in the palette, make no difference.
+impl PartialEq for Chunk {
+    fn eq(&self, other: &Self) -> bool {
+        let blocks_equal = if self.has_canonical_blocks && other.has_canonical_blocks {
+            self.palette.ids() == other.palette.ids()
+                && self.blocks == other.blocks
+                && self.upper == other.upper
+        } else {
+            self.canonical_blocks() == other.canonical_blocks()
+        };
+        let unread = |chunk: &Self| chunk.unread.as_ref().map_or(&[][..], |unread| &unread.bytes).to_vec();
+        blocks_equal
+            && self.columns == other.columns
+            && unread(self) == unread(other)
+            && self.entities == other.entities
+            && self.sides == other.sides
+    }
+}
+
+impl Eq for Chunk {}
+
+impl core::fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Chunk")
+            .field("palette", &self.palette())
+            .field("upper_layers", &self.upper.len())
+            .field(
+                "components",
+                &self.columns.iter().map(|c| (c.component, c.instances.len())).collect::<Vec<_>>(),
+            )
+            .field("has_unread_components", &self.has_unread_components())
+            .field("entities", &self.entities.len())
+            .field("sides", &self.sides().map(|(kind, data)| (kind, data.len())).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

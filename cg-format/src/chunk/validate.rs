@@ -1,0 +1,112 @@
+//! Whether a chunk is whole: what tests, fuzzing and `cg verify` ask.
+
+use super::components::instances_of;
+use super::instances::CellLayer;
+use super::owned::Chunk;
+use super::palette::count;
+use crate::wire::bits;
+use crate::{BlockId, ComponentId, SchemaView};
+
+/// How a chunk and a schema disagree, or how a chunk disagrees with itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The schema does not know a block, and the chunk holds component data.
+    #[error("block {} is unknown to the schema, so the component data cannot be assigned", .block.get())]
+    UnknownBlock {
+        /// The block.
+        block: BlockId,
+    },
+    /// The chunk lacks instances that the schema gives to its blocks, or has some that it does not give.
+    #[error("component {:#x} has {found} instances, the schema gives {expected} to the blocks", .component.get())]
+    Instances {
+        /// The component.
+        component: ComponentId,
+        /// The instances in the chunk.
+        found: usize,
+        /// The instances that the blocks have by the schema.
+        expected: usize,
+    },
+    /// The component's shape is another one in the schema.
+    #[error("component {:#x} has another shape in the schema", .component.get())]
+    Shape {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The chunk's own bookkeeping is wrong: a defect of this crate.
+    #[error("the chunk's {0} disagree with its blocks; this is a defect, please report it")]
+    Bookkeeping(&'static str),
+}
+
+impl Chunk {
+    /// Checks the chunk against a schema and against itself. Costs about as much as encoding it.
+    ///
+    /// Chunks made by this crate with the same schema always pass; a chunk with
+    /// [unread components](Self::has_unread_components) is checked as far as it was read.
+    ///
+    /// # Errors
+    /// The first [`Mismatch`] found.
+    pub fn validate(&self, schema: &(impl SchemaView + ?Sized)) -> Result<(), Mismatch> {
+        self.check_bookkeeping()?;
+        let ids = self.palette.ids();
+        let unknown = ids.iter().find(|block| schema.components_of(**block).is_none());
+        if let Some(block) = unknown {
+            return match self.columns.is_empty() {
+                true => Ok(()),
+                false => Err(Mismatch::UnknownBlock { block: *block }),
+            };
+        }
+        let kinds = ids.iter().map(|block| schema.components_of(*block));
+        let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));
+        let mut expected = instances_of(kinds, &self.blocks.unpacked(), upper).unwrap_or_default();
+        if let Some(unread) = &self.unread {
+            expected.retain(|(component, _)| *component < unread.from);
+        }
+        let found = |component| self.columns.iter().find(|column| column.component == component);
+        for (component, instances) in &expected {
+            let same = found(*component).is_some_and(|column| column.instances == *instances);
+            if !same {
+                let found = found(*component).map_or(0, |column| column.instances.len());
+                return Err(Mismatch::Instances { component: *component, found, expected: instances.len() });
+            }
+        }
+        for column in &self.columns {
+            let component = column.component;
+            if !expected.iter().any(|(known, _)| *known == component) {
+                let found = column.instances.len();
+                return Err(Mismatch::Instances { component, found, expected: 0 });
+            }
+            if schema.shape(component) != Some(column.shape()) {
+                return Err(Mismatch::Shape { component });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_bookkeeping(&self) -> Result<(), Mismatch> {
+        let locals = self.blocks.unpacked();
+        let kinds = self.palette.ids().len();
+        let all = || locals.iter().copied().chain(self.upper.iter().map(|entry| entry.local));
+        if all().any(|local| local as usize >= kinds) {
+            return Err(Mismatch::Bookkeeping("local ids"));
+        }
+        if !self.palette.agrees_with(&count(kinds, all())) {
+            return Err(Mismatch::Bookkeeping("palette counts"));
+        }
+        let (ids, blocks, upper) = self.canonical_blocks();
+        let is_canonical = ids == self.palette.ids()
+            && blocks == self.blocks
+            && upper == self.upper
+            && blocks.width() == bits::width_for(ids.len() as u64);
+        if self.has_canonical_blocks && !is_canonical {
+            return Err(Mismatch::Bookkeeping("canonical form"));
+        }
+        let sorted = |instances: &[CellLayer]| instances.is_sorted_by(|a, b| a < b);
+        let is_sorted = self.upper.is_sorted_by_key(|entry| entry.cell)
+            && self.columns.is_sorted_by(|a, b| a.component < b.component)
+            && self.columns.iter().all(|column| sorted(&column.instances) && !column.instances.is_empty())
+            && self.entities.is_sorted_by(|a, b| a < b)
+            && self.sides.is_sorted_by(|a, b| a.0 < b.0);
+        if is_sorted { Ok(()) } else { Err(Mismatch::Bookkeeping("sorted lists")) }
+    }
+}

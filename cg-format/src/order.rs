@@ -1,0 +1,95 @@
+//! The order in which somebody else's flat array holds the 4,096 cells of a chunk.
+
+use crate::LocalPos;
+
+/// An order of cells, named from the slowest axis to the fastest.
+///
+/// ```
+/// use cg_format::{CellOrder, LocalPos};
+/// let cell = LocalPos::new(1, 2, 3);
+/// assert_eq!(CellOrder::Yzx.index(cell), 2 * 256 + 3 * 16 + 1);
+/// assert_eq!(CellOrder::Yzx.cell(2 * 256 + 3 * 16 + 1), Some(cell));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CellOrder {
+    /// `x·256 + y·16 + z`: the order in which chunks are stored here.
+    #[default]
+    Xyz,
+    /// `x·256 + z·16 + y`: columns of blocks lie together.
+    Xzy,
+    /// `y·256 + x·16 + z`.
+    Yxz,
+    /// `y·256 + z·16 + x`: Minecraft's sections, Sponge schematics.
+    Yzx,
+    /// `z·256 + x·16 + y`.
+    Zxy,
+    /// `z·256 + y·16 + x`: Luanti's map blocks.
+    Zyx,
+}
+
+impl CellOrder {
+    /// All six orders.
+    pub const ALL: [Self; 6] = [Self::Xyz, Self::Xzy, Self::Yxz, Self::Yzx, Self::Zxy, Self::Zyx];
+
+    /// The place of a cell in the array.
+    pub const fn index(self, cell: LocalPos) -> u16 {
+        let [x, y, z] = self.shifts();
+        (cell.x() as u16) << x | (cell.y() as u16) << y | (cell.z() as u16) << z
+    }
+
+    /// The cell at a place of the array, or `None` from 4,096 on.
+    pub const fn cell(self, index: u16) -> Option<LocalPos> {
+        if index >= LocalPos::COUNT as u16 {
+            return None;
+        }
+        let [x, y, z] = self.shifts();
+        Some(LocalPos::new((index >> x) as u8 & 15, (index >> y) as u8 & 15, (index >> z) as u8 & 15))
+    }
+
+    /// All cells in this order.
+    pub fn cells(self) -> impl Iterator<Item = LocalPos> {
+        let [x, y, z] = self.shifts();
+        (0..LocalPos::COUNT as u16).map(move |index| {
+            LocalPos::new((index >> x) as u8 & 15, (index >> y) as u8 & 15, (index >> z) as u8 & 15)
+        })
+    }
+
+    /// The bits by which x, y and z are shifted to give an index.
+    const fn shifts(self) -> [u32; 3] {
+        match self {
+            Self::Xyz => [8, 4, 0],
+            Self::Xzy => [8, 0, 4],
+            Self::Yxz => [4, 8, 0],
+            Self::Yzx => [0, 8, 4],
+            Self::Zxy => [4, 0, 8],
+            Self::Zyx => [0, 4, 8],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn each_order_is_what_its_name_says() {
+        let cell = LocalPos::new(1, 2, 3);
+        let found = CellOrder::ALL.map(|order| order.index(cell));
+        assert_eq!(found, [0x123, 0x132, 0x213, 0x231, 0x312, 0x321]);
+    }
+
+    #[test]
+    fn every_order_reaches_every_cell_once_and_back() {
+        for order in CellOrder::ALL {
+            let cells: Vec<LocalPos> = order.cells().collect();
+            for (index, cell) in (0_u16..).zip(&cells) {
+                assert_eq!(order.index(*cell), index, "{order:?}");
+                assert_eq!(order.cell(index), Some(*cell), "{order:?}");
+            }
+            assert_eq!(cells.len(), LocalPos::COUNT);
+            assert_eq!(order.cell(4096), None);
+        }
+        assert!(CellOrder::default().cells().eq(LocalPos::all()));
+    }
+}

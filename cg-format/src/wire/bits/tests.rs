@@ -1,0 +1,76 @@
+use bitvec::prelude::*;
+use proptest::prelude::*;
+use std::vec;
+
+use super::*;
+
+/// The oracle: another crate's idea of the same bit stream.
+fn oracle_pack(values: &[u32], width: u32) -> Vec<u8> {
+    let mut bits = bitvec![u8, Lsb0; 0; len_bytes(values.len() as u64, width) as usize * 8];
+    for (value, slot) in values.iter().zip(bits.chunks_mut((width as usize).max(1))) {
+        if width > 0 {
+            slot.store_le(*value);
+        }
+    }
+    bits.into_vec()
+}
+
+#[test]
+fn eight_values_take_as_many_bytes_as_they_are_wide() {
+    let mut out = vec![0xee];
+    pack(&[1, 2, 3, 4, 5, 6, 7, 0], 3, &mut out);
+    assert_eq!(out, [0xee, 0b1101_0001, 0b0101_1000, 0b0001_1111]);
+}
+
+#[test]
+fn bits_behind_the_end_read_as_zero_and_are_not_written() {
+    assert_eq!(get(&[0xff], 5, 1), 0b111);
+    assert_eq!(get(&[0xff; 9], 32, 2), 0xff);
+    assert_eq!(get(&[0xff; 9], 32, 3), 0);
+    assert_eq!(get(&[], 7, 0), 0);
+    let mut bytes = [0; 9];
+    set(&mut bytes, 32, 3, u32::MAX);
+    set(&mut bytes, 32, usize::MAX / 32, u32::MAX);
+    assert_eq!(bytes, [0; 9]);
+}
+
+proptest! {
+    #[test]
+    fn every_width_agrees_with_bitvec(width in 0..=32_u32, values: Vec<u32>) {
+        let values: Vec<u32> = values.iter().map(|value| value & max_value(width)).collect();
+        let mut packed = Vec::new();
+        pack(&values, width, &mut packed);
+        prop_assert_eq!(&packed, &oracle_pack(&values, width));
+
+        let mut unpacked = vec![u32::MAX; values.len()];
+        unpack(&packed, width, &mut unpacked);
+        prop_assert_eq!(&unpacked, &values);
+        for (index, value) in values.iter().enumerate() {
+            prop_assert_eq!(get(&packed, width, index), *value);
+        }
+    }
+
+    #[test]
+    fn set_replaces_one_value_and_no_other(
+        width in 0..=32_u32,
+        values in proptest::collection::vec(any::<u32>(), 1..80),
+        index: prop::sample::Index,
+        new: u32,
+    ) {
+        let mut values: Vec<u32> = values.iter().map(|value| value & max_value(width)).collect();
+        let mut packed = oracle_pack(&values, width);
+        let index = index.index(values.len());
+        set(&mut packed, width, index, new);
+        values[index] = new & max_value(width);
+        prop_assert_eq!(packed, oracle_pack(&values, width));
+    }
+
+    #[test]
+    fn a_short_input_unpacks_as_if_zeros_followed(width in 0..=32_u32, bytes: Vec<u8>, count in 0..100_usize) {
+        let mut out = vec![7; count];
+        unpack(&bytes, width, &mut out);
+        for (index, value) in out.iter().enumerate() {
+            prop_assert_eq!(*value, get(&bytes, width, index));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Chunks: laws, errors, goldens and annotated bytes.
+
+mod laws;
+mod model;
