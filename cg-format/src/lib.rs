@@ -25,8 +25,11 @@ extern crate std;
 
 pub mod area;
 pub mod chunk;
+pub mod cluster;
+pub mod codec;
 pub mod coord;
 mod error;
+pub mod frame;
 pub mod id;
 pub mod key;
 pub mod limits;

@@ -2,4 +2,6 @@
 
 mod agree;
 mod chunk;
+mod cluster;
+mod frame;
 mod naive;

@@ -1,0 +1,279 @@
+//! Puts a cluster together from chunks, or from an older cluster and what changed.
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::directory::{Directory, GroupEntry};
+use super::header;
+use super::{ClusterView, GROUP_SLOT_COUNT, GroupBytes, Slot, SlotInfo, StoredCluster};
+use crate::codec::compress;
+use crate::frame::{Codec, Draft};
+use crate::{ClusterTier, DecodeError, Limits};
+
+/// The longest row, frame included, that a cluster is stored in: 8 MiB.
+pub const MAX_STORED_BYTES: usize = 8 << 20;
+/// The most bytes that all groups of a cluster decompress to, so that default [`Limits`] read what was formed.
+pub const MAX_RAW_BYTES: usize = 256 << 20;
+
+/// Why a cluster was not formed. Nothing was written; its chunks stay where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssembleError {
+    /// The cluster would be too long. Leave its chunks in a hotter tier.
+    #[error("the cluster would take more than {max_bytes} bytes {form}, so it is not formed")]
+    TooLarge {
+        /// `stored` or `decompressed`.
+        form: &'static str,
+        /// The limit that would be exceeded.
+        max_bytes: usize,
+    },
+    /// A chunk without bytes cannot be told from an absent one.
+    #[error("the chunk at {slot:?} has no bytes")]
+    EmptyChunk {
+        /// Where it was put.
+        slot: Slot,
+    },
+    /// A slot of another tier was put.
+    #[error("{slot:?} is no slot of an {tier:?} cluster")]
+    WrongTier {
+        /// The slot.
+        slot: Slot,
+        /// The tier of the cluster.
+        tier: ClusterTier,
+    },
+    /// A group of the older cluster that changes cannot be read, and not all of its chunks are replaced.
+    #[error(transparent)]
+    Damaged(#[from] DecodeError),
+}
+
+/// Collects chunks and writes them as one cluster.
+///
+/// Started [`over`](Self::over) an older cluster, only groups with changes are decompressed and compressed again;
+/// the others are copied as stored. The result has the same bytes as the whole cluster built anew by the same code.
+///
+/// ```
+/// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
+/// use cg_format::{ClusterTier, Limits, Space};
+/// let (tier, mut limits) = (ClusterTier::L2, Limits::default());
+/// let slots = [0, 4095].map(|index| Slot::new(tier, index).unwrap());
+/// let info = SlotInfo { version: 5, schema_generation: 1 };
+/// let mut builder = ClusterBuilder::new(tier);
+/// builder.put(slots[0], info, &b"first"[..]);
+/// builder.put(slots[1], info, &b"last"[..]);
+/// let row = builder.finish(&mut limits)?.unwrap().seal(Space::ClusterL2, b"key", 6);
+///
+/// let old = StoredCluster::open(tier, b"key", &row)?;
+/// let mut merge = ClusterBuilder::over(&old);
+/// merge.remove(slots[0]);
+/// let row = merge.finish(&mut limits)?.unwrap().seal(Space::ClusterL2, b"key", 7);
+/// assert_eq!(StoredCluster::open(tier, b"key", &row)?.present_count(), 1);
+/// # Ok::<(), cg_format::cluster::AssembleError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ClusterBuilder<'a> {
+    tier: ClusterTier,
+    codec: Codec,
+    base: Option<StoredCluster<'a>>,
+    /// By group and place; `None` is a removal.
+    changes: BTreeMap<u16, Change<'a>>,
+    refused: Option<AssembleError>,
+}
+
+/// What becomes of one slot: a chunk, or nothing.
+type Change<'a> = Option<(SlotInfo, Cow<'a, [u8]>)>;
+
+impl<'a> ClusterBuilder<'a> {
+    /// Starts with no chunk. Groups are compressed with LZ4 for L1 and with Zstandard for L2.
+    pub const fn new(tier: ClusterTier) -> Self {
+        let codec = match tier {
+            ClusterTier::L1 => Codec::Lz4,
+            ClusterTier::L2 => Codec::Zstd,
+        };
+        Self { tier, codec, base: None, changes: BTreeMap::new(), refused: None }
+    }
+
+    /// Starts with the chunks of an older cluster, and its codec.
+    pub fn over(base: &StoredCluster<'a>) -> Self {
+        let codec = base.codec();
+        Self { codec, base: Some(base.clone()), ..Self::new(base.tier()) }
+    }
+
+    /// Starts with the chunks of a cluster in the seed form, which has no versions: `info` says them.
+    pub fn from_seed(cluster: &ClusterView<'a>, mut info: impl FnMut(Slot) -> SlotInfo) -> Self {
+        let mut builder = Self::new(cluster.tier());
+        for (slot, value) in cluster.chunks() {
+            builder.put(slot, info(slot), value);
+        }
+        builder
+    }
+
+    /// The tier of the cluster.
+    pub const fn tier(&self) -> ClusterTier {
+        self.tier
+    }
+
+    /// Chooses another codec. Over an older cluster of a different one, every compressed group is made again.
+    pub const fn codec(&mut self, codec: Codec) -> &mut Self {
+        self.codec = codec;
+        self
+    }
+
+    /// Puts a chunk, replacing the one in the slot. What cannot be stored is refused by [`finish`](Self::finish).
+    pub fn put(&mut self, slot: Slot, info: SlotInfo, value: impl Into<Cow<'a, [u8]>>) -> &mut Self {
+        let value = value.into();
+        if value.is_empty() {
+            self.refused.get_or_insert(AssembleError::EmptyChunk { slot });
+        }
+        self.change(slot, Some((info, value)))
+    }
+
+    /// Takes a chunk out; an absent one is no error.
+    pub fn remove(&mut self, slot: Slot) -> &mut Self {
+        self.change(slot, None)
+    }
+
+    /// Writes the cluster, or `None` if no chunk is left: the row is then deleted, never stored empty.
+    ///
+    /// The limits pay for the groups of the older cluster that change. A group of it that does not change is copied
+    /// unchecked: damage in it stays what it was, and stays noticed.
+    ///
+    /// # Errors
+    /// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`]; [`AssembleError::Damaged`] if a
+    /// group that changes cannot be read; [`AssembleError::EmptyChunk`] and [`AssembleError::WrongTier`] for what
+    /// was put.
+    pub fn finish(&self, limits: &mut Limits) -> Result<Option<Draft>, AssembleError> {
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        let mut parts = Parts::default();
+        for group in 0..self.tier.group_count() as u8 {
+            self.finish_group(group, &mut parts, limits)?;
+        }
+        if parts.slots.is_empty() {
+            return Ok(None);
+        }
+        let draft = Draft::cluster(self.codec, |out| {
+            let start = out.len();
+            Directory::encode(self.tier, &parts.groups, &parts.slots, out);
+            let directory_len_bytes = out.len() - start;
+            out.extend_from_slice(&parts.body);
+            directory_len_bytes
+        });
+        if draft.len_bytes() > MAX_STORED_BYTES {
+            return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
+        }
+        Ok(Some(draft))
+    }
+
+    fn change(&mut self, slot: Slot, change: Change<'a>) -> &mut Self {
+        if slot.tier() == self.tier {
+            self.changes.insert(slot.stored_order(), change);
+        } else {
+            self.refused.get_or_insert(AssembleError::WrongTier { slot, tier: self.tier });
+        }
+        self
+    }
+
+    fn finish_group(&self, group: u8, parts: &mut Parts, limits: &mut Limits) -> Result<(), AssembleError> {
+        let first = u16::from(group) * GROUP_SLOT_COUNT as u16;
+        let mut changes = self.changes.range(first..first + GROUP_SLOT_COUNT as u16).peekable();
+        let old = self.base.as_ref().and_then(|base| Some((base, base.entry(group)?)));
+        if let Some((base, entry)) = &old
+            && changes.peek().is_none()
+            && (base.codec() == self.codec || !entry.is_compressed() && self.codec == Codec::None)
+        {
+            let infos = places().filter_map(|place| base.chunk_info(slot(self.tier, group, place)));
+            return parts.push(*entry, base.stored(entry)?, infos);
+        }
+        let touched = changes.clone().fold(0_u64, |all, (order, _)| all | 1 << (order - first));
+        let old_group = match &old {
+            Some((base, entry)) if entry.presence & !touched != 0 => base.group(group, limits)?,
+            _ => None,
+        };
+        let mut chunks: BTreeMap<u8, (SlotInfo, &[u8])> = BTreeMap::new();
+        if let (Some((base, _)), Some(old_group)) = (&old, &old_group) {
+            chunks.extend(old_chunks(base, old_group));
+        }
+        for (order, change) in changes {
+            let place = (order - first) as u8;
+            match change {
+                Some((info, value)) => _ = chunks.insert(place, (*info, value)),
+                None => _ = chunks.remove(&place),
+            }
+        }
+        if chunks.is_empty() {
+            parts.groups.push(GroupEntry::default());
+            return Ok(());
+        }
+        let raw_len_bytes = header::header_len_bytes(ClusterTier::L1)
+            + chunks.values().map(|(_, value)| value.len()).sum::<usize>();
+        if raw_len_bytes > MAX_RAW_BYTES {
+            return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
+        }
+        let mut raw = Vec::new();
+        let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
+        header::encode(ClusterTier::L1, values, &mut raw);
+        let mut compressed = Vec::new();
+        if self.codec != Codec::None {
+            compress(self.codec, &raw, &mut compressed);
+        }
+        let shorter = self.codec != Codec::None && compressed.len() < raw.len();
+        let stored = if shorter { &compressed } else { &raw };
+        let entry = GroupEntry {
+            presence: chunks.keys().fold(0, |all, place| all | 1 << place),
+            offset_bytes: 0,
+            stored_len_bytes: stored.len() as u32,
+            raw_len_bytes: raw.len() as u32,
+            checksum: crc32c::crc32c(stored),
+        };
+        parts.push(entry, stored, chunks.values().map(|(info, _)| *info))
+    }
+}
+
+/// What was written so far: directory entries and the groups' bytes.
+#[derive(Debug, Default)]
+struct Parts {
+    groups: Vec<GroupEntry>,
+    slots: Vec<SlotInfo>,
+    body: Vec<u8>,
+    raw_len_bytes: usize,
+}
+
+impl Parts {
+    /// Appends a group; its offset is set here.
+    fn push(
+        &mut self,
+        entry: GroupEntry,
+        stored: &[u8],
+        slots: impl Iterator<Item = SlotInfo>,
+    ) -> Result<(), AssembleError> {
+        self.raw_len_bytes += entry.raw_len_bytes as usize;
+        if self.raw_len_bytes > MAX_RAW_BYTES {
+            return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
+        }
+        if self.body.len() + stored.len() > MAX_STORED_BYTES {
+            return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
+        }
+        self.groups.push(GroupEntry { offset_bytes: self.body.len() as u32, ..entry });
+        self.body.extend_from_slice(stored);
+        self.slots.extend(slots);
+        Ok(())
+    }
+}
+
+/// The chunks of a group of the older cluster by place, with what its directory says about them.
+fn old_chunks<'g>(
+    base: &StoredCluster<'_>,
+    group: &'g GroupBytes<'_>,
+) -> impl Iterator<Item = (u8, (SlotInfo, &'g [u8]))> {
+    group.chunks().filter_map(|(slot, value)| Some((slot.in_group(), (base.chunk_info(slot)?, value))))
+}
+
+fn places() -> impl Iterator<Item = u8> {
+    0..GROUP_SLOT_COUNT as u8
+}
+
+fn slot(tier: ClusterTier, group: u8, place: u8) -> Slot {
+    Slot::in_group_of(tier, group, place).expect("groups and places are counted within the tier")
+}

@@ -1,0 +1,286 @@
+//! The directory of a stored cluster: which chunks it has, of which version, and where their groups lie.
+//!
+//! | offset | width | field | meaning |
+//! |---|---|---|---|
+//! | 0 | 1 | directory version | 1 |
+//! | 1 | 1 | scale level | 1 = L1, 2 = L2 |
+//! | 2 | 2 | reserved | 0 |
+//! | 4 | 4 | present count | chunks in the cluster |
+//!
+//! Then 24 bytes for each group, 1 for L1 and 64 for L2:
+//!
+//! | offset | width | field | meaning |
+//! |---|---|---|---|
+//! | 0 | 8 | presence | bit i: the chunk at place i of the group is present |
+//! | 8 | 4 | group offset | from the end of the directory |
+//! | 12 | 4 | stored length | bytes of the group as stored |
+//! | 16 | 4 | raw length | bytes of the group decompressed; equal to the stored length if not compressed |
+//! | 20 | 4 | group checksum | CRC-32C of the stored bytes |
+//!
+//! Then 12 bytes for each present chunk, group by group, in order of place:
+//!
+//! | offset | width | field | meaning |
+//! |---|---|---|---|
+//! | 0 | 8 | chunk version | the commit that last changed the chunk |
+//! | 8 | 4 | chunk schema generation | what the chunk's ids and columns mean |
+//!
+//! A group without chunks has an entry of zeros and no bytes. The others lie in order and without gaps.
+
+use alloc::vec::Vec;
+
+use super::header::header_len_bytes;
+use super::{GROUP_SLOT_COUNT, Slot};
+use crate::frame::Codec;
+use crate::wire::{Reader, Writer};
+use crate::{ClusterTier, DecodeError, Problem, Section};
+
+/// What a stored cluster remembers of each chunk beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SlotInfo {
+    /// The commit that last changed the chunk; moves between tiers keep it.
+    pub version: u64,
+    /// The schema generation that the chunk's bytes were encoded with.
+    pub schema_generation: u32,
+}
+
+/// The newest version of the directory's layout, and the one that is written.
+const DIRECTORY_VERSION: u8 = 1;
+const HEAD_LEN_BYTES: usize = 8;
+const GROUP_LEN_BYTES: usize = 24;
+const SLOT_LEN_BYTES: usize = 12;
+
+/// What the first 8 bytes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(super) tier: ClusterTier,
+    pub(super) present_count: u32,
+}
+
+impl Head {
+    /// Bytes of the whole directory.
+    pub(crate) const fn directory_len_bytes(self) -> usize {
+        let groups = self.tier.group_count() * GROUP_LEN_BYTES;
+        HEAD_LEN_BYTES + groups + self.present_count as usize * SLOT_LEN_BYTES
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.enter(Section::ClusterDirectory);
+        let here = reader.clone();
+        match reader.u8("directory version")? {
+            DIRECTORY_VERSION => {}
+            0 => {
+                let problem = Problem::OutOfRange { field: "directory version", found: 0, allowed: "1" };
+                return Err(here.error(problem));
+            }
+            found => {
+                let (field, newest) = ("directory version", DIRECTORY_VERSION.into());
+                return Err(here.error(Problem::Newer { field, found: found.into(), newest }));
+            }
+        }
+        let here = reader.clone();
+        let level = reader.u8("scale level")?;
+        let Some(tier) = ClusterTier::from_scale_level(level) else {
+            let (field, found) = ("scale level", level.into());
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 or 2" }));
+        };
+        let here = reader.clone();
+        let reserved = reader.u16("reserved")?;
+        if reserved != 0 {
+            return Err(here.error(Problem::NotZero { field: "reserved", found: reserved.into() }));
+        }
+        let here = reader.clone();
+        let present_count = reader.u32("present count")?;
+        if present_count == 0 || present_count as usize > tier.slot_count() {
+            let allowed = match tier {
+                ClusterTier::L1 => "1 to 64",
+                ClusterTier::L2 => "1 to 4096",
+            };
+            let (field, found) = ("present count", present_count.into());
+            return Err(here.error(Problem::OutOfRange { field, found, allowed }));
+        }
+        Ok(Self { tier, present_count })
+    }
+}
+
+/// Where a group lies; all zero for a group without chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct GroupEntry {
+    pub(super) presence: u64,
+    pub(super) offset_bytes: u32,
+    pub(super) stored_len_bytes: u32,
+    pub(super) raw_len_bytes: u32,
+    pub(super) checksum: u32,
+}
+
+impl GroupEntry {
+    pub(super) const fn is_compressed(&self) -> bool {
+        self.stored_len_bytes != self.raw_len_bytes
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            presence: reader.u64("presence")?,
+            offset_bytes: reader.u32("group offset")?,
+            stored_len_bytes: reader.u32("stored length")?,
+            raw_len_bytes: reader.u32("raw length")?,
+            checksum: reader.u32("group checksum")?,
+        })
+    }
+
+    /// Checks an entry against the codec and the end of the group before it; `here` stands at its first byte.
+    fn check(&self, codec: Codec, end_bytes: u32, here: &Reader<'_>) -> Result<(), DecodeError> {
+        let at = |offset_bytes, problem| {
+            Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + offset_bytes, problem))
+        };
+        if self.presence == 0 {
+            let fields = [
+                (8, "group offset", self.offset_bytes),
+                (12, "stored length", self.stored_len_bytes),
+                (16, "raw length", self.raw_len_bytes),
+                (20, "group checksum", self.checksum),
+            ];
+            return match fields.into_iter().find(|(_, _, found)| *found != 0) {
+                Some((offset_bytes, field, found)) => {
+                    at(offset_bytes, Problem::NotZero { field, found: found.into() })
+                }
+                None => Ok(()),
+            };
+        }
+        if self.offset_bytes != end_bytes {
+            let (found, expected) = (self.offset_bytes.into(), end_bytes.into());
+            return at(8, Problem::Disagrees { field: "group offset", found, expected });
+        }
+        let raw_min = header_len_bytes(ClusterTier::L1) as u32 + self.presence.count_ones();
+        if self.raw_len_bytes < raw_min {
+            let allowed = "at least the header and a byte for each chunk";
+            return at(
+                16,
+                Problem::OutOfRange { field: "raw length", found: self.raw_len_bytes.into(), allowed },
+            );
+        }
+        let allowed = match codec {
+            Codec::None if self.is_compressed() => "the raw length, as the frame names no codec",
+            _ if self.stored_len_bytes == 0 || self.stored_len_bytes > self.raw_len_bytes => {
+                "1 to the raw length"
+            }
+            _ => return Ok(()),
+        };
+        let found = self.stored_len_bytes.into();
+        at(12, Problem::OutOfRange { field: "stored length", found, allowed })
+    }
+}
+
+/// A checked directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Directory<'a> {
+    pub(super) tier: ClusterTier,
+    /// One per group of the tier, each with the number of chunks in the groups before it.
+    groups: Vec<(GroupEntry, u16)>,
+    slots: &'a [[u8; SLOT_LEN_BYTES]],
+}
+
+impl<'a> Directory<'a> {
+    /// Reads a directory; the reader stands behind it afterwards.
+    pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
+        let start = reader.clone();
+        let head = Head::parse(reader)?;
+        let (mut end_bytes, mut present) = (0_u32, 0_u32);
+        let mut groups = Vec::with_capacity(head.tier.group_count());
+        for _ in 0..head.tier.group_count() {
+            let here = reader.clone();
+            let entry = GroupEntry::parse(reader)?;
+            entry.check(codec, end_bytes, &here)?;
+            let Some(end) = end_bytes.checked_add(entry.stored_len_bytes) else {
+                let (field, found) = ("stored length", entry.stored_len_bytes.into());
+                let problem = Problem::OutOfRange { field, found, allowed: "less than 4 GiB for all groups" };
+                return Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + 12, problem));
+            };
+            groups.push((entry, present as u16));
+            end_bytes = end;
+            present += entry.presence.count_ones();
+        }
+        if present != head.present_count {
+            let (found, expected) = (head.present_count.into(), present.into());
+            let problem = Problem::Disagrees { field: "present count", found, expected };
+            return Err(DecodeError::new(Section::ClusterDirectory, start.offset_bytes() + 4, problem));
+        }
+        let mut entries = reader.clone().traced(None);
+        let (slots, _) = entries.take_items("slots", present.into(), SLOT_LEN_BYTES as u64)?.as_chunks();
+        if reader.trace().is_some() {
+            for _ in slots {
+                reader.u64("chunk version")?;
+                reader.u32("chunk schema generation")?;
+            }
+        } else {
+            *reader = entries;
+        }
+        Ok(Self { tier: head.tier, groups, slots })
+    }
+
+    /// Appends the directory of groups, all of the tier's and in order, and of their chunks in the same order.
+    pub(super) fn encode(tier: ClusterTier, groups: &[GroupEntry], slots: &[SlotInfo], out: &mut Vec<u8>) {
+        debug_assert_eq!(groups.len(), tier.group_count());
+        let mut writer = Writer::new(out);
+        writer.u8(DIRECTORY_VERSION);
+        writer.u8(tier.scale_level());
+        writer.u16(0);
+        writer.u32(slots.len() as u32);
+        for group in groups {
+            writer.u64(group.presence);
+            writer.u32(group.offset_bytes);
+            writer.u32(group.stored_len_bytes);
+            writer.u32(group.raw_len_bytes);
+            writer.u32(group.checksum);
+        }
+        for slot in slots {
+            writer.u64(slot.version);
+            writer.u32(slot.schema_generation);
+        }
+    }
+
+    /// Every group of the tier, those without chunks too.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (u8, GroupEntry)> + use<'_, 'a> {
+        (0_u8..).zip(self.groups.iter().map(|(entry, _)| *entry))
+    }
+
+    pub(super) fn group(&self, group: u8) -> Option<GroupEntry> {
+        self.groups.get(usize::from(group)).map(|(entry, _)| *entry)
+    }
+
+    pub(super) const fn present_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Bytes of all groups as stored.
+    pub(super) fn body_len_bytes(&self) -> usize {
+        self.groups().map(|(_, entry)| entry.stored_len_bytes as usize).sum()
+    }
+
+    pub(super) fn slot(&self, slot: Slot) -> Option<SlotInfo> {
+        let (entry, before) = self.groups.get(usize::from(slot.group()))?;
+        let bit = 1_u64 << slot.in_group();
+        if slot.tier() != self.tier || entry.presence & bit == 0 {
+            return None;
+        }
+        let rank = (entry.presence & (bit - 1)).count_ones() as usize;
+        self.slots.get(usize::from(*before) + rank).map(slot_info)
+    }
+
+    /// Every present slot, group by group.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (Slot, SlotInfo)> + use<'_, 'a> {
+        let present = self.groups.iter().zip(0_u8..).flat_map(move |((entry, _), group)| {
+            (0..GROUP_SLOT_COUNT as u8)
+                .filter(|place| entry.presence >> place & 1 == 1)
+                .filter_map(move |place| Slot::in_group_of(self.tier, group, place))
+        });
+        present.zip(self.slots.iter().map(slot_info))
+    }
+}
+
+fn slot_info(bytes: &[u8; SLOT_LEN_BYTES]) -> SlotInfo {
+    let [v0, v1, v2, v3, v4, v5, v6, v7, generation @ ..] = *bytes;
+    SlotInfo {
+        version: u64::from_le_bytes([v0, v1, v2, v3, v4, v5, v6, v7]),
+        schema_generation: u32::from_le_bytes(generation),
+    }
+}

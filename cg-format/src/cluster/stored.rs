@@ -1,0 +1,260 @@
+//! Reads a cluster as a row stores it, group by group.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use super::directory::{Directory, GroupEntry};
+use super::header::{self, header_len_bytes};
+use super::{ClusterView, Slot, SlotInfo};
+use crate::codec::decompress;
+use crate::frame::{self, Codec, FrameKind, FrameView};
+use crate::wire::{Reader, Span, Trace};
+use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
+
+/// A stored cluster whose frame and directory were checked; groups are checked when they are read.
+///
+/// ```
+/// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
+/// use cg_format::{ClusterTier, Limits, Space};
+/// let tier = ClusterTier::L1;
+/// let slot = Slot::new(tier, 7).unwrap();
+/// let mut builder = ClusterBuilder::new(tier);
+/// builder.put(slot, SlotInfo { version: 40, schema_generation: 1 }, &b"a chunk"[..]);
+/// let draft = builder.finish(&mut Limits::default())?.unwrap();
+/// let row = draft.seal(Space::ClusterL1, b"key", 41);
+///
+/// let cluster = StoredCluster::open(tier, b"key", &row)?;
+/// assert_eq!(cluster.chunk_info(slot).unwrap().version, 40);
+/// let group = cluster.group(slot.group(), &mut Limits::default())?.unwrap();
+/// assert_eq!(group.chunk(slot), Some(&b"a chunk"[..]));
+/// # Ok::<(), cg_format::cluster::AssembleError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCluster<'a> {
+    version: u64,
+    codec: Codec,
+    directory: Directory<'a>,
+    /// The groups as stored; shorter than the directory says if the row was cut off.
+    body: &'a [u8],
+    body_offset_bytes: u64,
+}
+
+impl<'a> StoredCluster<'a> {
+    /// Checks a row's frame and directory. Sums the directory once; decompresses nothing.
+    ///
+    /// A row that ends too early is opened, so that the groups in front of the cut can be read.
+    ///
+    /// # Errors
+    /// As [`FrameView::open`]; also for a frame that holds no cluster or one of another tier, and for a directory
+    /// whose fields disagree.
+    pub fn open(tier: ClusterTier, key: &[u8], row: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::new(tier, &FrameView::open(Space::of_cluster(tier), key, row)?)
+    }
+
+    /// Checks the directory in a frame that was checked before.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), beside those of the frame.
+    pub fn new(tier: ClusterTier, frame: &FrameView<'a>) -> Result<Self, DecodeError> {
+        let offset_bytes = frame::LEN_BYTES as u64;
+        let reader = Reader::at_offset(frame.payload(), offset_bytes, Section::ClusterDirectory);
+        Self::parse(tier, frame, reader)
+    }
+
+    /// The tier.
+    pub const fn tier(&self) -> ClusterTier {
+        self.directory.tier
+    }
+
+    /// The version of the row: the commit that wrote it. Its chunks have their own.
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How groups are compressed, unless that would not make them shorter.
+    pub const fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// How many chunks the cluster holds, 1 to 64 or 1 to 4,096.
+    pub const fn present_count(&self) -> usize {
+        self.directory.present_count()
+    }
+
+    /// Version and schema generation of a chunk, or `None` if it is absent. Costs no decompression.
+    pub fn chunk_info(&self, slot: Slot) -> Option<SlotInfo> {
+        self.directory.slot(slot)
+    }
+
+    /// Every present chunk, group by group.
+    pub fn slots(&self) -> impl Iterator<Item = (Slot, SlotInfo)> + use<'_, 'a> {
+        self.directory.slots()
+    }
+
+    /// The groups that have chunks, ascending.
+    pub fn groups(&self) -> impl Iterator<Item = u8> + use<'_, 'a> {
+        self.directory.groups().filter(|(_, entry)| entry.presence != 0).map(|(group, _)| group)
+    }
+
+    /// Decompresses and checks one group, or `None` if it has no chunks. Other groups are not looked at.
+    ///
+    /// A group that is stored uncompressed is borrowed and spends nothing.
+    ///
+    /// # Errors
+    /// [`Problem::Checksum`] or [`Problem::Truncated`] if the stored bytes were damaged,
+    /// [`Problem::LimitExceeded`] before anything is allocated. Errors in [`Section::ClusterHeader`] count their
+    /// offset in the decompressed group, all others from the start of the row.
+    pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
+        let Some(entry) = self.entry(group) else {
+            return Ok(None);
+        };
+        let at = self.body_offset_bytes + u64::from(entry.offset_bytes);
+        let fail = |problem| Err(DecodeError::new(Section::ClusterGroup, at, problem));
+        let stored = self.stored(&entry)?;
+        let sum = crc32c::crc32c(stored);
+        if sum != entry.checksum {
+            return fail(Problem::Checksum { found: entry.checksum, expected: sum });
+        }
+        let bytes = if entry.is_compressed() {
+            limits.spend(Section::ClusterGroup, at, "group", entry.raw_len_bytes.into())?;
+            let mut raw = Vec::new();
+            if let Err(problem) = decompress(self.codec, stored, entry.raw_len_bytes as usize, &mut raw) {
+                return fail(problem);
+            }
+            Cow::Owned(raw)
+        } else {
+            Cow::Borrowed(stored)
+        };
+        let view = ClusterView::new(&bytes)?;
+        if view.tier() != ClusterTier::L1 {
+            let (field, found) = ("scale level", view.tier().scale_level().into());
+            let problem = Problem::Disagrees { field, found, expected: 1 };
+            return Err(DecodeError::new(Section::ClusterHeader, 8, problem));
+        }
+        let found = view.presence();
+        if found != entry.presence {
+            return fail(Problem::Disagrees { field: "presence", found, expected: entry.presence });
+        }
+        Ok(Some(GroupBytes { tier: self.tier(), group, bytes }))
+    }
+
+    /// The cluster in the seed form, which leaves out versions and generations. Decompresses every group.
+    ///
+    /// # Errors
+    /// The first that [`group`](Self::group) gives, and [`Problem::LimitExceeded`] for the result itself.
+    pub fn to_seed_bytes(&self, limits: &mut Limits) -> Result<Vec<u8>, DecodeError> {
+        let mut groups = Vec::with_capacity(self.tier().group_count());
+        for group in self.groups() {
+            groups.extend(self.group(group, limits)?);
+        }
+        let mut chunks: Vec<_> = groups.iter().flat_map(GroupBytes::chunks).collect();
+        chunks.sort_unstable_by_key(|(slot, _)| *slot);
+        let values_len_bytes: usize = chunks.iter().map(|(_, value)| value.len()).sum();
+        let needed = (header_len_bytes(self.tier()) + values_len_bytes) as u64;
+        limits.spend(Section::ClusterGroup, self.body_offset_bytes, "seed form", needed)?;
+        let mut out = Vec::new();
+        header::encode(self.tier(), chunks.into_iter(), &mut out);
+        Ok(out)
+    }
+
+    /// The directory's entry of a group that has chunks.
+    pub(super) fn entry(&self, group: u8) -> Option<GroupEntry> {
+        self.directory.group(group).filter(|entry| entry.presence != 0)
+    }
+
+    /// A group's bytes as stored, not checked.
+    pub(super) fn stored(&self, entry: &GroupEntry) -> Result<&'a [u8], DecodeError> {
+        let mut reader = Reader::at_offset(self.body, self.body_offset_bytes, Section::ClusterGroup);
+        reader.take("groups before", entry.offset_bytes as usize)?;
+        reader.take("group", entry.stored_len_bytes as usize)
+    }
+
+    fn parse(tier: ClusterTier, frame: &FrameView<'a>, mut reader: Reader<'a>) -> Result<Self, DecodeError> {
+        let header = frame.header();
+        if header.kind != FrameKind::Cluster {
+            let (found, allowed) = (header.kind.byte().into(), "2, a cluster");
+            let problem = Problem::OutOfRange { field: "kind", found, allowed };
+            return Err(DecodeError::new(Section::Frame, 1, problem));
+        }
+        let start_bytes = reader.offset_bytes();
+        let directory = Directory::parse(&mut reader, header.codec)?;
+        if directory.tier != tier {
+            let (found, expected) = (directory.tier.scale_level().into(), tier.scale_level().into());
+            let problem = Problem::Disagrees { field: "scale level", found, expected };
+            return Err(DecodeError::new(Section::ClusterDirectory, start_bytes + 1, problem));
+        }
+        let body_offset_bytes = reader.offset_bytes();
+        reader.enter(Section::ClusterGroup);
+        let body = reader.clone().rest();
+        if reader.trace().is_some() {
+            for (_, entry) in directory.groups().filter(|(_, entry)| entry.presence != 0) {
+                reader.take("group", entry.stored_len_bytes as usize)?;
+            }
+        } else {
+            let groups_len_bytes = directory.body_len_bytes().min(body.len());
+            reader.take("group", groups_len_bytes)?;
+        }
+        reader.end("bytes behind the groups")?;
+        Ok(Self { version: header.version, codec: header.codec, directory, body, body_offset_bytes })
+    }
+}
+
+/// One group of a stored cluster, decompressed and checked: the seed form of a 4³ cube.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupBytes<'a> {
+    tier: ClusterTier,
+    group: u8,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl GroupBytes<'_> {
+    /// Which group of its cluster this is.
+    pub const fn group(&self) -> u8 {
+        self.group
+    }
+
+    /// The group as a cluster of 4³ chunks in the seed form.
+    pub fn view(&self) -> ClusterView<'_> {
+        ClusterView::of_checked_group(&self.bytes).expect("the header was checked when the group was read")
+    }
+
+    /// The bytes of a chunk, by its slot in the whole cluster; `None` if it is absent or in another group.
+    pub fn chunk(&self, slot: Slot) -> Option<&[u8]> {
+        let place = Slot::new(ClusterTier::L1, slot.in_group().into())?;
+        (slot.tier() == self.tier && slot.group() == self.group).then(|| self.view().chunk(place)).flatten()
+    }
+
+    /// Every present chunk, by its slot in the whole cluster.
+    pub fn chunks(&self) -> impl Iterator<Item = (Slot, &[u8])> + Clone {
+        let (tier, group) = (self.tier, self.group);
+        self.view().chunks().filter_map(move |(place, value)| {
+            Some((Slot::in_group_of(tier, group, place.index() as u8)?, value))
+        })
+    }
+
+    /// Bytes decompressed; 0 if the group was stored uncompressed.
+    pub fn decompressed_bytes(&self) -> usize {
+        match &self.bytes {
+            Cow::Owned(bytes) => bytes.len(),
+            Cow::Borrowed(_) => 0,
+        }
+    }
+}
+
+/// Checks a row and lists the fields of frame and directory, and each group as one field, up to the first error.
+///
+/// A row that ends too early is an error here. What a group holds is listed by [`trace_seed`](super::trace_seed) over its decompressed bytes.
+pub fn trace(tier: ClusterTier, key: &[u8], row: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
+    let (mut spans, answer) = frame::trace(Space::of_cluster(tier), key, row);
+    if let Err(error) = answer {
+        return (spans, Err(error));
+    }
+    let trace: Trace = RefCell::default();
+    let answer = FrameView::open(Space::of_cluster(tier), key, row).and_then(|frame| {
+        let reader = Reader::at_offset(frame.payload(), frame::LEN_BYTES as u64, Section::ClusterDirectory);
+        StoredCluster::parse(tier, &frame, reader.traced(Some(&trace))).map(|_| ())
+    });
+    spans.extend(trace.into_inner());
+    (spans, answer)
+}

@@ -1,0 +1,325 @@
+use super::*;
+use crate::frame::{self, Codec, LEN_BYTES};
+use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::format;
+use std::string::{String, ToString};
+use std::vec;
+use std::vec::Vec;
+
+mod damage;
+mod layout;
+
+const KEY: &[u8] = b"a cluster's key";
+
+type Chunks = BTreeMap<Slot, (SlotInfo, Vec<u8>)>;
+
+fn slot(tier: ClusterTier, index: u16) -> Slot {
+    Slot::new(tier, index).unwrap()
+}
+
+/// A chunk whose bytes, length and version follow from its slot, so that no two are alike.
+fn chunk(slot: Slot) -> (SlotInfo, Vec<u8>) {
+    let index = u32::from(slot.index());
+    let value = format!("chunk {index} {}", "ab".repeat(index as usize % 9)).into_bytes();
+    (SlotInfo { version: u64::from(index) + 1000, schema_generation: index % 3 }, value)
+}
+
+fn chunks(tier: ClusterTier, indices: impl IntoIterator<Item = u16>) -> Chunks {
+    indices.into_iter().map(|index| slot(tier, index)).map(|slot| (slot, chunk(slot))).collect()
+}
+
+fn build(tier: ClusterTier, codec: Codec, chunks: &Chunks) -> Vec<u8> {
+    let mut builder = ClusterBuilder::new(tier);
+    builder.codec(codec);
+    for (slot, (info, value)) in chunks {
+        builder.put(*slot, *info, value);
+    }
+    seal(&builder).unwrap().expect("at least one chunk")
+}
+
+fn seal(builder: &ClusterBuilder<'_>) -> Result<Option<Vec<u8>>, AssembleError> {
+    let tier = builder.tier();
+    let draft = builder.finish(&mut Limits::default())?;
+    Ok(draft.map(|draft| draft.seal(Space::of_cluster(tier), KEY, 77)))
+}
+
+/// Everything that a row holds, and the error of each group that cannot be read.
+fn read(tier: ClusterTier, row: &[u8]) -> Result<(Chunks, Vec<DecodeError>), DecodeError> {
+    let cluster = StoredCluster::open(tier, KEY, row)?;
+    let (mut chunks, mut errors) = (Chunks::new(), Vec::new());
+    for group in cluster.groups() {
+        match cluster.group(group, &mut Limits::default()) {
+            Ok(bytes) => chunks.extend(bytes.unwrap().chunks().map(|(slot, value)| {
+                (slot, (cluster.chunk_info(slot).expect("present in its group"), value.to_vec()))
+            })),
+            Err(error) => errors.push(error),
+        }
+    }
+    Ok((chunks, errors))
+}
+
+fn read_whole(tier: ClusterTier, row: &[u8]) -> Chunks {
+    let (chunks, errors) = read(tier, row).unwrap();
+    assert_eq!(errors, []);
+    chunks
+}
+
+fn any_tier() -> impl Strategy<Value = ClusterTier> {
+    prop_oneof![Just(ClusterTier::L1), Just(ClusterTier::L2)]
+}
+
+fn any_codec() -> impl Strategy<Value = Codec> {
+    prop::sample::select(&Codec::ALL[..])
+}
+
+/// Some slots of a tier; few of them in few groups or many in many, at least one.
+fn some_chunks(tier: ClusterTier, version: u64) -> impl Strategy<Value = Chunks> {
+    let value = prop::collection::vec(0_u8..4, 1..200);
+    let index = prop_oneof![0..64_u16, 0..tier.slot_count() as u16];
+    prop::collection::btree_map(index, (value, 0..5_u32), 1..40).prop_map(move |chunks| {
+        chunks
+            .into_iter()
+            .map(|(index, (value, schema_generation))| {
+                (slot(tier, index), (SlotInfo { version, schema_generation }, value))
+            })
+            .collect()
+    })
+}
+
+#[test]
+fn full_clusters_come_back() {
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let all = chunks(tier, 0..tier.slot_count() as u16);
+        let row = build(tier, Codec::Lz4, &all);
+        assert_eq!(read_whole(tier, &row), all);
+        let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+        assert_eq!((cluster.present_count(), cluster.version()), (tier.slot_count(), 77));
+        assert_eq!(cluster.groups().count(), tier.group_count());
+        for (slot, (info, value)) in &all {
+            assert_eq!(cluster.chunk_info(*slot), Some(*info));
+            let group = cluster.group(slot.group(), &mut Limits::default()).unwrap().unwrap();
+            assert_eq!(group.chunk(*slot), Some(&value[..]));
+            if tier == ClusterTier::L2 && slot.index() > 300 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn absent_chunks_are_none_everywhere() {
+    let tier = ClusterTier::L2;
+    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, 4095]));
+    let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+    let mut limits = Limits::default();
+    assert_eq!(cluster.groups().collect::<Vec<_>>(), [0, 63]);
+    assert_eq!(cluster.chunk_info(slot(tier, 2)), None);
+    assert_eq!(cluster.chunk_info(slot(ClusterTier::L1, 0)), None, "another tier");
+    assert_eq!(cluster.group(7, &mut limits), Ok(None));
+    assert_eq!(cluster.group(64, &mut limits), Ok(None), "no such group");
+    let group = cluster.group(0, &mut limits).unwrap().unwrap();
+    assert_eq!(group.chunk(slot(tier, 2)), None);
+    assert_eq!(group.chunk(slot(tier, 4095)), None, "in another group");
+    assert_eq!(group.chunk(slot(ClusterTier::L1, 0)), None, "another tier");
+}
+
+#[test]
+fn reading_a_group_decompresses_only_that_group() {
+    let tier = ClusterTier::L2;
+    let mut all = chunks(tier, [0, 1, 4095]);
+    all.get_mut(&slot(tier, 4095)).unwrap().1 = vec![9; 100_000];
+    let row = build(tier, Codec::Zstd, &all);
+    let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+    let mut limits = Limits::new(5000);
+    let group = cluster.group(0, &mut limits).unwrap().unwrap();
+    let raw_len_bytes = header_len_bytes(ClusterTier::L1) + b"chunk 0 ".len() + b"chunk 1 ab".len();
+    assert_eq!(group.decompressed_bytes(), raw_len_bytes);
+    assert_eq!(limits.left_bytes(), 5000 - raw_len_bytes as u64);
+    let error = cluster.group(63, &mut limits).unwrap_err();
+    assert!(matches!(error.problem, Problem::LimitExceeded { needed: 100_521, .. }), "{error}");
+}
+
+#[test]
+fn a_group_that_does_not_shrink_is_borrowed() {
+    let tier = ClusterTier::L1;
+    let row = build(tier, Codec::None, &chunks(tier, [5]));
+    let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+    let group = cluster.group(0, &mut Limits::new(0)).unwrap().unwrap();
+    assert_eq!(group.decompressed_bytes(), 0);
+    // Noise makes the whole group longer than its compressed header saves.
+    let noise: Vec<u8> = (0..300_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let random: Vec<u8> = noise
+            .iter()
+            .scan(1_u64, |state, byte| {
+                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(*byte) | 1);
+                Some((*state >> 56) as u8)
+            })
+            .collect();
+        let all = Chunks::from([(slot(tier, 1), (chunk(slot(tier, 1)).0, random))]);
+        let row = build(tier, codec, &all);
+        assert!(row.len() <= LEN_BYTES + 8 + 24 + 12 + 521 + 300_000, "never longer than uncompressed");
+        assert_eq!(read_whole(tier, &row), all);
+    }
+}
+
+#[test]
+fn an_l1_group_is_the_seed_form_byte_for_byte() {
+    let tier = ClusterTier::L1;
+    let all = chunks(tier, [0, 7, 63]);
+    let seed = ClusterView::encode(tier, all.iter().map(|(slot, (_, value))| (*slot, &value[..]))).unwrap();
+    let row = build(tier, Codec::None, &all);
+    assert!(row.ends_with(&seed));
+    let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+    assert_eq!(cluster.to_seed_bytes(&mut Limits::default()), Ok(seed));
+}
+
+#[test]
+fn the_last_chunk_leaves_no_row() {
+    let tier = ClusterTier::L1;
+    assert_eq!(seal(&ClusterBuilder::new(tier)), Ok(None));
+    let row = build(tier, Codec::Lz4, &chunks(tier, [9]));
+    let base = StoredCluster::open(tier, KEY, &row).unwrap();
+    assert_eq!(seal(ClusterBuilder::over(&base).remove(slot(tier, 9))), Ok(None));
+}
+
+#[test]
+fn what_the_layout_cannot_hold_is_refused() {
+    let tier = ClusterTier::L1;
+    let info = SlotInfo { version: 1, schema_generation: 1 };
+    let megabytes = vec![0; 5 << 20];
+    let noise: Vec<u8> = (0..1_300_000_u64)
+        .scan(7_u64, |state, _| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            Some((*state >> 33).to_le_bytes()[..7].to_vec())
+        })
+        .flatten()
+        .collect();
+    let mut empty = ClusterBuilder::new(tier);
+    empty.put(slot(tier, 3), info, &b""[..]);
+    let mut foreign = ClusterBuilder::new(tier);
+    foreign.put(slot(ClusterTier::L2, 3), info, &b"x"[..]);
+    let mut raw = ClusterBuilder::new(tier);
+    for slot in Slot::all(tier) {
+        raw.put(slot, info, &megabytes);
+    }
+    let mut stored = ClusterBuilder::new(tier);
+    stored.put(slot(tier, 0), info, &noise);
+    for (builder, expect) in [
+        (empty, expect!["the chunk at Slot(L1: 0, 0, 3) has no bytes"]),
+        (foreign, expect!["Slot(L2: 0, 0, 3) is no slot of an L1 cluster"]),
+        (raw, expect!["the cluster would take more than 268435456 bytes decompressed, so it is not formed"]),
+        (stored, expect!["the cluster would take more than 8388608 bytes stored, so it is not formed"]),
+    ] {
+        expect.assert_eq(&seal(&builder).unwrap_err().to_string());
+    }
+}
+
+#[test]
+fn groups_without_changes_are_copied_as_they_are_stored() {
+    let tier = ClusterTier::L2;
+    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, 2000, 4095]));
+    // The same group compressed by another encoder: valid, but not what this code would write.
+    let other = replace_group(&row, 63, |raw| {
+        let mut stored = Vec::new();
+        let level = ruzstd::encoding::CompressionLevel::Uncompressed;
+        ruzstd::encoding::compress(raw, &mut stored, level);
+        stored.truncate(raw.len() - 1);
+        stored
+    });
+    let base = StoredCluster::open(tier, KEY, &other).unwrap();
+    let (info, value) = chunk(slot(tier, 1));
+    let merged = seal(ClusterBuilder::over(&base).put(slot(tier, 1), info, value)).unwrap().unwrap();
+    let merged = StoredCluster::open(tier, KEY, &merged).unwrap();
+    let stored = |cluster: &StoredCluster<'_>| cluster.stored(&cluster.entry(63).unwrap()).unwrap().to_vec();
+    assert_eq!(stored(&merged), stored(&base));
+    assert_eq!(merged.entry(63).unwrap().checksum, base.entry(63).unwrap().checksum);
+}
+
+/// Stores other bytes for a group and makes directory and frame agree with them.
+fn replace_group(row: &[u8], group: u8, bytes: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let tier = ClusterTier::L2;
+    let cluster = StoredCluster::open(tier, KEY, row).unwrap();
+    let mut groups: Vec<_> = (0..64).map(|group| cluster.entry(group).unwrap_or_default()).collect();
+    let slots: Vec<_> = cluster.slots().map(|(_, info)| info).collect();
+    let mut body = Vec::new();
+    let mut bytes = Some(bytes);
+    for (entry, index) in groups.iter_mut().zip(0_u8..).filter(|(entry, _)| entry.presence != 0) {
+        let mut stored = cluster.stored(entry).unwrap().to_vec();
+        if index == group {
+            let raw = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
+            let raw = ClusterView::encode(ClusterTier::L1, raw.view().chunks()).unwrap();
+            stored = bytes.take().unwrap()(&raw);
+        }
+        entry.offset_bytes = body.len() as u32;
+        entry.stored_len_bytes = stored.len() as u32;
+        entry.checksum = crc32c::crc32c(&stored);
+        body.extend(stored);
+    }
+    let draft = frame::Draft::cluster(cluster.codec(), |out| {
+        let start = out.len();
+        directory::Directory::encode(tier, &groups, &slots, out);
+        let len = out.len() - start;
+        out.extend(body);
+        len
+    });
+    draft.seal(Space::of_cluster(tier), KEY, cluster.version())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_put_is_read((tier, all) in any_tier().prop_flat_map(|tier| (Just(tier), some_chunks(tier, 3))), codec in any_codec()) {
+        let row = build(tier, codec, &all);
+        prop_assert_eq!(read_whole(tier, &row), all.clone());
+        let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+        let listed: BTreeMap<_, _> = cluster.slots().collect();
+        let expected: BTreeMap<_, _> = all.iter().map(|(slot, (info, _))| (*slot, *info)).collect();
+        prop_assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn the_seed_form_converts_both_ways((tier, all) in any_tier().prop_flat_map(|tier| (Just(tier), some_chunks(tier, 3)))) {
+        let mut builder = ClusterBuilder::new(tier);
+        for (slot, (info, value)) in &all {
+            builder.put(*slot, *info, value);
+        }
+        let row = seal(&builder).unwrap().unwrap();
+        let seed = StoredCluster::open(tier, KEY, &row).unwrap().to_seed_bytes(&mut Limits::default()).unwrap();
+        let view = ClusterView::new(&seed).unwrap();
+        prop_assert_eq!(view.tier(), tier);
+        for slot in Slot::all(tier) {
+            prop_assert_eq!(view.chunk(slot), all.get(&slot).map(|(_, value)| &value[..]));
+        }
+        let again = seal(&ClusterBuilder::from_seed(&view, |slot| all[&slot].0)).unwrap().unwrap();
+        prop_assert!(again == row, "canonical");
+        prop_assert_eq!(ClusterView::encode(tier, view.chunks()).unwrap(), seed);
+    }
+
+    #[test]
+    fn a_merge_is_what_building_anew_gives(
+        (tier, old, new) in any_tier().prop_flat_map(|tier| (Just(tier), some_chunks(tier, 3), some_chunks(tier, 9))),
+        gone: Vec<prop::sample::Index>, codec in any_codec(), new_codec in any_codec(),
+    ) {
+        let base_row = build(tier, codec, &old);
+        let base = StoredCluster::open(tier, KEY, &base_row).unwrap();
+        let mut expected = old.clone();
+        let mut builder = ClusterBuilder::over(&base);
+        builder.codec(new_codec);
+        for slot in gone.iter().map(|index| *old.keys().nth(index.index(old.len())).unwrap()) {
+            builder.remove(slot);
+            expected.remove(&slot);
+        }
+        for (slot, (info, value)) in &new {
+            builder.put(*slot, *info, value);
+            expected.insert(*slot, (*info, value.clone()));
+        }
+        let merged = seal(&builder).unwrap().unwrap();
+        prop_assert_eq!(read_whole(tier, &merged), expected.clone());
+        prop_assert!(merged == build(tier, new_codec, &expected));
+    }
+}

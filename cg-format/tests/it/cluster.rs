@@ -1,0 +1,78 @@
+//! Golden clusters: rows of both tiers, and the seed form.
+
+use std::fmt::Write;
+
+use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_seed};
+use cg_format::frame::Codec;
+use cg_format::{ClusterPos, ClusterTier, Dimension, Limits, Space, key};
+
+use crate::frame::{annotated, check_golden, fields};
+
+/// A chunk value that says where it is; clusters do not look into it.
+fn value(slot: Slot) -> Vec<u8> {
+    format!("chunk {}{}", slot.index(), ".".repeat(usize::from(slot.index() % 7))).into_bytes()
+}
+
+fn info(slot: Slot) -> SlotInfo {
+    SlotInfo { version: 1000 + u64::from(slot.index()), schema_generation: u32::from(slot.index() % 2) }
+}
+
+fn slots(tier: ClusterTier, indices: impl IntoIterator<Item = u16>) -> Vec<Slot> {
+    indices.into_iter().map(|index| Slot::new(tier, index).unwrap()).collect()
+}
+
+fn check(name: &str, tier: ClusterTier, codec: Codec, slots: &[Slot]) {
+    let mut builder = ClusterBuilder::new(tier);
+    builder.codec(codec);
+    for slot in slots {
+        builder.put(*slot, info(*slot), value(*slot));
+    }
+    let draft = builder.finish(&mut Limits::default()).unwrap().unwrap();
+    let (space, pos) = (Space::of_cluster(tier), ClusterPos::new(tier, -1, 0, 2).unwrap());
+    let key = key::cluster(Dimension::new(1), pos);
+    check_golden(&format!("cluster/{name}"), &draft.seal(space, &key, 5000), codec, |row| {
+        let (spans, answer) = trace(tier, &key, row);
+        answer.unwrap();
+        let mut text = annotated(space, &key, row, &spans) + "-- value\n";
+        let cluster = StoredCluster::open(tier, &key, row).unwrap();
+        for group in cluster.groups() {
+            let group = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
+            for (slot, value) in group.chunks() {
+                let chunk = slot.chunk(pos).unwrap();
+                let SlotInfo { version, schema_generation } = cluster.chunk_info(slot).unwrap();
+                let value = value.escape_ascii();
+                writeln!(text, "{chunk}: version {version}, generation {schema_generation}, {value}")
+                    .unwrap();
+            }
+        }
+        text
+    });
+}
+
+#[test]
+fn golden_clusters_are_read_and_written() {
+    let (l1, l2) = (ClusterTier::L1, ClusterTier::L2);
+    check("l1_three_chunks", l1, Codec::None, &slots(l1, [1, 6, 62]));
+    check("l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
+    check("l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
+    check("l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
+    check("l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+}
+
+#[test]
+fn the_golden_seed_form_is_read_and_written() {
+    let tier = ClusterTier::L1;
+    let chunks: Vec<_> = slots(tier, [1, 6, 62]).into_iter().map(|slot| (slot, value(slot))).collect();
+    let seed = ClusterView::encode(tier, chunks.iter().map(|(slot, value)| (*slot, &value[..]))).unwrap();
+    check_golden("cluster/seed_l1_three_chunks", &seed, Codec::None, |seed| {
+        let (spans, answer) = trace_seed(seed);
+        answer.unwrap();
+        let mut text = String::new();
+        fields(seed, &spans, &mut text);
+        text += "-- value\n";
+        for (slot, value) in ClusterView::new(seed).unwrap().chunks() {
+            writeln!(text, "{slot:?}: {}", value.escape_ascii()).unwrap();
+        }
+        text
+    });
+}
