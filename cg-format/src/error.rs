@@ -167,6 +167,44 @@ pub enum Problem {
         /// The repeated value.
         found: u64,
     },
+    /// A coordinate lies outside the world.
+    #[error("{field} is {found}, the world runs from {min} to {max}")]
+    OutsideWorld {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The coordinate found.
+        found: i64,
+        /// The smallest allowed coordinate.
+        min: i64,
+        /// The largest allowed coordinate.
+        max: i64,
+    },
+    /// A number does not lie above the one before it.
+    #[error("{field} is {found}, not above the {before} before it")]
+    NotAscending {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The value found.
+        found: i64,
+        /// The value before it.
+        before: i64,
+    },
+    /// A fraction of a block is negative, negative zero, not below 1, or no number.
+    #[error("{field} is {:?}, allowed is 0.0 to below 1.0", f32::from_bits(*.found_bits))]
+    NotAFraction {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The bits of the `f32` found.
+        found_bits: u32,
+    },
+    /// Text is not UTF-8.
+    #[error("{field} is not UTF-8 from byte {found:#04x} on")]
+    NotUtf8 {
+        /// The field's name in the layout table.
+        field: &'static str,
+        /// The first byte that belongs to no character.
+        found: u8,
+    },
     /// Decoding would need more memory than the caller allows.
     #[error("{field} needs {needed} bytes of memory, the limit leaves {left}")]
     LimitExceeded {
@@ -187,6 +225,17 @@ pub enum Problem {
         /// The promised length.
         raw: u64,
     },
+}
+
+impl Problem {
+    /// What is wrong with a version field, if anything: versions count from 1 to the newest that this code reads.
+    pub(crate) const fn of_version(field: &'static str, found: u64, newest: u64) -> Option<Self> {
+        match found {
+            0 => Some(Self::OutOfRange { field, found, allowed: "1 and up" }),
+            _ if found > newest => Some(Self::Newer { field, found, newest }),
+            _ => None,
+        }
+    }
 }
 
 /// A coordinate outside the world: chunk coordinates run from −2^59 to 2^59 − 1.

@@ -28,16 +28,20 @@ pub mod chunk;
 pub mod cluster;
 pub mod codec;
 pub mod coord;
+pub mod entity;
 mod error;
 pub mod frame;
 pub mod id;
 pub mod key;
 pub mod limits;
 pub mod morton;
+pub mod opacity;
 pub mod order;
 pub mod schema;
 pub mod side;
 pub mod source;
+#[cfg(test)]
+mod testing;
 pub mod tier;
 pub mod wire;
 

@@ -78,6 +78,48 @@ fn space_bytes_are_their_own_inverse() {
     assert_eq!(Space::from_byte(17), None);
 }
 
+/// The lengths that a space's keys can have, and `None` where there is no longest.
+fn lengths(space: Space) -> (usize, Option<usize>) {
+    let exactly = |len| (len, Some(len));
+    match space {
+        Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 => exactly(CHUNK_LEN_BYTES),
+        Space::Entity => exactly(EntityId::LEN_BYTES),
+        Space::OpacityTile => exactly(OPACITY_TILE_LEN_BYTES),
+        Space::OpacityPatch => exactly(OPACITY_PATCH_LEN_BYTES),
+        Space::ChunkDelta => exactly(DELTA_LEN_BYTES),
+        Space::Heat => exactly(HEAT_LEN_BYTES),
+        Space::ChangeMark => exactly(CHANGE_MARK_LEN_BYTES),
+        Space::Quarantine => (quarantine(Space::WorldMeta, &[0]).len(), None),
+        Space::Intent => exactly(1 + 8),
+        Space::Object => (1, Some(OBJECT_MAX_LEN_BYTES)),
+        Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),
+    }
+}
+
+#[test]
+fn the_table_of_keys_lists_every_space() {
+    let rows = crate::testing::table(include_str!("../../../docs/format/keys.md"), "keys");
+    assert_eq!(rows.len(), Space::ALL.len());
+    for (space, row) in Space::ALL.into_iter().zip(rows) {
+        let length = match lengths(space) {
+            (shortest, Some(longest)) if shortest == longest => format!("{shortest}"),
+            (shortest, Some(longest)) => format!("{shortest}…{longest}"),
+            (shortest, None) => format!("{shortest}…"),
+        };
+        let found = [row[0], row[1], row[2], row[4]].map(String::from);
+        let expected = [
+            format!("{}", space.byte()),
+            format!("`{space:?}`"),
+            format!("`{}`", space.family().name()),
+            length,
+        ];
+        assert_eq!(found, expected);
+        if let Some(tag) = space.index_tag() {
+            assert!(row[3].starts_with(&format!("{tag} ‖ ")), "{space:?}: tag {tag} in {}", row[3]);
+        }
+    }
+}
+
 #[test]
 fn wrong_keys_are_named() {
     let message = |error: DecodeError| format!("{error}");

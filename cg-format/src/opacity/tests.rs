@@ -1,0 +1,415 @@
+//! Opacity: layouts pinned, questions answered, and folding held against a map of chunks.
+
+use super::*;
+use crate::testing::{annotated, check_table, golden};
+use crate::{ChunkPos, ClusterTier, DecodeError, LocalPos};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+const DOC: &str = include_str!("../../../docs/format/opacity.md");
+
+fn at(x: i64, y: i64, z: i64) -> ChunkPos {
+    ChunkPos::new(x, y, z).unwrap()
+}
+
+/// A wall along x 3, three blocks high at even z and two at odd z, with one pillar at z 5.
+fn ruin() -> Patch {
+    Patch::from_fn(|cell| match (cell.x(), cell.z()) {
+        (3, 5) => true,
+        (3, z) => cell.y() < 3 - z % 2,
+        _ => false,
+    })
+}
+
+/// One column through a whole chunk.
+fn pin() -> Patch {
+    Patch::from_fn(|cell| (cell.x(), cell.z()) == (3, 5))
+}
+
+/// The ruin, with a pin far below it at the bottom of the world, and another at the top of the world.
+fn ruin_tile() -> Vec<u8> {
+    let (bottom, top) = (at(0, ChunkPos::MIN, 0), at(3, ChunkPos::MAX, 3));
+    fold(None, &[(at(0, 0, 0), ruin()), (bottom, pin()), (top, pin())]).unwrap()
+}
+
+fn encoded(patch: &Patch) -> Vec<u8> {
+    let mut out = Vec::new();
+    patch.encode(&mut out);
+    out
+}
+
+/// One line per distinct list of runs, and how many columns have it.
+fn describe(tile: &TileView<'_>) -> String {
+    let mut kinds = BTreeMap::<String, usize>::new();
+    for column in tile.columns() {
+        let runs: Vec<String> = column.runs().map(|run| format!("{run:?}")).collect();
+        *kinds.entry(runs.join(", ")).or_default() += 1;
+    }
+    let side = tile.side_columns();
+    let mut out = format!("opacity tile of {side}x{side} columns\n");
+    for (runs, count) in kinds {
+        let runs = if runs.is_empty() { "transparent" } else { &runs };
+        let _ = writeln!(out, "{count} columns: {runs}");
+    }
+    out
+}
+
+#[track_caller]
+fn check_error<T>(result: Result<T, DecodeError>, expected: Expect) {
+    let error = result.err().expect("these bytes are no value");
+    expected.assert_eq(&format!("{error}"));
+}
+
+/// The tile of [`ruin`] with one byte replaced.
+#[track_caller]
+fn check_changed(at: usize, bytes: &[u8], expected: Expect) {
+    let mut tile = ruin_tile();
+    tile[at..at + bytes.len()].copy_from_slice(bytes);
+    check_error(TileView::new(&tile), expected);
+}
+
+#[test]
+fn bytes_are_pinned() {
+    let tile = ruin_tile();
+    let (mut spans, view) = TileView::trace(&tile);
+    golden("opacity/tile", &tile, &describe(&view.unwrap()));
+    insta::assert_snapshot!("tile", annotated(&tile, &spans));
+
+    let empty = transparent(ClusterTier::L1);
+    let (more, view) = TileView::trace(&empty);
+    golden("opacity/tile_transparent", &empty, &describe(&view.unwrap()));
+    spans.extend(more);
+    check_table(DOC, "opacity-tile", &spans);
+
+    let mut spans = Vec::new();
+    for (name, patch) in [
+        ("patch_transparent", Patch::uniform(false)),
+        ("patch_opaque", Patch::uniform(true)),
+        ("patch_columns", ruin()),
+    ] {
+        let bytes = encoded(&patch);
+        golden(&format!("opacity/{name}"), &bytes, &format!("{patch:?}\n"));
+        let (fields, read) = Patch::trace(&bytes);
+        assert_eq!(read, Ok(patch));
+        insta::assert_snapshot!(name, annotated(&bytes, &fields));
+        spans.extend(fields);
+    }
+    check_table(DOC, "opacity-patch", &spans);
+}
+
+#[test]
+fn a_column_answers_at_both_ends_of_the_world() {
+    let bytes = ruin_tile();
+    let tile = TileView::new(&bytes).unwrap();
+    let bottom = tile.column(3, 5);
+    assert!(bottom.is_opaque(i64::MIN) && bottom.is_opaque(i64::MIN + 15));
+    assert!(!bottom.is_opaque(i64::MIN + 16) && !bottom.is_opaque(i64::MAX));
+    assert_eq!(bottom.runs().collect::<Vec<_>>(), [i64::MIN..=i64::MIN + 15, 0..=15]);
+    assert_eq!(bottom.highest_opaque(), Some(15));
+    assert_eq!(bottom.coverage(i64::MIN..=i64::MIN + 15), Coverage::Opaque);
+    assert_eq!(bottom.coverage(i64::MIN..=i64::MIN + 16), Coverage::Mixed);
+    assert_eq!(bottom.coverage(i64::MIN + 16..=-1), Coverage::Transparent);
+
+    // A run that reaches the top of the world has no upper boundary.
+    let top = tile.column(51, 53);
+    assert_eq!(top.boundaries().collect::<Vec<_>>(), [i64::MAX - 15]);
+    assert_eq!(top.runs().collect::<Vec<_>>(), [i64::MAX - 15..=i64::MAX]);
+    assert_eq!(top.highest_opaque(), Some(i64::MAX));
+    assert_eq!(top.coverage(i64::MAX..=i64::MAX), Coverage::Opaque);
+    assert_eq!(top.coverage(i64::MIN..=i64::MAX), Coverage::Mixed);
+
+    let beside = tile.column(4, 5);
+    assert_eq!((beside.highest_opaque(), beside.runs().count()), (None, 0));
+    assert_eq!(beside.coverage(i64::MIN..=i64::MAX), Coverage::Transparent);
+}
+
+#[test]
+fn an_empty_range_is_transparent_inside_a_run() {
+    let bytes = ruin_tile();
+    #[expect(clippy::reversed_empty_ranges, reason = "the empty range is the case")]
+    let found = TileView::new(&bytes).unwrap().column(3, 5).coverage(1..=0);
+    assert_eq!(found, Coverage::Transparent);
+}
+
+#[test]
+fn columns_are_found_by_their_place_in_the_tile() {
+    let bytes = fold(None, &[(at(-1, 0, 2), ruin())]).unwrap();
+    let tile = TileView::new(&bytes).unwrap();
+    // The pillar at (3, 5) of chunk (-1, 2) stands at block (-13, 37), which is (51, 37) of its tile.
+    for (x, z) in [(-13, 37), (51, 37), (51 + 64 * 5, 37 - 64)] {
+        assert_eq!(tile.column(x, z).highest_opaque(), Some(15), "{x}, {z}");
+    }
+    assert_eq!(tile.columns().filter(|column| column.is_opaque(15)).count(), 1);
+}
+
+#[test]
+fn a_patch_replaces_exactly_its_chunk() {
+    let solid = Patch::uniform(true);
+    let tall: Vec<_> = (-2..=2).map(|y| (at(1, y, 1), solid)).collect();
+    let before = fold(None, &tall).unwrap();
+    let hole = fold(Some(&TileView::new(&before).unwrap()), &[(at(1, 0, 1), Patch::uniform(false))]).unwrap();
+    let tile = TileView::new(&hole).unwrap();
+    assert_eq!(tile.column(16, 31).runs().collect::<Vec<_>>(), [-32..=-1, 16..=47]);
+    assert_eq!(tile.column(15, 31).runs().count(), 0, "the chunk beside it");
+
+    let filled = fold(Some(&tile), &[(at(1, 0, 1), solid)]).unwrap();
+    assert!(filled == before, "runs that meet are one run");
+    let twice = fold(Some(&tile), &[(at(1, 0, 1), Patch::uniform(false)), (at(1, 0, 1), solid)]).unwrap();
+    assert!(twice == before, "the last patch of a chunk wins");
+}
+
+#[test]
+fn what_becomes_transparent_leaves_no_trace() {
+    let bytes = fold(None, &[(at(0, 5, 0), ruin())]).unwrap();
+    let tile = TileView::new(&bytes).unwrap();
+    assert!(!tile.is_transparent());
+    let bytes = fold(Some(&tile), &[(at(0, 5, 0), Patch::uniform(false))]).unwrap();
+    assert!(bytes == transparent(ClusterTier::L1));
+    assert!(TileView::new(&bytes).unwrap().is_transparent());
+}
+
+#[test]
+fn a_tile_of_the_larger_scale_is_read_and_folded() {
+    let empty = transparent(ClusterTier::L2);
+    assert_eq!(empty.len(), 262_157);
+    let tile = TileView::new(&empty).unwrap();
+    let bytes = fold(Some(&tile), &[(at(15, 0, 14), Patch::uniform(true))]).unwrap();
+    let tile = TileView::new(&bytes).unwrap();
+    assert_eq!((tile.scale(), tile.side_columns()), (ClusterTier::L2, 256));
+    assert_eq!(tile.column(255, 224).highest_opaque(), Some(15));
+    assert_eq!(tile.column(-1, -17).highest_opaque(), Some(15));
+    assert_eq!(tile.columns().filter(|column| column.is_opaque(0)).count(), 256);
+}
+
+#[test]
+fn wrong_tiles_are_named() {
+    check_changed(0, &[0], expect!["opacity tile: format_version is 0, allowed is 1 and up (at byte 0)"]);
+    check_changed(
+        0,
+        &[2],
+        expect![
+            "opacity tile: format_version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+        ],
+    );
+    check_changed(8, &[0], expect!["opacity tile: scale_level is 0, allowed is 1 or 2 (at byte 8)"]);
+    check_changed(
+        8,
+        &[2],
+        expect!["opacity tile: 65537 column_offsets of 4 bytes exceed the 16668 bytes left (at byte 9)"],
+    );
+    check_changed(
+        9,
+        &[12],
+        expect!["opacity tile: column_offsets is 16396, but the rest of the value implies 16397 (at byte 9)"],
+    );
+    check_changed(
+        9 + 4 * 193,
+        &[0],
+        expect![
+            "opacity tile: column_offsets is 16384, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+        ],
+    );
+    check_changed(
+        9 + 4 * 193,
+        &[1],
+        expect![
+            "opacity tile: column_offsets is 16385, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+        ],
+    );
+    check_changed(
+        9 + 4 * 193 + 3,
+        &[0xff],
+        expect![
+            "opacity tile: column_offsets is 4278206493, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 781)"
+        ],
+    );
+    check_changed(
+        16_393,
+        &[0xcd],
+        expect![
+            "opacity tile: column_offsets is 16845, allowed is a multiple of 8 bytes above the offset before it, and not beyond the end (at byte 16393)"
+        ],
+    );
+    check_changed(
+        16_397 + 8,
+        &i64::MIN.to_le_bytes(),
+        expect![
+            "opacity tile: boundaries is -9223372036854775808, not above the 0 before it (at byte 16405)"
+        ],
+    );
+
+    let mut longer = ruin_tile();
+    longer.push(0);
+    check_error(
+        TileView::new(&longer),
+        expect![
+            "opacity tile: column_offsets is 16677, but the rest of the value implies 16678 (at byte 16393)"
+        ],
+    );
+    check_error(
+        TileView::new(&longer[..16_000]),
+        expect!["opacity tile: 4097 column_offsets of 4 bytes exceed the 15991 bytes left (at byte 9)"],
+    );
+    check_error(
+        TileView::new(&[]),
+        expect!["opacity tile: format_version needs 8 bytes and 0 are left (at byte 0)"],
+    );
+}
+
+#[test]
+fn wrong_patches_are_named() {
+    check_error(
+        Patch::decode(&[]),
+        expect!["opacity patch: columns needs 512 bytes and 0 are left (at byte 0)"],
+    );
+    check_error(Patch::decode(&[2]), expect!["opacity patch: uniform is 2, allowed is 0 or 1 (at byte 0)"]);
+    check_error(
+        Patch::decode(&[0; 511]),
+        expect!["opacity patch: columns needs 512 bytes and 511 are left (at byte 0)"],
+    );
+    check_error(
+        Patch::decode(&[0; 513]),
+        expect!["opacity patch: bytes behind the columns must be zero or absent, found 1 (at byte 512)"],
+    );
+}
+
+#[test]
+fn the_long_form_of_a_uniform_patch_is_read_and_written_short() {
+    for (byte, is_opaque) in [(0x00, false), (0xff, true)] {
+        let patch = Patch::decode(&[byte; 512]).unwrap();
+        assert_eq!(patch, Patch::uniform(is_opaque));
+        assert_eq!(encoded(&patch), [u8::from(is_opaque)]);
+    }
+}
+
+#[test]
+fn every_truncation_of_a_tile_is_an_error() {
+    let bytes = ruin_tile();
+    for len in 0..bytes.len() {
+        assert!(TileView::new(&bytes[..len]).is_err(), "cut to {len} bytes");
+    }
+}
+
+#[test]
+fn every_changed_byte_of_a_tile_is_an_error_or_another_tile() {
+    let bytes = ruin_tile();
+    // Every byte outside the offsets, and every thirteenth of those.
+    let places = (0..9).chain((9..16_397).step_by(13)).chain(16_397..bytes.len());
+    let mut decoded = 0;
+    for place in places {
+        for change in [0x01, 0x08, 0x80] {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= change;
+            if let Ok(tile) = TileView::new(&bytes) {
+                decoded += 1;
+                assert!(fold(Some(&tile), &[]).unwrap() == bytes, "byte {place} ^ {change:#04x}");
+            }
+        }
+    }
+    assert!(decoded > 0, "some changes of a boundary give another tile");
+}
+
+/// Chunk coordinates at both ends of the world and around 0.
+const HEIGHTS: [i64; 8] = [ChunkPos::MIN, ChunkPos::MIN + 1, -1, 0, 1, 2, ChunkPos::MAX - 1, ChunkPos::MAX];
+
+fn any_patch() -> impl Strategy<Value = Patch> {
+    prop_oneof![
+        any::<bool>().prop_map(Patch::uniform),
+        any::<u64>().prop_map(|seed| {
+            Patch::from_fn(|cell| {
+                let mixed = (seed ^ u64::from(cell.index())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                mixed >> 63 == 1
+            })
+        }),
+        (0_u8..16, any::<bool>()).prop_map(|(y, above)| Patch::from_fn(|cell| (cell.y() >= y) == above)),
+    ]
+}
+
+/// Batches of patches, as maintenance would fold them one after another.
+fn any_batches() -> impl Strategy<Value = Vec<Vec<(ChunkPos, Patch)>>> {
+    let position = (0_i64..3, proptest::sample::select(&HEIGHTS[..]), 2_i64..4);
+    let patch = (position, any_patch()).prop_map(|((x, y, z), patch)| (at(x, y, z), patch));
+    proptest::collection::vec(proptest::collection::vec(patch, 0..8), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_tile_equals_the_map_of_its_chunks(batches in any_batches()) {
+        let mut chunks = BTreeMap::new();
+        let mut bytes = transparent(ClusterTier::L1);
+        for batch in &batches {
+            chunks.extend(batch.iter().copied());
+            bytes = fold(Some(&TileView::new(&bytes).unwrap()), batch).unwrap();
+        }
+        let tile = TileView::new(&bytes).unwrap();
+        let is_opaque = |x: i64, y: i64, z: i64| {
+            let block = crate::BlockPos::new(x, y, z);
+            chunks.get(&block.chunk()).is_some_and(|patch: &Patch| patch.is_opaque(block.local()))
+        };
+        for (x, z) in (0..64).flat_map(|x| (0..64).map(move |z| (x, z))) {
+            let column = tile.column(x, z);
+            if x >= 48 || z < 32 {
+                prop_assert_eq!(column.boundaries().len(), 0, "no patch lies over {}, {}", x, z);
+                continue;
+            }
+            for chunk_y in HEIGHTS.into_iter().chain([3, -2]) {
+                let ys = chunk_y * 16..=chunk_y * 16 + 15;
+                let opaque = ys.clone().filter(|y| is_opaque(x, *y, z)).count();
+                for y in ys.clone() {
+                    prop_assert_eq!(column.is_opaque(y), is_opaque(x, y, z), "block {}, {}, {}", x, y, z);
+                }
+                let coverage = match opaque {
+                    0 => Coverage::Transparent,
+                    16 => Coverage::Opaque,
+                    _ => Coverage::Mixed,
+                };
+                prop_assert_eq!(column.coverage(ys), coverage);
+            }
+            let listed: i128 = column.runs().map(|run| i128::from(*run.end()) - i128::from(*run.start()) + 1).sum();
+            let counted = chunks.iter().filter(|(pos, _)| (pos.x(), pos.z()) == (x >> 4, z >> 4));
+            let counted: u32 = counted.map(|(_, patch)| patch.column((x & 15) as u8, (z & 15) as u8).count_ones()).sum();
+            prop_assert_eq!(listed, i128::from(counted));
+        }
+        // However it came about, the same opacity has the same bytes.
+        let at_once: Vec<_> = chunks.into_iter().rev().collect();
+        prop_assert!(fold(None, &at_once).unwrap() == bytes);
+    }
+
+    #[test]
+    fn patches_come_back(patch in any_patch()) {
+        let bytes = encoded(&patch);
+        prop_assert_eq!(Patch::decode(&bytes), Ok(patch));
+        for len in 0..bytes.len() {
+            let cut = Patch::decode(&bytes[..len]);
+            prop_assert_eq!(cut.is_ok(), len == 1 && bytes[0] < 2, "cut to {} bytes", len);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_patch_or_an_error(bytes in prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..4),
+        proptest::collection::vec(any::<u8>(), 510..515),
+    ]) {
+        if let Ok(patch) = Patch::decode(&bytes) {
+            prop_assert_eq!(encoded(&patch), bytes);
+        }
+    }
+}
+
+#[test]
+fn a_cell_is_a_bit_of_its_column() {
+    let cell = LocalPos::new(3, 9, 5);
+    let patch = Patch::from_fn(|asked| asked == cell);
+    assert!(patch.is_opaque(cell));
+    assert_eq!(patch.column(3, 5), 1 << 9);
+    assert_eq!(patch.as_uniform(), None);
+    let bytes = encoded(&patch);
+    assert_eq!(bytes[2 * (3 * 16 + 5)..][..2], [0, 0b10]);
+}
