@@ -144,7 +144,7 @@ pub(crate) fn encode_stored(
             _ => return Err(format!("codec {codec}")),
         };
         put(&mut directory, presence, 8);
-        put(&mut directory, stored_groups.len() as u64, 4);
+        put(&mut directory, if plain.is_empty() { 0 } else { stored_groups.len() as u64 }, 4);
         put(&mut directory, stored.len() as u64, 4);
         put(&mut directory, raw.len() as u64, 4);
         put(&mut directory, u64::from(crc32c(&stored)), 4);
@@ -169,7 +169,7 @@ pub(crate) fn encode_stored(
 /// Reads a whole row.
 ///
 /// Left free by the layout, strict here: groups lie in order without gaps to the end of the row, a group without
-/// chunks has no bytes, and a cluster has at least one chunk.
+/// chunks has an entry of zeros, and a cluster has at least one chunk.
 pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame, Stored), Refused> {
     let directory_len = directory_len(row.get(24..).unwrap_or_default())?;
     let frame = frame::decode(row, directory_len, space, key)?;
@@ -196,6 +196,12 @@ pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame,
 
     let mut chunks = BTreeMap::new();
     for (group, (presence, offset, stored_len, raw_len, crc)) in entries.into_iter().enumerate() {
+        if presence == 0 {
+            if (offset, stored_len, raw_len, crc) != (0, 0, 0, 0) {
+                return Err(format!("group {group} has an entry and no chunk"));
+            }
+            continue;
+        }
         if u64::from(offset) != (at.at - directory_len) as u64 {
             return Err(format!(
                 "group {group} at {offset}, but the one before ends at {}",
@@ -205,12 +211,6 @@ pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame,
         let stored = at.take("group", u64::from(stored_len))?;
         if crc32c(stored) != crc {
             return Err(format!("group {group}: checksum"));
-        }
-        if presence == 0 {
-            if stored_len != 0 || raw_len != 0 {
-                return Err(format!("group {group} has bytes and no chunk"));
-            }
-            continue;
         }
         let raw = if stored_len == raw_len {
             stored.to_vec()

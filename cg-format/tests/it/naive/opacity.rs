@@ -90,7 +90,7 @@ pub(crate) fn encode_patch(patch: &Patch) -> Vec<u8> {
     out
 }
 
-/// Reads a patch. A uniform one has the short form only.
+/// Reads a patch. A uniform one is read in its long form too, and never written so.
 pub(crate) fn decode_patch(bytes: &[u8]) -> Result<Patch, Refused> {
     match bytes {
         [0] => return Ok([0; 256]),
@@ -103,9 +103,6 @@ pub(crate) fn decode_patch(bytes: &[u8]) -> Result<Patch, Refused> {
         *column = at.u16("column")?;
     }
     at.end("the columns")?;
-    if encode_patch(&patch).len() == 1 {
-        return Err("a uniform patch in the long form".into());
-    }
     Ok(patch)
 }
 
@@ -152,6 +149,6 @@ mod tests {
         assert_eq!(encode_patch(&[0; 256]), [0]);
         assert_eq!(encode_patch(&[0xffff; 256]), [1]);
         assert_eq!(decode_patch(&[2]), Err("column: 2 bytes wanted at 0, 1 left".into()));
-        assert_eq!(decode_patch(&[0; 512]), Err("a uniform patch in the long form".into()));
+        assert_eq!(decode_patch(&[0; 512]), Ok([0; 256]));
     }
 }
