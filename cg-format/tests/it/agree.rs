@@ -1,0 +1,9 @@
+//! Our codecs against the [naive](crate::naive) ones: same bytes from the same values, same values from the same
+//! bytes, and refusal of the same bytes.
+
+mod chunk;
+mod cluster;
+mod entity;
+mod frame;
+mod key;
+mod opacity;

@@ -1,0 +1,31 @@
+//! Keys against the naive ones.
+
+use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, key};
+use proptest::prelude::*;
+
+use crate::naive;
+
+fn axis() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        -3_i64..=3,
+        ChunkPos::MIN..=ChunkPos::MAX,
+        ChunkPos::MIN..=ChunkPos::MIN + 3,
+        ChunkPos::MAX - 3..=ChunkPos::MAX
+    ]
+}
+
+proptest! {
+    #[test]
+    fn keys_agree(dimension: u64, [x, y, z] in [axis(), axis(), axis()], seq: u64) {
+        let at = ChunkAt::new(Dimension::new(dimension), ChunkPos::new(x, y, z).expect("inside the world"));
+        prop_assert_eq!(key::chunk(at).to_vec(), naive::key::cube(dimension, [x, y, z]));
+        prop_assert_eq!(key::delta(at, seq).to_vec(), naive::key::delta(dimension, [x, y, z], seq));
+        prop_assert_eq!(key::opacity_tile(at).to_vec(), naive::key::opacity_tile(dimension, [x, y, z]));
+        prop_assert_eq!(key::opacity_patch(at).to_vec(), naive::key::opacity_patch(dimension, [x, y, z]));
+        for (tier, side) in [(ClusterTier::L1, 4), (ClusterTier::L2, 16)] {
+            let scaled = [x, y, z].map(|axis| axis.div_euclid(side));
+            let pos: ClusterPos = at.pos.cluster(tier);
+            prop_assert_eq!(key::cluster(at.dimension, pos).to_vec(), naive::key::cube(dimension, scaled));
+        }
+    }
+}
