@@ -206,13 +206,11 @@ fn damage_names_row_offset_and_value() {
     );
     check(
         with("componentSchemas", |bytes| bytes[28] = 3),
-        expect![
-            "row `componentSchemas`: record 0 at byte 16: componentSchemas: record 0: its default has 2 bytes, not 3"
-        ],
+        expect!["row `componentSchemas`: record 0 at byte 16: its default has 2 bytes, not 3"],
     );
     check(
         with("renames", |bytes| bytes[20] = 9),
-        expect!["row `renames`: record 0 at byte 16: renames: record 0: blocks has no entry 9"],
+        expect!["row `renames`: record 0 at byte 16: blocks has no entry 9"],
     );
     check(
         with("packRecords", |bytes| bytes.truncate(40)),

@@ -323,16 +323,16 @@ fn names_have_one_owner() {
     check(
         |packs, _| packs[1].entities.push(name("game:pig")),
         expect![[r#"
-        refused for 1 reason, the world is unchanged
-          REFUSED  pack `addon` offers entities `game:pig`, which is in none of its namespaces
-    "#]],
+            refused for 1 reason, the world is unchanged
+              REFUSED  pack `addon` offers entity `game:pig`, which is in none of its namespaces
+        "#]],
     );
     check(
         |packs, _| packs[1].entities.push(name("addon:pig").revised(2).unwrap()),
         expect![[r#"
-        refused for 1 reason, the world is unchanged
-          REFUSED  pack `addon` offers entities `addon:pig@2`; `@` is the registry's own
-    "#]],
+            refused for 1 reason, the world is unchanged
+              REFUSED  pack `addon` offers entity `addon:pig@2`; `@` is the registry's own
+        "#]],
     );
     check(
         |packs, _| packs.push(addon()),
@@ -376,7 +376,7 @@ fn what_does_not_add_up_is_refused_with_all_reasons() {
               REFUSED  component `addon:huge` of pack `addon`: a width of 1048576 bytes is over the 65536 allowed; make it variable
               REFUSED  block `addon:bad` of pack `addon`: block `addon:bad` names component `addon:no_such`, which is not registered
               REFUSED  block `game:machine` of pack `game`: "game:power@2" cannot be registered: '@' at byte 10 is not allowed there
-              REFUSED  pack `game` brings 65536 new sides; the list has room for 65533
+              REFUSED  pack `game` brings 65536 new side kinds; the list has room for 65533
               free     pack `game` no longer offers 1 side kind, kept: `game:light`
         "#]],
     );
