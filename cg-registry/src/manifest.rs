@@ -386,6 +386,16 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_example_is_a_manifest() {
+        let text = include_str!("../../docs/manifest.md");
+        let json = text.split("```").find_map(|part| part.strip_prefix("json")).unwrap();
+        let pack = PackManifest::from_json(json).unwrap();
+        assert_eq!(pack.components[0].spec().default_bytes, [0, 0, 0, 0, 0, 0, 0, 0, 0xe8, 3, 0, 0]);
+        let plan = crate::reconcile(&crate::Catalog::new(), &[pack], &crate::Policy::default());
+        assert!(plan.is_accepted(), "{plan}");
+    }
+
+    #[test]
     fn an_absurd_width_allocates_next_to_nothing() {
         let mut offer = ComponentOffer::fixed(Name::new("p:c").unwrap(), u32::MAX);
         assert!(offer.spec().default_bytes.len() <= 65_537);

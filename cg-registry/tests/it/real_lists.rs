@@ -119,13 +119,13 @@ fn a_pack_of_78_mods_comes_changes_goes_and_returns() {
     // An update: two blocks fewer, one more, sorted another way.
     let create = packs.iter().position(|pack| pack.pack == "create").unwrap();
     let original = packs[create].clone();
-    packs[create].version = "0.6.0".into();
+    packs[create].version = "6.1.0".into();
     packs[create].blocks.drain(..2);
     packs[create].blocks.reverse();
     packs[create].blocks.push(BlockOffer::new(Name::new("create:brand_new").unwrap()));
     expect![[r#"
         accepted: no stored chunk is touched
-          free     pack `create` goes from 6.0.8 to 0.6.0
+          free     pack `create` goes from 6.0.8 to 6.1.0
           free     pack `create` registers 1 block: `create:brand_new`; id 6681
           free     pack `create` no longer offers 2 blocks, kept: `create:schematicannon`, `create:schematic_table`"#]].assert_eq(&open(&mut catalog, &packs, 9));
 
@@ -133,7 +133,7 @@ fn a_pack_of_78_mods_comes_changes_goes_and_returns() {
     let removed = packs.remove(create);
     expect![[r#"
         accepted: no stored chunk is touched
-          free     pack `create` 0.6.0 is missing; its 644 blocks keep their ids and bytes"#]]
+          free     pack `create` 6.1.0 is missing; its 644 blocks keep their ids and bytes"#]]
     .assert_eq(&open(&mut catalog, &packs, 9));
 
     // Back in its first form.
@@ -141,7 +141,7 @@ fn a_pack_of_78_mods_comes_changes_goes_and_returns() {
     expect![[r#"
         accepted: no stored chunk is touched
           free     pack `create` 6.0.8 is back
-          free     pack `create` goes from 0.6.0 to 6.0.8
+          free     pack `create` goes from 6.1.0 to 6.0.8
           free     pack `create` no longer offers 1 block, kept: `create:brand_new`"#]]
     .assert_eq(&open(&mut catalog, &packs, 9));
     assert_eq!(names(&catalog)[..pinned.len()], pinned);
