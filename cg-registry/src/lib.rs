@@ -2,7 +2,7 @@
 //!
 //! A world numbers what it knows by name: blocks, components, entities, structures, dimensions and kinds of side
 //! data. The [`Catalog`] holds these lists and every generation of the schemas with which chunks were ever written.
-//! A pack says in its [`PackManifest`] what it offers; [`reconcile`] compares the two and gives a [`Plan`], which
+//! A pack says in its [`PackManifest`] what it offers; [`reconcile()`] compares the two and gives a [`Plan`], which
 //! can be read before it is applied. An [`Upgrader`] carries a stored chunk to the newest generation.
 //!
 //! What it is *not*: it stores nothing and opens no file. The store writes the rows that [`Catalog::encode_full`]
@@ -18,6 +18,10 @@
 //! # Where is the layout?
 //! In `docs/format/registry.md`; the JSON of manifests in `docs/manifest.md`.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::needless_raw_string_hashes, reason = "expectations are written by a tool that adds them")
+)]
 
 mod append;
 mod block;

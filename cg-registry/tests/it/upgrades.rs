@@ -213,6 +213,11 @@ fn fields_are_found_by_name_when_they_move() {
     world.open();
     let moved = world.upgrade(&stored).unwrap();
     assert_eq!(world.read(&moved, "a:x"), Some(vec![1, 2, 0, 0, 0, 5]));
+
+    let old = world.catalog.schema(0).unwrap().components_of(world.box_id()).unwrap()[0];
+    let value = Upgrader::new(&world.catalog, &world.functions).upgrade_value(old, &[5, 1, 2]).unwrap();
+    let expected = (world.catalog.component_id("a:x").unwrap(), vec![1, 2, 0, 0, 0, 5]);
+    assert_eq!((value.0, value.1.into_owned()), expected, "an entity's component comes the same way");
 }
 
 #[test]
@@ -226,18 +231,18 @@ fn a_component_changes_its_kind_by_the_hosts_function() {
     let refused = world.chunk("a:price", &666_u32.to_le_bytes());
     world.pack.components[0] = ComponentOffer::variable(name("a:price"));
     world.open();
-    let upgraded = world.upgrade(&stored).unwrap();
-    assert_eq!(world.read(&upgraded, "a:price"), Some(b"1234".to_vec()));
+    let text = world.upgrade(&stored).unwrap();
+    assert_eq!(world.read(&text, "a:price"), Some(b"1234".to_vec()));
     let error = world.upgrade(&refused).unwrap_err();
     assert_eq!(error, UpgradeError::FunctionRefused { component: "a:price".into(), len_bytes: 4 });
     world.functions = UpgradeFunctions::default();
     let error = world.upgrade(&stored).unwrap_err();
     assert_eq!(error, UpgradeError::FunctionMissing { component: "a:price".into() });
 
-    let old = world.catalog.component_id("a:price@2").unwrap();
+    let newest = world.catalog.component_id("a:price").unwrap();
     let upgrader = Upgrader::new(&world.catalog, &world.functions);
-    let value = upgrader.upgrade_value(old, b"12").unwrap();
-    assert_eq!((value.0, &*value.1), (old, &b"12"[..]), "the newest registration stays");
+    let value = upgrader.upgrade_value(newest, b"12").unwrap();
+    assert_eq!((value.0, &*value.1), (newest, &b"12"[..]), "the newest registration stays");
 }
 
 #[test]
