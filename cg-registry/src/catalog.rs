@@ -184,6 +184,17 @@ impl Catalog {
         &self.renames
     }
 
+    /// The names by which packs know a component: the one in the list, then those that it was renamed to.
+    pub(crate) fn known_as(&self, id: ComponentId) -> Vec<&str> {
+        let newest = self.newest_registration(id);
+        let renamed = self.renames.iter().filter(|row| {
+            let entry = self.tables.components.get(row.id).map(|history| history.id);
+            row.list == ListKind::Components && entry.is_some_and(|id| self.newest_registration(id) == newest)
+        });
+        let first = self.component_name(id).map(Name::unrevised);
+        first.into_iter().chain(renamed.map(|row| row.name.as_str())).collect()
+    }
+
     /// The generations after `from` and up to `to` in which one of some blocks changed, ascending.
     pub(crate) fn changes_of(
         &self,

@@ -147,7 +147,10 @@ fn load<T: PartialEq + std::fmt::Debug>(
                     row: part.name.into(),
                     index: at as u64,
                     offset_bytes,
-                    reason: error.to_string(),
+                    reason: match error {
+                        RegistryError::Inconsistent { reason, .. } => reason,
+                        error => error.to_string(),
+                    },
                 })?,
                 Some(folded) if folded == entry => {}
                 Some(folded) => {

@@ -2,7 +2,7 @@
 //!
 //! A world numbers what it knows by name: blocks, components, entities, structures, dimensions and kinds of side
 //! data. The [`Catalog`] holds these lists and every generation of the schemas with which chunks were ever written.
-//! A pack says in its [`PackManifest`] what it offers; [`reconcile`] compares the two and gives a [`Plan`], which
+//! A pack says in its [`PackManifest`] what it offers; [`reconcile()`] compares the two and gives a [`Plan`], which
 //! can be read before it is applied. An [`Upgrader`] carries a stored chunk to the newest generation.
 //!
 //! What it is *not*: it stores nothing and opens no file. The store writes the rows that [`Catalog::encode_full`]
@@ -18,6 +18,10 @@
 //! # Where is the layout?
 //! In `docs/format/registry.md`; the JSON of manifests in `docs/manifest.md`.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::needless_raw_string_hashes, reason = "expectations are written by a tool that adds them")
+)]
 
 mod append;
 mod block;
@@ -26,6 +30,7 @@ mod changes;
 pub mod codec;
 mod component;
 mod error;
+pub mod kept;
 mod kind;
 mod list;
 mod manifest;
@@ -35,6 +40,7 @@ pub mod reconcile;
 mod register;
 pub mod schema;
 mod shared;
+mod upgrade;
 mod view;
 
 pub use block::BlockRow;
@@ -42,6 +48,7 @@ pub use catalog::{Catalog, LOST_COMPONENTS, STALE};
 pub use changes::Changes;
 pub use component::{ComponentRow, Replaces};
 pub use error::RegistryError;
+pub use kept::KeptComponents;
 pub use kind::ListKind;
 pub use list::AppendOnlyList;
 pub use manifest::{
@@ -52,4 +59,5 @@ pub use pack::{PackRow, RenameRow};
 pub use reconcile::{Action, Cost, MissingPacks, Plan, Policy, Refusal, What, reconcile};
 pub use register::Registration;
 pub use schema::{ComponentSpec, Conversion, Field};
+pub use upgrade::{Gained, Instance, Upgrade, UpgradeError, UpgradeFunctions, Upgrader};
 pub use view::Schema;

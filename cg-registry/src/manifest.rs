@@ -315,24 +315,84 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in_from_the_fields() {
-        check(r#""components":[{"name":"p:c","size":3}]"#, expect![""]);
-        check(r#""components":[{"name":"p:c","size":2,"default":"0aFF"}]"#, expect![""]);
-        check(r#""components":[{"name":"p:c","size":"variable"}]"#, expect![""]);
+        check(
+            r#""components":[{"name":"p:c","size":3}]"#,
+            expect![
+                "[ComponentSpec { shape: Fixed { width_bytes: 3 }, default_bytes: [0, 0, 0], fields: [] }]"
+            ],
+        );
+        check(
+            r#""components":[{"name":"p:c","size":2,"default":"0aFF"}]"#,
+            expect![
+                "[ComponentSpec { shape: Fixed { width_bytes: 2 }, default_bytes: [10, 255], fields: [] }]"
+            ],
+        );
+        check(
+            r#""components":[{"name":"p:c","size":"variable"}]"#,
+            expect!["[ComponentSpec { shape: Variable, default_bytes: [], fields: [] }]"],
+        );
         check(
             r#""components":[{"name":"p:c","size":3,"fields":[{"name":"a","width_bytes":1,"default":"07"},{"name":"b","width_bytes":2}]}]"#,
-            expect![""],
+            expect![[
+                r#"[ComponentSpec { shape: Fixed { width_bytes: 3 }, default_bytes: [7, 0, 0], fields: [Field { name: "a", width_bytes: 1 }, Field { name: "b", width_bytes: 2 }] }]"#
+            ]],
         );
     }
 
     #[test]
     fn what_is_not_a_manifest_says_where() {
-        check(r#""components":[{"name":"p:c","size":"wide"}]"#, expect![""]);
-        check(r#""components":[{"name":"p:c","size":-1}]"#, expect![""]);
-        check(r#""components":[{"name":"p:c","size":1,"default":"0g"}]"#, expect![""]);
-        check(r#""components":[{"name":"p:c","size":1,"default":"000"}]"#, expect![""]);
-        check(r#""blocks":[{"name":"stone"}]"#, expect![""]);
-        check(r#""block":[]"#, expect![""]);
-        check(r#""renamed":[{"list":"items","old":"p:a","new":"p:b"}]"#, expect![""]);
+        check(
+            r#""components":[{"name":"p:c","size":"wide"}]"#,
+            expect![[
+                r#"not a pack manifest: invalid value: string "wide", expected a number of bytes or "variable" at line 1 column 86"#
+            ]],
+        );
+        check(
+            r#""components":[{"name":"p:c","size":-1}]"#,
+            expect![[
+                r#"not a pack manifest: invalid type: integer `-1`, expected a number of bytes or "variable" at line 1 column 82"#
+            ]],
+        );
+        check(
+            r#""components":[{"name":"p:c","size":1,"default":"0g"}]"#,
+            expect![[
+                r#"not a pack manifest: invalid value: string "0g", expected pairs of hexadecimal digits at line 1 column 97"#
+            ]],
+        );
+        check(
+            r#""components":[{"name":"p:c","size":1,"default":"000"}]"#,
+            expect![[
+                r#"not a pack manifest: invalid value: string "000", expected pairs of hexadecimal digits at line 1 column 98"#
+            ]],
+        );
+        check(
+            r#""blocks":[{"name":"stone"}]"#,
+            expect![[
+                r#"not a pack manifest: "stone" is not a name: it has no namespace; write `namespace:identifier` at line 1 column 71"#
+            ]],
+        );
+        check(
+            r#""block":[]"#,
+            expect![
+                "not a pack manifest: unknown field `block`, expected one of `pack`, `version`, `namespaces`, `components`, `blocks`, `entities`, `structures`, `dimensions`, `sides`, `renamed` at line 1 column 52"
+            ],
+        );
+        check(
+            r#""renamed":[{"list":"items","old":"p:a","new":"p:b"}]"#,
+            expect![
+                "not a pack manifest: unknown variant `items`, expected one of `blocks`, `components`, `entities`, `structures`, `dimensions`, `sides` at line 1 column 71"
+            ],
+        );
+    }
+
+    #[test]
+    fn the_documented_example_is_a_manifest() {
+        let text = include_str!("../../docs/manifest.md");
+        let json = text.split("```").find_map(|part| part.strip_prefix("json")).unwrap();
+        let pack = PackManifest::from_json(json).unwrap();
+        assert_eq!(pack.components[0].spec().default_bytes, [0, 0, 0, 0, 0, 0, 0, 0, 0xe8, 3, 0, 0]);
+        let plan = crate::reconcile(&crate::Catalog::new(), &[pack], &crate::Policy::default());
+        assert!(plan.is_accepted(), "{plan}");
     }
 
     #[test]

@@ -299,34 +299,34 @@ mod tests {
 
     #[test]
     fn names_that_are_taken() {
-        check("minecraft:stone", expect![""]);
-        check(":air", expect![""]);
-        check("minecraft:oak_log[axis=y]", expect![""]);
-        check("a:b[c=d,e=]", expect![""]);
-        check("gregtech:machine:furnace", expect![""]);
-        check("minecraft:x[ns:key=va:lue]", expect![""]);
-        check("Größe:Ähre ☃", expect![""]);
+        check("minecraft:stone", expect![[r#""minecraft" "stone" []"#]]);
+        check(":air", expect![[r#""" "air" []"#]]);
+        check("minecraft:oak_log[axis=y]", expect![[r#""minecraft" "oak_log" [("axis", "y")]"#]]);
+        check("a:b[c=d,e=]", expect![[r#""a" "b" [("c", "d"), ("e", "")]"#]]);
+        check("gregtech:machine:furnace", expect![[r#""gregtech" "machine:furnace" []"#]]);
+        check("minecraft:x[ns:key=va:lue]", expect![[r#""minecraft" "x" [("ns:key", "va:lue")]"#]]);
+        check("Größe:Ähre ☃", expect![[r#""Größe" "Ähre ☃" []"#]]);
     }
 
     #[test]
     fn names_that_are_refused_say_why() {
-        check("stone", expect![""]);
-        check("", expect![""]);
-        check("minecraft:", expect![""]);
-        check("minecraft:[axis=y]", expect![""]);
-        check("mine\0craft:stone", expect![""]);
-        check("a:b\u{1b}[2J", expect![""]);
-        check("a:b@2", expect![""]);
-        check("a@b:c", expect![""]);
-        check("a:b[c=d@2]", expect![""]);
-        check("a:b[]", expect![""]);
-        check("a:b[c]", expect![""]);
-        check("a:b[c=d", expect![""]);
-        check("a:b[c=d]e", expect![""]);
-        check("a:b[c=d=e]", expect![""]);
-        check("a:b[c=d,c=e]", expect![""]);
-        check("a:b[d=1,c=1]", expect![""]);
-        check(&format!("a:{}", "b".repeat(65_534)), expect![""]);
+        check("stone", expect!["it has no namespace; write `namespace:identifier`"]);
+        check("", expect!["it has no namespace; write `namespace:identifier`"]);
+        check("minecraft:", expect!["nothing stands between the colon and the end or the state"]);
+        check("minecraft:[axis=y]", expect!["nothing stands between the colon and the end or the state"]);
+        check("mine\0craft:stone", expect![[r#"'\0' at byte 4 is not allowed there"#]]);
+        check("a:b\u{1b}[2J", expect![[r#"'\u{1b}' at byte 3 is not allowed there"#]]);
+        check("a:b@2", expect!["'@' at byte 3 is not allowed there"]);
+        check("a@b:c", expect!["'@' at byte 1 is not allowed there"]);
+        check("a:b[c=d@2]", expect!["'@' at byte 7 is not allowed there"]);
+        check("a:b[]", expect!["its state is not written `[key=value,key=value]`"]);
+        check("a:b[c]", expect!["its state is not written `[key=value,key=value]`"]);
+        check("a:b[c=d", expect!["its state is not written `[key=value,key=value]`"]);
+        check("a:b[c=d]e", expect!["its state is not written `[key=value,key=value]`"]);
+        check("a:b[c=d=e]", expect!["its state is not written `[key=value,key=value]`"]);
+        check("a:b[c=d,c=e]", expect!["the state keys must ascend and differ, but `c` follows `c`"]);
+        check("a:b[d=1,c=1]", expect!["the state keys must ascend and differ, but `c` follows `d`"]);
+        check(&format!("a:{}", "b".repeat(65_534)), expect!["it has 65536 bytes, at most 65535 are allowed"]);
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
         fn a_name_is_put_together_from_its_parts(text in "\\PC{0,12}:?\\PC{0,12}(\\[[a-c]=\\PC?\\])?") {
             if let Ok(name) = Name::new(&text) {
                 let base = format!("{}:{}", name.namespace(), name.identifier());
-                prop_assert_eq!(Name::with_state(&base, name.state()).unwrap().as_str(), text.as_str());
+                prop_assert_eq!(&Name::with_state(&base, name.state()).unwrap(), &name);
                 prop_assert_eq!(Name::from_stored(&text).unwrap(), name);
             }
         }

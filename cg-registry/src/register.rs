@@ -252,24 +252,52 @@ mod tests {
     fn what_does_not_fit_is_refused_whole() {
         let block =
             |text, component| BlockOffer { components: vec![name(component)], ..BlockOffer::new(name(text)) };
-        check(|new| new.blocks.push(block("a:x", "a:unknown")), expect![""]);
-        check(|new| new.blocks.push(BlockOffer::new(name("a:crate"))), expect![""]);
-        check(|new| new.components.push(ComponentOffer::fixed(name("a:items"), 4)), expect![""]);
-        check(|new| new.components.push(ComponentOffer::fixed(name("a:wide"), 1 << 20)), expect![""]);
-        check(|new| new.entities.push(name("a:x").revised(2).unwrap()), expect![""]);
+        check(
+            |new| new.blocks.push(block("a:x", "a:unknown")),
+            expect!["block `a:x` names component `a:unknown`, which is not registered"],
+        );
+        check(
+            |new| new.blocks.push(BlockOffer::new(name("a:crate"))),
+            expect![
+                "`a:crate` is registered with components [`a:items`], opaque; use a manifest and a plan to change it"
+            ],
+        );
+        check(
+            |new| new.components.push(ComponentOffer::fixed(name("a:items"), 4)),
+            expect![
+                "`a:items` is registered with variable size, 0 fields and default ; use a manifest and a plan to change it"
+            ],
+        );
+        check(
+            |new| new.components.push(ComponentOffer::fixed(name("a:wide"), 1 << 20)),
+            expect![
+                "component `a:wide`: a width of 1048576 bytes is over the 65536 allowed; make it variable"
+            ],
+        );
+        check(
+            |new| new.entities.push(name("a:x").revised(2).unwrap()),
+            expect![[r#""a:x@2" cannot be registered: '@' at byte 3 is not allowed there"#]],
+        );
         check(
             |new| {
                 new.components.push(ComponentOffer::fixed(name("a:two"), 4));
                 new.components.push(ComponentOffer { size: Size::Variable, ..new.components[0].clone() });
             },
-            expect![""],
+            expect![
+                "`a:two` is registered with 4 bytes, 0 fields and default 00000000; use a manifest and a plan to change it"
+            ],
         );
         check(
             |new| {
                 new.blocks = vec![BlockOffer::new(name("a:two")), block("a:two", "a:items")];
             },
-            expect![""],
+            expect![
+                "`a:two` is registered with 0 components in the same request; use a manifest and a plan to change it"
+            ],
         );
-        check(|new| new.sides = (0..65_535).map(|n| name(&format!("a:{n}"))).collect(), expect![""]);
+        check(
+            |new| new.sides = (0..65_535).map(|n| name(&format!("a:{n}"))).collect(),
+            expect!["sides is full: it holds 65536 entries; nothing was registered"],
+        );
     }
 }

@@ -201,7 +201,7 @@ pub enum Refusal {
         claimant: String,
     },
     /// A pack offers a name outside its namespaces, or one that only the registry may make.
-    #[error("pack `{pack}` offers {list} `{name}`, which is in none of its namespaces")]
+    #[error("pack `{pack}` offers {} `{name}`, which is in none of its namespaces", .list.noun(1))]
     ForeignName {
         /// The pack.
         pack: String,
@@ -211,7 +211,7 @@ pub enum Refusal {
         name: Name,
     },
     /// A name that contains the registry's `@`.
-    #[error("pack `{pack}` offers {list} `{name}`; `@` is the registry's own")]
+    #[error("pack `{pack}` offers {} `{name}`; `@` is the registry's own", .list.noun(1))]
     ReservedName {
         /// The pack.
         pack: String,
@@ -313,7 +313,7 @@ pub enum Refusal {
         placeholder: Name,
     },
     /// A list would overflow.
-    #[error("pack `{pack}` brings {found} new {list}; the list has room for {room}")]
+    #[error("pack `{pack}` brings {found} new {}; the list has room for {room}", .list.noun(*.found))]
     Full {
         /// The pack.
         pack: String,

@@ -23,16 +23,97 @@ fn check(stored: &ComponentSpec, offered: &ComponentSpec, expected: Expect) {
 #[test]
 fn every_difference_has_its_verdict() {
     let (two, four) = (spec(&[], &[0; 2]), spec(&[], &[0; 4]));
-    check(&two, &two, expect![""]);
-    check(&two, &spec(&[], &[0, 1]), expect![""]);
-    check(&two, &spec(&[("a", 2)], &[0; 2]), expect![""]);
-    check(&spec(&[("a", 2)], &[0; 2]), &two, expect![""]);
-    check(&two, &four, expect![""]);
-    check(&four, &two, expect![""]);
-    check(&two, &ComponentSpec::variable(), expect![""]);
+    check(
+        &two,
+        &two,
+        expect![[r#"
+        Same
+        strict Keep
+        allow_shrink Keep
+        function Keep
+    "#]],
+    );
+    check(
+        &two,
+        &spec(&[], &[0, 1]),
+        expect![[r#"
+        NewInstancesOnly
+        strict Describe
+        allow_shrink Describe
+        function Describe
+    "#]],
+    );
+    check(
+        &two,
+        &spec(&[("a", 2)], &[0; 2]),
+        expect![[r#"
+        NewInstancesOnly
+        strict Describe
+        allow_shrink Describe
+        function Describe
+    "#]],
+    );
+    check(
+        &spec(&[("a", 2)], &[0; 2]),
+        &two,
+        expect![[r#"
+        Same
+        strict Keep
+        allow_shrink Keep
+        function Keep
+    "#]],
+    );
+    check(
+        &two,
+        &four,
+        expect![[r#"
+        Layout(LayoutDiff { from_bytes: 2, to_bytes: 4, by_fields: false, cut: [] })
+        strict Replace { by: Prefix, lossless: true }
+        allow_shrink Replace { by: Prefix, lossless: true }
+        function Replace { by: Function, lossless: false }
+    "#]],
+    );
+    check(
+        &four,
+        &two,
+        expect![[r#"
+        Layout(LayoutDiff { from_bytes: 4, to_bytes: 2, by_fields: false, cut: ["the last 2 bytes"] })
+        strict Refuse
+        allow_shrink Replace { by: Prefix, lossless: false }
+        function Replace { by: Function, lossless: false }
+    "#]],
+    );
+    check(
+        &two,
+        &ComponentSpec::variable(),
+        expect![[r#"
+        Kind { from: Fixed { width_bytes: 2 }, to: Variable }
+        strict Refuse
+        allow_shrink Refuse
+        function Replace { by: Function, lossless: false }
+    "#]],
+    );
     let named = spec(&[("a", 1), ("b", 2)], &[0; 3]);
-    check(&named, &spec(&[("b", 2), ("a", 1)], &[0; 3]), expect![""]);
-    check(&named, &spec(&[("b", 1), ("a", 1), ("c", 4)], &[0; 6]), expect![""]);
+    check(
+        &named,
+        &spec(&[("b", 2), ("a", 1)], &[0; 3]),
+        expect![[r#"
+        Layout(LayoutDiff { from_bytes: 3, to_bytes: 3, by_fields: true, cut: [] })
+        strict Replace { by: Fields, lossless: true }
+        allow_shrink Replace { by: Fields, lossless: true }
+        function Replace { by: Function, lossless: false }
+    "#]],
+    );
+    check(
+        &named,
+        &spec(&[("b", 1), ("a", 1), ("c", 4)], &[0; 6]),
+        expect![[r#"
+        Layout(LayoutDiff { from_bytes: 3, to_bytes: 6, by_fields: true, cut: ["`b`"] })
+        strict Refuse
+        allow_shrink Replace { by: Fields, lossless: false }
+        function Replace { by: Function, lossless: false }
+    "#]],
+    );
 }
 
 #[test]
@@ -63,5 +144,14 @@ fn schemas_that_do_not_add_up_are_refused() {
         error(spec(&[("", 2)], &[0; 2])),
         error(ComponentSpec { fields: spec(&[("a", 1)], &[0]).fields, ..ComponentSpec::variable() }),
     ];
-    expect![""].assert_eq(&text.join("\n"));
+    expect![[r#"
+        a width of 65537 bytes is over the 65536 allowed; make it variable
+        its default has 1 bytes, not 2
+        its default has 65537 bytes, not 65536
+        its fields have 1 bytes together, not 2
+        its fields have 8589934590 bytes together, not 2
+        the field name "a" is empty, too long or there twice
+        the field name "" is empty, too long or there twice
+        a component of variable size cannot have fields"#]]
+    .assert_eq(&text.join("\n"));
 }

@@ -1,0 +1,105 @@
+//! The host's own ways to fill and to convert components.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::{BlockId, ComponentId};
+
+use crate::Name;
+use crate::schema::ComponentSpec;
+
+/// An instance that is carried from one registration of a component to the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Instance<'a> {
+    /// The block that owns it, or `None` outside a chunk.
+    pub block: Option<BlockId>,
+    /// The schema of the bytes.
+    pub from: &'a ComponentSpec,
+    /// The schema that is wanted.
+    pub to: &'a ComponentSpec,
+    /// The stored bytes.
+    pub bytes: &'a [u8],
+}
+
+/// An instance of a component that a block has newly.
+#[derive(Debug, Clone, Copy)]
+pub struct Gained<'a> {
+    /// Where the block is.
+    pub at: CellLayer,
+    /// The block.
+    pub block: BlockId,
+    /// The component.
+    pub component: ComponentId,
+    /// The chunk as it was before this generation, with all that the block had then.
+    pub chunk: &'a Chunk,
+}
+
+pub(super) type Convert = dyn Fn(&Instance<'_>) -> Option<Vec<u8>> + Send + Sync;
+pub(super) type Fill = dyn Fn(&Gained<'_>) -> Option<Vec<u8>> + Send + Sync;
+
+/// Functions of the host, by the name of the component. They must give the same result for the same input.
+///
+/// ```
+/// use cg_registry::{Name, Policy, UpgradeFunctions};
+/// let mut functions = UpgradeFunctions::default();
+/// // A fixed-size number becomes text.
+/// functions.converted(Name::new("shop:price")?, |old| {
+///     let number = u32::from_le_bytes(old.bytes.try_into().ok()?);
+///     Some(number.to_string().into_bytes())
+/// });
+/// let policy = Policy { conversions: functions.conversions(), ..Policy::default() };
+/// assert!(policy.conversions.contains("shop:price"));
+/// # Ok::<_, cg_registry::NameError>(())
+/// ```
+#[derive(Default)]
+pub struct UpgradeFunctions {
+    conversions: HashMap<Name, Box<Convert>>,
+    fills: HashMap<Name, Box<Fill>>,
+}
+
+impl UpgradeFunctions {
+    /// Converts instances of a component whenever its shape or fields change. `None` refuses the chunk.
+    ///
+    /// For a component of fixed size the result must have exactly the new width.
+    pub fn converted(
+        &mut self,
+        component: Name,
+        function: impl Fn(&Instance<'_>) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.conversions.insert(component, Box::new(function));
+        self
+    }
+
+    /// Fills instances that stored blocks gain. `None` stands for the component's default.
+    pub fn gained(
+        &mut self,
+        component: Name,
+        function: impl Fn(&Gained<'_>) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.fills.insert(component, Box::new(function));
+        self
+    }
+
+    /// The names of the components that can be converted, for [`Policy::conversions`](crate::Policy::conversions).
+    pub fn conversions(&self) -> BTreeSet<String> {
+        self.conversions.keys().map(ToString::to_string).collect()
+    }
+
+    pub(super) fn conversion(&self, name: &str) -> Option<&Convert> {
+        self.conversions.get(name).map(Box::as_ref)
+    }
+
+    pub(super) fn fill(&self, name: &str) -> Option<&Fill> {
+        self.fills.get(name).map(Box::as_ref)
+    }
+}
+
+impl fmt::Debug for UpgradeFunctions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpgradeFunctions")
+            .field("conversions", &self.conversions())
+            .field("fills", &self.fills.keys().collect::<BTreeSet<_>>())
+            .finish()
+    }
+}

@@ -1,0 +1,6 @@
+//! What the registry promises, over real lists and stored chunks.
+#![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by a tool that adds them")]
+
+mod laws;
+mod real_lists;
+mod upgrades;
