@@ -159,10 +159,8 @@ impl Scanner {
                 break;
             }
             let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() else {
-                // Too short for a header: either the filling of a block, or a header that was cut off.
-                if self.at + block.len() as u64 == offset_bytes + rest.len() as u64 && !last
-                    || block.len() == BLOCK_BYTES
-                {
+                // Too short for a header: the filling of a whole block, or a header that was cut off.
+                if block.len() == BLOCK_BYTES {
                     return Err(damage(LogProblem::Filling));
                 }
                 break;
