@@ -8,7 +8,8 @@
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -241,9 +242,7 @@ fn many_keys_are_answered_in_their_order<E: Engine>(engine: &E) {
 
 fn scans_keep_to_their_bounds<E: Engine>(engine: &E) {
     put_all(engine, &[b"a", b"b", b"b\0", b"c", b"d"]);
-    use Bound::{Excluded, Included, Unbounded};
-    type Key = &'static [u8];
-    let cases: [(KeyRange<'_>, &[Key]); 12] = [
+    let cases: [(KeyRange<'_>, &[&[u8]]); 12] = [
         ((Included(b"b"), Included(b"c")), &[b"b", b"b\0", b"c"]),
         ((Included(b"b"), Excluded(b"c")), &[b"b", b"b\0"]),
         ((Excluded(b"b"), Excluded(b"c")), &[b"b\0"]),

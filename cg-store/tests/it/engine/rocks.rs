@@ -62,11 +62,15 @@ impl Dir {
         entries.map(one).collect()
     }
 
-    /// The only file with this beginning or end.
+    /// The files whose names begin or end so.
+    fn names(&self, part: &str) -> Vec<String> {
+        self.files().into_keys().filter(|name| name.starts_with(part) || name.ends_with(part)).collect()
+    }
+
+    /// The only file whose name begins or ends so.
     #[track_caller]
     fn file(&self, part: &str) -> PathBuf {
-        let names: Vec<_> =
-            self.files().into_keys().filter(|name| name.starts_with(part) || name.ends_with(part)).collect();
+        let names = self.names(part);
         assert_eq!(names.len(), 1, "{names:?}");
         self.db().join(&names[0])
     }
@@ -90,8 +94,10 @@ fn put(engine: &RocksEngine, key: &[u8], payload: &[u8], level: Level) -> Commit
     engine.commit(batch, &[], level).expect("commits")
 }
 
+type Rows = BTreeMap<(Family, Vec<u8>), Vec<u8>>;
+
 /// Every row of every family.
-fn rows(view: &impl ReadView) -> Result<BTreeMap<(Family, Vec<u8>), Vec<u8>>, EngineError> {
+fn rows(view: &impl ReadView) -> Result<Rows, EngineError> {
     let mut rows = BTreeMap::new();
     for family in Family::ALL {
         view.scan(family, ALL_KEYS, |key, value| {
@@ -141,7 +147,7 @@ fn what_was_committed_is_there_after_a_reopen() {
 fn a_clean_close_leaves_no_log_to_replay() {
     let dir = Dir::new();
     let engine = create(&dir.db());
-    put(&engine, b"a", &[7; 100_000], Level::Process);
+    put(&engine, b"a", &vec![7; 100_000], Level::Process);
     assert!(engine.usage().expect("is open").log_bytes >= 100_000);
     engine.close().expect("closes");
     drop(engine);

@@ -43,29 +43,26 @@ fn scan_bytes(mut bytes: &[u8]) -> Result<LogEnd, Damage> {
 }
 
 #[track_caller]
-fn check(bytes: &[u8], expected: Result<LogEnd, Damage>) {
-    assert_eq!(scan_bytes(bytes), expected);
+fn check_end(bytes: &[u8], record_count: u64, whole_bytes: u64, torn_bytes: u64) {
+    assert_eq!(scan_bytes(bytes), Ok(LogEnd { record_count, whole_bytes, torn_bytes }));
 }
 
-fn end(record_count: u64, whole_bytes: u64, torn_bytes: u64) -> Result<LogEnd, Damage> {
-    Ok(LogEnd { record_count, whole_bytes, torn_bytes })
-}
-
-fn damage(offset_bytes: u64, problem: LogProblem) -> Result<LogEnd, Damage> {
-    Err(Damage { offset_bytes, problem })
+#[track_caller]
+fn check_damage(bytes: &[u8], offset_bytes: u64, problem: LogProblem) {
+    assert_eq!(scan_bytes(bytes), Err(Damage { offset_bytes, problem }));
 }
 
 #[test]
 fn whole_logs_end_with_their_last_record() {
-    check(&[], end(0, 0, 0));
-    check(&log(&[b"one"]), end(1, 10, 0));
-    check(&log(&[b"one", b"", b"three"]), end(3, 10 + 7 + 12, 0));
+    check_end(&[], 0, 0, 0);
+    check_end(&log(&[b"one"]), 1, 10, 0);
+    check_end(&log(&[b"one", b"", b"three"]), 3, 10 + 7 + 12, 0);
     // Three blocks; and one that ends seven, six and no bytes before its block does.
-    check(&log(&[&[1; 70_000]]), end(1, 70_000 + 3 * 7, 0));
+    check_end(&log(&[&vec![1; 70_000]]), 1, 70_000 + 3 * 7, 0);
     for left in [7, 6, 1, 0] {
         let first = vec![9; BLOCK_BYTES - HEADER_BYTES - left];
         let bytes = log(&[&first, b"next"]);
-        check(&bytes, end(2, bytes.len() as u64, 0));
+        check_end(&bytes, 2, bytes.len() as u64, 0);
     }
 }
 
@@ -114,43 +111,45 @@ fn a_length_behind_the_end_is_told_from_a_cut() {
     let mut bytes = log(&[b"one", b"two"]);
     // Eight more than there are: exactly what a cut record looks like, but for its checksum.
     bytes[14] ^= 8;
-    check(&bytes, damage(10, LogProblem::Length { found: 11, fits: 3 }));
+    check_damage(&bytes, 10, LogProblem::Length { found: 11, fits: 3 });
     bytes.truncate(19);
-    check(&bytes, end(1, 10, 9));
+    check_end(&bytes, 1, 10, 9);
     bytes.truncate(10);
     push(&mut bytes, 1, b"");
     bytes[14] = 1;
-    check(&bytes, damage(10, LogProblem::Length { found: 1, fits: 0 }));
+    check_damage(&bytes, 10, LogProblem::Length { found: 1, fits: 0 });
 }
 
 #[test]
 fn zeros_may_only_reach_to_the_end() {
     let mut bytes = log(&[b"one"]);
     bytes.resize(3 * BLOCK_BYTES, 0);
-    check(&bytes, end(1, 10, 3 * BLOCK_BYTES as u64 - 10));
+    check_end(&bytes, 1, 10, 3 * BLOCK_BYTES as u64 - 10);
     bytes[2 * BLOCK_BYTES + 5] = 1;
-    check(&bytes, damage(2 * BLOCK_BYTES as u64, LogProblem::DataBehindZeros));
+    check_damage(&bytes, 2 * BLOCK_BYTES as u64, LogProblem::DataBehindZeros);
     // A wiped record between two whole ones.
     let mut bytes = log(&[b"one", b"two", b"three"]);
     bytes[10..20].fill(0);
-    check(&bytes, damage(10, LogProblem::DataBehindZeros));
+    check_damage(&bytes, 10, LogProblem::DataBehindZeros);
 }
 
 #[test]
 fn parts_out_of_order_are_damage() {
     let part = |kinds: &[u8]| {
         let mut bytes = Vec::new();
-        kinds.iter().for_each(|kind| push(&mut bytes, *kind, b"x"));
+        for kind in kinds {
+            push(&mut bytes, *kind, b"x");
+        }
         bytes
     };
-    check(&part(&[9, 130, 1, 2, 3, 3, 4, 1]), end(5, 64, 0));
-    check(&part(&[2, 3]), end(0, 0, 16));
-    check(&part(&[4]), damage(0, LogProblem::Order(4)));
-    check(&part(&[1, 3]), damage(8, LogProblem::Order(3)));
-    check(&part(&[2, 1]), damage(8, LogProblem::Order(1)));
-    check(&part(&[2, 2]), damage(8, LogProblem::Order(2)));
-    check(&part(&[5]), damage(0, LogProblem::Type(5)));
-    check(&part(&[200]), damage(0, LogProblem::Type(200)));
+    check_end(&part(&[9, 130, 1, 2, 3, 3, 4, 1]), 5, 64, 0);
+    check_end(&part(&[2, 3]), 0, 0, 16);
+    check_damage(&part(&[4]), 0, LogProblem::Order(4));
+    check_damage(&part(&[1, 3]), 8, LogProblem::Order(3));
+    check_damage(&part(&[2, 1]), 8, LogProblem::Order(1));
+    check_damage(&part(&[2, 2]), 8, LogProblem::Order(2));
+    check_damage(&part(&[5]), 0, LogProblem::Type(5));
+    check_damage(&part(&[200]), 0, LogProblem::Type(200));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use cg_store::engine::rocks::log_scan;
 
 /// A database with rows in files, in blobs and in the log, not closed.
-fn filled(dir: &Dir) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
+fn filled(dir: &Dir) -> Rows {
     let engine = create(&dir.db());
     for index in 0..30_u8 {
         let mut batch = Batch::new();
@@ -68,10 +68,9 @@ fn a_flipped_bit_of_a_table_or_blob_gives_an_error_or_the_right_rows() {
     let dir = Dir::new();
     let expected = filled(&dir);
     let mut errors = 0;
-    let names: Vec<_> =
-        dir.files().into_keys().filter(|name| name.ends_with(".sst") || name.ends_with(".blob")).collect();
-    assert!(names.iter().any(|name| name.ends_with(".blob")), "{names:?}");
-    for name in names {
+    let names = [dir.names(".sst"), dir.names(".blob")];
+    assert!(names.iter().all(|names| !names.is_empty()), "{names:?}");
+    for name in names.concat() {
         let path = dir.db().join(&name);
         let whole = fs::read(&path).expect("reads");
         for step in 0..12 {
@@ -152,12 +151,7 @@ fn missing_files_are_named() {
     let dir = Dir::new();
     filled(&dir);
     for part in ["MANIFEST-", ".sst"] {
-        let path = match part {
-            ".sst" => dir
-                .db()
-                .join(dir.files().into_keys().find(|name| name.ends_with(part)).expect("there is one")),
-            _ => dir.file(part),
-        };
+        let path = dir.db().join(&dir.names(part)[0]);
         let bytes = fs::read(&path).expect("reads");
         fs::remove_file(&path).expect("removes");
         let error = RocksEngine::open(&dir.db(), &options()).expect_err("is refused");
