@@ -193,7 +193,8 @@ impl Engine for MemEngine {
     }
 
     fn compact(&self, _family: Family, _range: KeyRange<'_>) -> Result<(), EngineError> {
-        check_open(&self.closed)
+        check_open(&self.closed)?;
+        self.state.read().check_writable()
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -157,13 +157,14 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// Moves what is only in memory and log into sorted files, so that the next open is quick.
     ///
     /// # Errors
-    /// As [`sync`](Self::sync).
+    /// As [`sync`](Self::sync); [`EngineError::NoSpace`] and [`EngineError::WriteFailed`] if the files cannot be
+    /// written, after which the engine takes no commits. Nothing is lost: the log still holds it.
     fn flush(&self) -> Result<(), EngineError>;
 
     /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes.
     ///
     /// # Errors
-    /// [`EngineError::Closed`], and what the disk says.
+    /// [`EngineError::ReadOnly`], [`EngineError::OpenedReadOnly`] and [`EngineError::Closed`].
     fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError>;
 
     /// Flushes, syncs and refuses everything afterwards, except what is being read. A second call does nothing.

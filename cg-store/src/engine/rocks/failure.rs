@@ -15,30 +15,18 @@ pub(super) fn opening(dir: &Path, error: Error) -> EngineError {
         let by = text.contains("by current process").then(std::process::id);
         return EngineError::Locked { dir: dir.to_path_buf(), by };
     }
-    // A file that the manifest names and that is gone is damage too.
-    if error.kind() == ErrorKind::Corruption || text.contains("No such file") {
-        return EngineError::Corrupt { place: Place::Dir(dir.to_path_buf()), message: error.into_string() };
-    }
-    of("open the engine", error)
+    at(Place::Dir(dir.to_path_buf()), "open the engine", error)
 }
 
 /// An error of reading one row.
 pub(super) fn reading_row(family: Family, key: &[u8], error: Error) -> EngineError {
-    match is_damage(&error) {
-        true => EngineError::Corrupt {
-            place: Place::Row { family, key: key.into() },
-            message: error.into_string(),
-        },
-        false => of("read a row", error),
-    }
+    let place = Place::Row { family, key: key.into() };
+    at(place, "read a row", error)
 }
 
 /// An error of reading somewhere in a family.
 pub(super) fn reading(family: Family, error: Error) -> EngineError {
-    match is_damage(&error) {
-        true => EngineError::Corrupt { place: Place::Family(family), message: error.into_string() },
-        false => of("scan a family", error),
-    }
+    at(Place::Family(family), "scan a family", error)
 }
 
 /// Any other error.
@@ -52,7 +40,10 @@ pub(super) fn of(operation: &'static str, error: Error) -> EngineError {
     }
 }
 
-/// A checksum that does not fit, or a file that was there and is gone.
-fn is_damage(error: &Error) -> bool {
-    error.kind() == ErrorKind::Corruption || error.as_ref().contains("No such file")
+/// Damage, if a checksum does not fit or a file is gone that the manifest names; otherwise any other error.
+fn at(place: Place, operation: &'static str, error: Error) -> EngineError {
+    if error.kind() == ErrorKind::Corruption || error.as_ref().contains("No such file") {
+        return EngineError::Corrupt { place, message: error.into_string() };
+    }
+    of(operation, error)
 }

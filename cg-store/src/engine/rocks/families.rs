@@ -29,11 +29,11 @@ pub(super) fn check(dir: &Path) -> Result<(), EngineError> {
 
 fn compare(dir: &Path, found: &[String]) -> Result<(), EngineError> {
     let dir = || dir.to_path_buf();
-    let known = |name: &&String| {
+    let unknown = |name: &&String| {
         *name != DEFAULT_COLUMN_FAMILY_NAME
             && !Family::ALL.iter().any(|family| family.name() == name.as_str())
     };
-    if let Some(name) = found.iter().find(known) {
+    if let Some(name) = found.iter().find(unknown) {
         return Err(EngineError::UnknownFamily { dir: dir(), name: name.clone() });
     }
     match Family::ALL.into_iter().find(|family| !found.iter().any(|name| name == family.name())) {

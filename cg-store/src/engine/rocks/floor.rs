@@ -60,6 +60,7 @@ impl Floor {
         if slot.is_none() {
             // Both slots, so that no later write needs room on a full disk.
             floor.write(CommitSeq::NONE).and_then(|()| floor.write(CommitSeq::NONE)).map_err(io)?;
+            floor.written = None;
         }
         Ok(floor)
     }

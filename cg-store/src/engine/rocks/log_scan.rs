@@ -159,15 +159,13 @@ impl Scanner {
                 break;
             }
             let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() else {
-                // Too short for a header: either the filling of a block, or a header that was cut off.
-                if self.at + block.len() as u64 == offset_bytes + rest.len() as u64 && !last
-                    || block.len() == BLOCK_BYTES
-                {
+                // Too short for a header: the filling of a whole block, or a header that was cut off.
+                if block.len() == BLOCK_BYTES {
                     return Err(damage(LogProblem::Filling));
                 }
                 break;
             };
-            match self.record(header, behind, BLOCK_BYTES - (block.len() - behind.len()), last) {
+            match self.record(*header, behind, BLOCK_BYTES - (block.len() - behind.len()), last) {
                 Ok(Some(behind)) => rest = behind,
                 Ok(None) => break,
                 Err(problem) => return Err(damage(problem)),
@@ -184,17 +182,17 @@ impl Scanner {
     /// Checks one record and gives what follows it, or `None` if it was cut off at the end of the file.
     fn record<'a>(
         &mut self,
-        header: &[u8; HEADER_BYTES],
+        header: [u8; HEADER_BYTES],
         behind: &'a [u8],
         room: usize,
         last: bool,
     ) -> Result<Option<&'a [u8]>, LogProblem> {
-        let [c0, c1, c2, c3, l0, l1, kind] = *header;
+        let [c0, c1, c2, c3, l0, l1, kind] = header;
         let crc = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
         let len = u16::from_le_bytes([l0, l1]);
         if !matches!(kind, 1..=4 | 9 | 10 | 130) {
             // Zeros with data behind them are no record type but a part that was wiped.
-            let wiped = header == &[0; HEADER_BYTES];
+            let wiped = header == [0; HEADER_BYTES];
             return Err(if wiped { LogProblem::DataBehindZeros } else { LogProblem::Type(kind) });
         }
         if usize::from(len) > behind.len() {
@@ -212,10 +210,9 @@ impl Scanner {
             return Err(LogProblem::Checksum);
         }
         self.inside = match (kind, self.inside) {
-            (1, false) | (4, true) => false,
+            // What describes the log stands between records, as whole ones do.
+            (1 | 9 | 10 | 130, false) | (4, true) => false,
             (2, false) | (3, true) => true,
-            // What describes the log stands between records.
-            (9 | 10 | 130, false) => false,
             _ => return Err(LogProblem::Order(kind)),
         };
         Ok(Some(behind))

@@ -36,7 +36,12 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
     let families = families::descriptors(&options.resources);
     let db =
         Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
-    finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))
+    let engine = finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))?;
+    sync_dir(dir)?;
+    if let Some(parent) = dir.parent() {
+        sync_dir(parent)?;
+    }
+    Ok(engine)
 }
 
 /// See [`RocksEngine::open`].
@@ -179,6 +184,18 @@ fn scan_logs(dir: &Path, manifest: &str) -> Result<(), EngineError> {
             }
             Err(source) => return Err(EngineError::Io { path, source }),
         }
+    }
+    Ok(())
+}
+
+/// Makes the names in a directory survive a power cut.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
+    // A relative name without a directory lies in the current one. Elsewhere than on Unix a directory is no file, and its
+    // names are synced with the files.
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    if cfg!(unix) {
+        let synced = fs::File::open(dir).and_then(|dir| dir.sync_all());
+        synced.map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })?;
     }
     Ok(())
 }

@@ -1,0 +1,3 @@
+//! The store from outside, one module per behaviour.
+
+mod engine;
