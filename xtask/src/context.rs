@@ -1,7 +1,7 @@
 //! Where a run happens: the workspace, the cache, and whether a person is there to be asked.
 
 use std::env;
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -54,7 +54,7 @@ impl Context {
 
     /// Whether a line may be redrawn in place.
     pub(crate) fn redraws(&self) -> bool {
-        !self.is_ci() && stdout().is_terminal()
+        !self.is_ci() && stderr().is_terminal()
     }
 
     /// A `cargo` command in the workspace root.

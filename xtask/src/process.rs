@@ -1,6 +1,7 @@
 //! Running other programs: what is run is printed, and a failure names the command.
 
 use std::ffi::{OsStr, OsString};
+use std::io::stderr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -58,12 +59,15 @@ impl Tool {
     /// # Errors
     /// It cannot be started, or ends with anything but success.
     pub(crate) fn run(self) -> Result<()> {
-        println!("$ {}", self.line());
-        let status = self.command().status().with_context(|| self.cannot_run())?;
-        if !status.success() {
-            bail!("`{}` failed: {status}", self.line());
-        }
-        Ok(())
+        self.run_as(self.command())
+    }
+
+    /// As [`Tool::run`], with its standard output sent to standard error: for set-up, whose own output may be read
+    /// by a shell.
+    pub(crate) fn run_aside(self) -> Result<()> {
+        let mut command = self.command();
+        command.stdout(stderr());
+        self.run_as(command)
     }
 
     /// Runs it silently and returns its standard output.
@@ -117,6 +121,15 @@ impl Tool {
             line.push_str(&arg.to_string_lossy());
         }
         line
+    }
+
+    fn run_as(&self, mut command: Command) -> Result<()> {
+        eprintln!("$ {}", self.line());
+        let status = command.status().with_context(|| self.cannot_run())?;
+        if !status.success() {
+            bail!("`{}` failed: {status}", self.line());
+        }
+        Ok(())
     }
 
     fn cannot_run(&self) -> String {

@@ -1,6 +1,6 @@
 //! Debian and Ubuntu packages: asks before root is used where a person is there.
 
-use std::io::{Write as _, stdin, stdout};
+use std::io::{Write as _, stderr, stdin};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -48,8 +48,8 @@ pub(super) fn install(context: &Context, why: &str, packages: impl Fn() -> Vec<S
 }
 
 fn agreed() -> Result<bool> {
-    print!("This uses root. Run it now? [Y/n] ");
-    stdout().flush()?;
+    eprint!("This uses root. Run it now? [Y/n] ");
+    stderr().flush()?;
     let mut answer = String::new();
     stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
@@ -61,7 +61,7 @@ fn as_root(context: &Context, verb: &[&str], packages: &[String]) -> Result<()> 
         (false, Audience::Person) => Tool::new("sudo").arg("apt-get"),
         (false, _) => Tool::new("sudo").args(["-n", "apt-get"]),
     };
-    tool.args(verb).args(packages).env("DEBIAN_FRONTEND", "noninteractive").run()
+    tool.args(verb).args(packages).env("DEBIAN_FRONTEND", "noninteractive").run_aside()
 }
 
 fn is_root() -> bool {

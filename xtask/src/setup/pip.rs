@@ -40,7 +40,7 @@ impl Venv {
         made.context("python3 has no venv module (Debian: apt-get install python3-venv)")?;
         let list = venv.dir.join("requirements.txt");
         fs::write(&list, requirements)?;
-        venv.python().args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&list).run()?;
+        venv.python().args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&list).run_aside()?;
         fs::write(&mark, &key)?;
         Ok(venv)
     }

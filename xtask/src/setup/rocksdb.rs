@@ -6,7 +6,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _, stdout};
+use std::io::{Read as _, Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
@@ -185,15 +185,15 @@ fn build(context: &Context, recipe: &Recipe, work: &Path) -> Result<PathBuf> {
         }
         thread::sleep(Duration::from_millis(500));
         if context.redraws() {
-            print!("\r  {}", progress(recipe, work, start.elapsed()));
-            stdout().flush()?;
+            eprint!("\r  {}", progress(recipe, work, start.elapsed()));
+            stderr().flush()?;
         } else if spoken.elapsed() >= HEARTBEAT {
             spoken = Instant::now();
             say(progress(recipe, work, start.elapsed()));
         }
     };
     if context.redraws() {
-        println!();
+        eprintln!();
     }
     if !status.success() {
         let text = fs::read_to_string(&log).unwrap_or_default();
