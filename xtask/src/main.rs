@@ -1,3 +1,127 @@
 //! Everything a contributor or CI runs: set-up, tests, benchmarks, checks.
+//!
+//! `cargo xtask --help` lists the commands. A plain binary that depends on no crate of the engine, so it compiles in
+//! seconds and works on a machine where nothing else does yet.
 
-fn main() {}
+mod bench;
+mod ci;
+mod context;
+mod demo;
+mod fuzz;
+mod layers;
+mod metadata;
+mod process;
+mod pure;
+mod python;
+mod report;
+mod setup;
+mod spec;
+mod test;
+mod torture;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::context::Context;
+use crate::report::{AfterFailure, Outcome};
+
+/// What a contributor or CI runs.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find or install what the build needs, and compile RocksDB once.
+    Setup {
+        /// Print the variables as shell lines: `eval "$(cargo xtask setup --env)"` lets plain cargo link the same archive.
+        #[arg(long)]
+        env: bool,
+    },
+    /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
+    Test {
+        /// Run the later steps also when one failed.
+        #[arg(long)]
+        keep_going: bool,
+        /// Names of tests, handed to the test binaries.
+        filter: Vec<String>,
+    },
+    /// All checks: fmt, layers, clippy, test, spec, docs, bench smoke, deny.
+    Ci(ci::Options),
+    /// Run the benchmarks and print one table, each figure beside its reference.
+    Bench(bench::Options),
+    /// Make a world from a seed, or import the save at PATH, check it and draw its map.
+    Demo {
+        /// A save to import.
+        path: Option<PathBuf>,
+    },
+    /// Kill, flip and cut worlds, and see that nothing is lost in silence.
+    Torture(torture::Options),
+    /// Fuzz the decoders, or replay the committed corpora.
+    Fuzz(fuzz::Options),
+    /// Run a Python script with the packages that xtask/requirements.txt pins.
+    Python {
+        /// The script, from the workspace root.
+        script: String,
+        /// What it is given.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Check that dependencies and words stay in their layer.
+    Layers,
+    /// Check the tables in docs/format against the decoders.
+    Spec,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let context = Context::new()?;
+    match command {
+        Command::Setup { env } => {
+            let environment = setup::prepare(&context)?;
+            if env {
+                print!("{}", environment.exports());
+            } else {
+                println!("all is there; for plain cargo: eval \"$(cargo xtask setup --env)\"");
+            }
+            Ok(())
+        }
+        Command::Test { keep_going, filter } => {
+            let after_failure = if keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
+            test::run(&context, after_failure, &filter)
+        }
+        Command::Ci(options) => ci::run(&context, &options),
+        Command::Bench(options) => bench::run(&context, &options),
+        Command::Demo { path } => demo::run(&context, path.as_deref()),
+        Command::Torture(options) => torture::run(&context, &options),
+        Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
+        Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),
+        Command::Layers => alone(&context, layers::run(&context)?),
+        Command::Spec => alone(&context, spec::run(&context)?),
+    }
+}
+
+/// The end of a step that is run by itself.
+fn alone(context: &Context, outcome: Outcome) -> Result<()> {
+    match outcome {
+        Outcome::Missing(reason) if context.is_ci() => anyhow::bail!("skipped in CI: {reason}"),
+        Outcome::Optional(reason) | Outcome::Missing(reason) => println!("SKIPPED: {reason}"),
+        Outcome::Passed => {}
+    }
+    Ok(())
+}

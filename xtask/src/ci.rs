@@ -1,0 +1,131 @@
+//! `cargo xtask ci`: what CI runs and what a contributor runs, step by step, with a table at the end.
+
+use anyhow::Result;
+
+use crate::context::Context;
+use crate::process::Tool;
+use crate::report::{AfterFailure, Outcome, Report};
+use crate::setup::Environment;
+use crate::{layers, metadata, setup, spec, test};
+
+/// The steps, in the order in which they run: what fails fast comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Step {
+    /// `cargo fmt --check`.
+    Fmt,
+    /// Dependencies and words that must stay in their layer.
+    Layers,
+    /// Clippy over all targets, warnings denied.
+    Clippy,
+    /// Everything that `cargo xtask test` does.
+    Test,
+    /// Tables in docs/format against the decoders.
+    Spec,
+    /// Rustdoc, with broken links denied.
+    Docs,
+    /// Every benchmark once, unmeasured.
+    Bench,
+    /// Licences, bans and sources of the dependencies, where cargo-deny is installed.
+    Deny,
+}
+
+/// Which steps.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Leave these steps out.
+    #[arg(long, value_delimiter = ',')]
+    skip: Vec<Step>,
+    /// Run these steps only.
+    #[arg(long, value_delimiter = ',', conflicts_with = "skip")]
+    only: Vec<Step>,
+    /// Run the later steps also when one failed.
+    #[arg(long)]
+    keep_going: bool,
+}
+
+/// Runs the steps.
+///
+/// # Errors
+/// One or more failed; in CI also those that something missing made impossible.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    let after_failure = if options.keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
+    let mut report = Report::new(context, after_failure);
+    let steps = <Step as clap::ValueEnum>::value_variants();
+    let wanted = |step: &Step| options.only.is_empty() || options.only.contains(step);
+    let mut environment = None;
+    for step in steps.iter().filter(|step| wanted(step)) {
+        if options.skip.contains(step) {
+            report.step(name(*step), || Ok(Outcome::Optional("left out with --skip".to_owned())));
+            continue;
+        }
+        if step.links_rocksdb() && environment.is_none() {
+            // Late, so that a wrongly formatted file does not wait for a C++ build.
+            report.step("set-up", || {
+                environment = Some(setup::prepare(context)?);
+                Ok(Outcome::Passed)
+            });
+        }
+        run_step(context, *step, environment.as_ref().unwrap_or(&Environment::default()), &mut report);
+    }
+    report.finish()
+}
+
+impl Step {
+    fn links_rocksdb(self) -> bool {
+        matches!(self, Self::Clippy | Self::Test | Self::Docs | Self::Bench)
+    }
+}
+
+fn name(step: Step) -> &'static str {
+    match step {
+        Step::Fmt => "fmt",
+        Step::Layers => "layers",
+        Step::Clippy => "clippy",
+        Step::Test => "test",
+        Step::Spec => "spec",
+        Step::Docs => "docs",
+        Step::Bench => "bench smoke",
+        Step::Deny => "deny",
+    }
+}
+
+fn run_step(context: &Context, step: Step, environment: &Environment, report: &mut Report) {
+    let cargo = || environment.apply(context.cargo());
+    let passes = |tool: Tool| tool.run().map(|()| Outcome::Passed);
+    match step {
+        Step::Fmt => report.step(name(step), || passes(cargo().args(["fmt", "--all", "--check"]))),
+        Step::Layers => report.step(name(step), || layers::run(context)),
+        Step::Clippy => report.step(name(step), || {
+            passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        }),
+        Step::Test => test::steps(context, environment, report, &[]),
+        Step::Spec => report.step(name(step), || spec::run(context)),
+        Step::Docs => report.step(name(step), || {
+            passes(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
+        }),
+        Step::Bench => report.step(name(step), || bench_smoke(context, environment)),
+        Step::Deny => report.step(name(step), || deny(context)),
+    }
+}
+
+fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> {
+    let metadata = metadata::stated(context)?;
+    let benches = metadata::targets(metadata::package(&metadata, "cg-bench")?, "bench");
+    if benches.is_empty() {
+        return Ok(Outcome::Optional("cg-bench has no benchmark".to_owned()));
+    }
+    let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
+    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--test"]);
+    environment.apply(tool).run()?;
+    Ok(Outcome::Passed)
+}
+
+fn deny(context: &Context) -> Result<Outcome> {
+    if !Tool::new("cargo-deny").arg("--version").succeeds() {
+        return Ok(Outcome::Optional(
+            "cargo-deny is not installed (two minutes: cargo install cargo-deny --locked)".to_owned(),
+        ));
+    }
+    context.cargo().args(["deny", "check", "licenses", "bans", "sources"]).run()?;
+    Ok(Outcome::Passed)
+}

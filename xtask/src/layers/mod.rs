@@ -1,0 +1,56 @@
+//! `cargo xtask layers`: arrows point down and nowhere else, and some words stay where they belong.
+
+mod arrows;
+mod figure;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::context::Context;
+use crate::metadata;
+use crate::report::Outcome;
+
+/// Compares the manifests with the figure in `ARCHITECTURE.md`, and reads every source file.
+///
+/// # Errors
+/// All violations, one line each.
+pub(crate) fn run(context: &Context) -> Result<Outcome> {
+    let path = context.root.join("ARCHITECTURE.md");
+    let text = fs::read_to_string(&path);
+    let text = text.with_context(|| format!("the figure of the layers belongs in {}", path.display()))?;
+    let allowed = figure::parse(&text).context("the figure in ARCHITECTURE.md")?;
+    let arrows = arrows::of(&metadata::stated(context)?);
+    let mut violations = arrows::violations(&arrows, &allowed);
+    let mut files = Vec::new();
+    for package in arrows.keys().map(String::as_str).chain(["fuzz"]) {
+        collect_sources(&context.root.join(package), &mut files)?;
+    }
+    for file in &files {
+        let place = file.strip_prefix(&context.root).unwrap_or(file);
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        violations.extend(source::violations(&place.to_string_lossy(), &text));
+    }
+    if !violations.is_empty() {
+        bail!("{} violations\n{}", violations.len(), violations.join("\n"));
+    }
+    println!("{} crates and {} source files keep to the figure", arrows.len(), files.len());
+    Ok(Outcome::Passed)
+}
+
+fn collect_sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !dir.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {
+        let path = entry?.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect_sources(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
