@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use super::MAX_UPPER_LAYERS;
 use super::blocks::Blocks;
-use super::components::{Column, known_shape};
+use super::column::Column;
+use super::components::known_shape;
 use super::instances::CellLayer;
 use super::layers::Upper;
 use super::owned::Chunk;

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::blocks::{Blocks, LocalIds};
-use super::components::{self, Column};
+use super::column::Column;
+use super::components;
 use super::edit::EditError;
 use super::header::Header;
 use super::instances::CellLayer;
