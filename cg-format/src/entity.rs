@@ -92,6 +92,12 @@ impl Entity {
         Self { kind, owner, position, components: BTreeMap::new() }
     }
 
+    /// The same entity with another owner.
+    #[must_use]
+    pub fn owned_by(self, owner: Owner) -> Self {
+        Self { owner, ..self }
+    }
+
     /// The bytes of a component, or `None` if the entity lacks it.
     pub fn component(&self, id: ComponentId) -> Option<&[u8]> {
         self.components.get(&id).map(Vec::as_slice)

@@ -1,4 +1,63 @@
-//! The world on disk: chunks, entities and registries in one transaction, on RocksDB or in memory.
-#![forbid(unsafe_code)]
+//! The world on disk: chunks, entities, properties and registries, committed together.
+//!
+//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine](crate::engine): RocksDB, or memory. Everything a
+//! host changes, it changes in a [transaction](World::transaction) that is seen whole or not at all after any crash.
+//!
+//! What it is *not*: it generates nothing, simulates nothing and knows no game. It opens no network connection, and
+//! one process at a time has a world open.
+//!
+//! # Three answers
+//! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
+//! blindly, never taken for absent; see [`World::set_aside`]).
+//!
+//! # Where is the layout?
+//! In `cg-format` and `docs/format/`; this crate only puts rows together.
+#![deny(unsafe_code)]
 
+mod cache;
+mod chunk;
+mod commit_log;
+pub mod directory;
+mod durability;
 pub mod engine;
+mod entity;
+mod error;
+mod hash;
+mod meta;
+mod opacity;
+mod options;
+mod property;
+mod quarantine;
+mod registry;
+mod stats;
+mod transaction;
+mod verify;
+mod world;
+
+pub mod prelude {
+    //! Everything that a host needs, in one import.
+    pub use cg_format::chunk::{CellLayer, Chunk};
+    pub use cg_format::entity::{Entity, EntityPos, Owner};
+    pub use cg_format::{
+        BlockBox, BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, ComponentId, Dimension, EntityId,
+        EntityTypeId, LocalPos, SideKind,
+    };
+    pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
+
+    pub use crate::{
+        Committed, Durability, Error, OpenError, Peek, Property, Transaction, World, WorldOptions,
+    };
+}
+
+pub use chunk::{Peek, PendingChunks, StoredChunk};
+pub use durability::Durability;
+pub use error::{ConflictKey, Damage, Error, OpenError};
+pub use hash::ContentHash;
+pub use opacity::OpacityColumn;
+pub use options::{StoreLimits, WorldOptions};
+pub use property::Property;
+pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+pub use stats::Stats;
+pub use transaction::{Committed, Durable, RELEASED, Transaction};
+pub use verify::{Finding, VerifyDepth, VerifyReport};
+pub use world::World;

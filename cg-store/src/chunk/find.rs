@@ -1,0 +1,77 @@
+//! Finding a chunk: hot, else in its warm cluster, else in its cold one.
+//!
+//! **Invariant**: the live copy of a chunk is the one in the lowest-numbered tier that has it. A lookup ends at the
+//! first tier that has the key, damaged or not, so damage is never skipped in favour of an older copy.
+
+use cg_format::cluster::{Slot, StoredCluster};
+use cg_format::frame::{FrameKind, FrameView};
+use cg_format::{ChunkAt, ClusterTier, Limits, Lookup, Problem, Section, Space, Tier, key};
+
+use super::StoredChunk;
+use crate::engine::ReadView;
+use crate::error::{Damage, Error};
+use crate::stats::Counters;
+
+/// Finds a chunk's live copy and shows it to `read`.
+///
+/// Costs one key read if the chunk is hot, else up to three. Of a cluster, only the chunk's 4³ group is
+/// decompressed.
+pub(crate) fn find<V: ReadView, T>(
+    view: &V,
+    counters: &Counters,
+    at: ChunkAt,
+    read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+) -> Result<Lookup<T>, Error> {
+    let key = key::chunk(at);
+    Counters::add(&counters.engine_reads, 1);
+    if let Some(row) = view.get(Space::ChunkL0, &key)? {
+        return match hot(at, &key, &row)? {
+            Lookup::Here(chunk) => read(chunk).map(Lookup::Here),
+            Lookup::Deleted | Lookup::NotHere => Ok(Lookup::Deleted),
+        };
+    }
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let pos = at.pos.cluster(tier);
+        let (space, key) = (Space::of_cluster(tier), key::cluster(at.dimension, pos));
+        Counters::add(&counters.engine_reads, 1);
+        let Some(row) = view.get(space, &key)? else { continue };
+        let damage = |problem| Damage::of_chunk(space, &key, at, problem);
+        let cluster = StoredCluster::open(tier, &key, &row).map_err(damage)?;
+        let slot = Slot::of(at.pos, tier);
+        let Some(info) = cluster.chunk_info(slot) else { continue };
+        let group = cluster.group(slot.group(), &mut Limits::default()).map_err(damage)?;
+        let group = group.expect("the directory has the slot, so it has its group");
+        Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
+        let chunk = StoredChunk {
+            at,
+            version: info.version,
+            schema_generation: info.schema_generation,
+            tier: tier.tier(),
+            value: group.chunk(slot).expect("the group holds what the directory says"),
+        };
+        return read(chunk).map(Lookup::Here);
+    }
+    Ok(Lookup::NotHere)
+}
+
+/// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.
+pub(super) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
+    let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
+    let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
+    let header = frame.header();
+    match header.kind {
+        FrameKind::Tombstone => Ok(Lookup::Deleted),
+        FrameKind::Plain => Ok(Lookup::Here(StoredChunk {
+            at,
+            version: header.version,
+            schema_generation: header.schema_generation,
+            tier: Tier::L0,
+            value: frame.payload(),
+        })),
+        FrameKind::Cluster | FrameKind::Deltas => {
+            let found = header.kind.byte().into();
+            let problem = Problem::OutOfRange { field: "kind", found, allowed: "1 (plain) or 3 (tombstone)" };
+            Err(damage(cg_format::DecodeError::new(Section::Frame, 1, problem)))
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Loading: from memory, else from the engine, decoded once and shared.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, Lookup};
+
+use super::{StoredChunk, find};
+use crate::cache::Stored;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::stats::Counters;
+use crate::world::{Inner, World};
+
+/// What memory knows of a chunk.
+#[derive(Debug, Clone)]
+pub enum Peek {
+    /// It is stored, and this is it.
+    Here(Arc<Chunk>),
+    /// It is not stored: never generated, or deleted.
+    Absent,
+    /// Memory does not say; load or request it.
+    NotLoaded,
+}
+
+/// Chunks on their way from the engine, loaded by a background thread.
+#[derive(Debug)]
+pub struct PendingChunks {
+    receiver: Receiver<Vec<LoadResult>>,
+}
+
+type LoadResult = Result<Option<Arc<Chunk>>, Error>;
+
+impl<E: Engine> World<E> {
+    /// A chunk, or `None` if it is not stored: generate it then.
+    ///
+    /// Costs a look into memory; else one key read when hot, up to three when cold, and decoding. May block on disk.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
+    pub fn load(&self, at: ChunkAt) -> LoadResult {
+        Ok(self.inner().stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    /// A chunk and its version: the commit that last changed its content.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_versioned(&self, at: ChunkAt) -> Result<Option<(Arc<Chunk>, u64)>, Error> {
+        Ok(self.inner().stored(at)?.here().map(|stored| (stored.chunk, stored.version)))
+    }
+
+    /// Many chunks, one result per position in the order asked. One damaged chunk fails alone.
+    pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        let found = self.inner().stored_many(at);
+        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
+    }
+
+    /// A chunk if memory has it. Never reads from disk and never waits for it.
+    pub fn peek(&self, at: ChunkAt) -> Peek {
+        match self.inner().cache.get(at) {
+            Ok(Lookup::Here(stored)) => Peek::Here(stored.chunk),
+            Ok(Lookup::Deleted | Lookup::NotHere) => Peek::Absent,
+            Err(_) => Peek::NotLoaded,
+        }
+    }
+
+    /// Starts to load chunks in the background; they are in memory when the answer is ready.
+    pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
+        let (sender, receiver) = channel();
+        let (world, at) = (self.clone(), at.to_vec());
+        self.inner().pool.spawn(move || {
+            // The host may have lost interest; the chunks are in memory all the same.
+            let _ = sender.send(world.load_many(&at));
+        });
+        PendingChunks { receiver }
+    }
+
+    /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.
+    ///
+    /// Costs one key read when hot, up to three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is damaged, and what `read` returns.
+    pub fn view<T>(
+        &self,
+        at: ChunkAt,
+        read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let inner = self.inner();
+        Ok(find(&inner.engine, &inner.counters, at, read)?.here())
+    }
+}
+
+impl PendingChunks {
+    /// The chunks, if they have arrived; one result per position in the order asked. Never blocks.
+    pub fn poll(&self) -> Option<Vec<LoadResult>> {
+        match self.receiver.try_recv() {
+            Ok(results) => Some(results),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// Waits for the chunks.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the world was closed before they were loaded, or if [`poll`](Self::poll) gave them away.
+    pub fn wait(self) -> Result<Vec<LoadResult>, Error> {
+        self.receiver.recv().map_err(|_| Error::Closed)
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// A chunk as last committed.
+    pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        let ticket = match self.cache.get(at) {
+            Ok(entry) => {
+                Counters::add(&self.counters.cache_hits, 1);
+                return Ok(entry);
+            }
+            Err(ticket) => ticket,
+        };
+        Counters::add(&self.counters.cache_misses, 1);
+        let found = self.read_through(at)?;
+        self.cache.fill(at, ticket, found.clone());
+        Ok(found)
+    }
+
+    /// A chunk as the engine has it, past memory.
+    pub(crate) fn read_through(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        let catalog = self.registry.catalog();
+        find(&self.engine, &self.counters, at, |stored| {
+            Ok(Stored { chunk: Arc::new(self.decode(&catalog, stored)?), version: stored.version })
+        })
+    }
+
+    /// Many chunks as last committed.
+    pub(crate) fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        at.iter().map(|at| self.stored(*at)).collect()
+    }
+}

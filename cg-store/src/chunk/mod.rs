@@ -1,0 +1,27 @@
+//! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
+
+pub(crate) mod decode;
+mod find;
+mod load;
+mod walk;
+
+use cg_format::{ChunkAt, Tier};
+
+pub(crate) use find::find;
+pub use load::{Peek, PendingChunks};
+pub(crate) use walk::{Area, walk};
+
+/// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredChunk<'a> {
+    /// Which chunk.
+    pub at: ChunkAt,
+    /// The commit that last changed its content.
+    pub version: u64,
+    /// The schema generation that its ids and columns were written with.
+    pub schema_generation: u32,
+    /// Where it lies.
+    pub tier: Tier,
+    /// The chunk's own bytes and the side data behind them.
+    pub value: &'a [u8],
+}

@@ -1,0 +1,256 @@
+//! What can go wrong with a world, sorted by whose move it is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cg_format::{BlockId, ChunkAt, DecodeError, EntityId, Space};
+use cg_registry::RegistryError;
+
+use crate::engine::EngineError;
+
+/// Everything a [`World`](crate::World) reports.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A stored row does not say what it should. The place is never overwritten blindly and never taken for absent.
+    #[error("{0}; run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`")]
+    Corrupt(Box<Damage>),
+    /// The world's registry rows do not decode.
+    #[error("the world's registry is damaged: {0}; restore it from a backup")]
+    Registry(#[from] RegistryError),
+    /// The world does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Something this transaction read was changed by another one before it committed. Nothing was written.
+    #[error("{key} was changed by another transaction since this one read it; run the transaction again")]
+    Conflict {
+        /// What was changed.
+        key: ConflictKey,
+    },
+    /// A transaction was started inside another one on the same thread.
+    #[error("a transaction is already running on this thread; use its handle instead of starting another")]
+    Nested,
+    /// A reference was added to a chunk while another chunk still holds it. Nothing was written.
+    #[error("entity {id} belongs to {owner}; remove it there in the same transaction")]
+    EntityOwned {
+        /// The entity.
+        id: EntityId,
+        /// The chunk that holds it.
+        owner: ChunkAt,
+    },
+    /// A chunk refers to an entity that the world does not have. Nothing was written.
+    #[error("{at} refers to entity {id}, which the world does not have; put it in the same transaction")]
+    EntityUnknown {
+        /// The entity.
+        id: EntityId,
+        /// The chunk with the reference.
+        at: ChunkAt,
+    },
+    /// A chunk that must be there is not: it was never generated, or was deleted. Nothing was written.
+    #[error("{at} is not stored; save it first")]
+    ChunkAbsent {
+        /// The missing chunk.
+        at: ChunkAt,
+    },
+    /// A chunk uses a block id that the world has not issued. Nothing was written.
+    #[error("{at} uses block id {}, and the world has issued {issued}; register the block's name first", id.get())]
+    UnknownBlock {
+        /// The chunk.
+        at: ChunkAt,
+        /// The id that was never issued.
+        id: BlockId,
+        /// How many block ids there are.
+        issued: u64,
+    },
+    /// A dimension that the world has not issued.
+    #[error("dimension {found} is not registered, the world has {issued}; register its name first")]
+    UnknownDimension {
+        /// The number used.
+        found: u64,
+        /// How many dimensions there are.
+        issued: u64,
+    },
+    /// A value or a transaction is over one of the world's limits. Nothing was written.
+    #[error(
+        "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"
+    )]
+    TooLarge {
+        /// What was measured.
+        what: String,
+        /// Its encoded length.
+        len_bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// An edit that the chunk refuses.
+    #[error(transparent)]
+    Edit(#[from] cg_format::chunk::EditError),
+    /// A row carries a schema generation that the world's registry does not have.
+    #[error(
+        "{what} was written with schema generation {found}, the registry has up to {newest}: a registry row is missing"
+    )]
+    UnknownGeneration {
+        /// The row.
+        what: String,
+        /// The generation found in its frame.
+        found: u32,
+        /// The newest generation known.
+        newest: u32,
+    },
+    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("{at} cannot be upgraded: {why}")]
+    NotUpgraded {
+        /// The chunk.
+        at: ChunkAt,
+        /// What is missing.
+        why: cg_registry::UpgradeError,
+    },
+    /// An opacity tile has more boundaries than its layout can count. Nothing was written.
+    #[error(transparent)]
+    OpacityTile(#[from] cg_format::opacity::TileTooLarge),
+    /// A name that cannot be registered.
+    #[error(transparent)]
+    Name(#[from] cg_registry::NameError),
+    /// The world was closed.
+    #[error("the world is closed")]
+    Closed,
+    /// The storage engine failed.
+    #[error(transparent)]
+    Engine(EngineError),
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Closed => Self::Closed,
+            other => Self::Engine(other),
+        }
+    }
+}
+
+/// A row that is not what its key says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place} is damaged ({space:?} row {}): {problem}", hex(key))]
+pub struct Damage {
+    /// The kind of row.
+    pub space: Space,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// What the row is, in words.
+    pub place: String,
+    /// What is wrong, and at which byte of the row.
+    pub problem: DecodeError,
+}
+
+impl Damage {
+    /// Damage in the row of a chunk or cluster, met while looking for a chunk.
+    pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
+        Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))
+    }
+
+    /// Damage in another row.
+    pub(crate) fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
+        Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
+    }
+}
+
+/// What two transactions can disagree about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConflictKey {
+    /// A chunk, with its side data and entity references.
+    #[error("{0}")]
+    Chunk(ChunkAt),
+    /// An entity.
+    #[error("entity {0}")]
+    Entity(EntityId),
+    /// A property of the world or of a mod.
+    #[error("property `{0}`")]
+    Property(String),
+}
+
+/// Why a directory does not open as a world. No byte of it was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory is not a world.
+    #[error("{} is not a world: {why}", path.display())]
+    NotAWorld {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// A world is to be created where something already is.
+    #[error("{} already holds files; a world is created in an empty or missing directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Its creation was interrupted: it holds nothing of value.
+    #[error("{} was never finished being created; delete the directory and create the world again", path.display())]
+    HalfCreated {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A newer release wrote it.
+    #[error(
+        "{field} is {found}, and this release knows {newest}; open the world with the release that wrote it"
+    )]
+    NewerFormat {
+        /// The version field.
+        field: &'static str,
+        /// What was found.
+        found: u32,
+        /// What this release knows.
+        newest: u32,
+    },
+    /// `world.cg` is damaged.
+    #[error("{} is damaged: {what}; restore it from a backup or a checkpoint of this world", path.display())]
+    DamagedWorldFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The offered packs do not fit the stored registry as they are.
+    #[error("the packs need decisions before the world opens:\n{report}")]
+    NeedsPlan {
+        /// The dry run, as text for a person.
+        report: String,
+    },
+    /// The engine's directory does not open: locked by another process, a family missing, damaged files.
+    #[error("{}: {source}", path.display())]
+    Engine {
+        /// The world directory.
+        path: PathBuf,
+        /// What the engine said.
+        source: EngineError,
+    },
+    /// The system gave no threads.
+    #[error("cannot start the world's threads: {source}")]
+    Threads {
+        /// What the system said.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// The disk refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.into(), source }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,205 @@
+//! The opacity map as the store keeps it: tiles, patches above them, and where they come from.
+//!
+//! It is a cache: nothing is decided by it alone, and it can be rebuilt from the chunks. A commit whose chunk's
+//! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
+//! tile is maintenance and changes no answer.
+
+use std::ops::{Bound, ControlFlow, RangeInclusive};
+
+use cg_format::chunk::Chunk;
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::key::{self, Family};
+use cg_format::opacity::{Patch, TileView, fold};
+use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
+
+use crate::chunk::{Area, walk};
+use crate::engine::{ALL_KEYS, Batch, Engine, Level, ReadView, Stamp};
+use crate::error::{Damage, Error};
+use crate::world::World;
+
+/// The opaque parts of one column of blocks, from the bottom of the world to its top.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpacityColumn {
+    runs: Vec<RangeInclusive<i64>>,
+}
+
+impl OpacityColumn {
+    /// The opaque runs, from the lowest up; no two touch.
+    pub fn runs(&self) -> &[RangeInclusive<i64>] {
+        &self.runs
+    }
+
+    /// Whether the block at a height is opaque.
+    pub fn is_opaque(&self, y: i64) -> bool {
+        let above = self.runs.partition_point(|run| *run.end() < y);
+        self.runs.get(above).is_some_and(|run| run.contains(&y))
+    }
+
+    /// The highest opaque block, or `None` if light falls through.
+    pub fn highest_opaque(&self) -> Option<i64> {
+        self.runs.last().map(|run| *run.end())
+    }
+}
+
+/// The patch that a chunk's change needs: `None` if its outline stays as it was.
+pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
+    let (old, new) = (outline(old, schema), outline(new, schema));
+    (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
+}
+
+/// A chunk's outline; an absent chunk hides nothing.
+fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
+    chunk.map_or_else(|| Patch::from_fn(|_| false), |chunk| Patch::of_chunk(chunk, schema))
+}
+
+impl<E: Engine> World<E> {
+    /// The opaque parts of the column of blocks at (x, z). Chunks that are not stored hide nothing.
+    ///
+    /// Costs one scan over the tile of 64×64 columns and its patches since the last folding.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
+    pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
+        let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
+        let tile = folded(&self.inner().engine, key::opacity_tile(at))?;
+        let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
+        let view = TileView::new(&bytes).expect("folding writes sound tiles");
+        Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
+    }
+
+    /// Folds up to `tiles` tiles whose patches have gathered; returns how many were folded.
+    ///
+    /// # Errors
+    /// As [`opacity`](Self::opacity).
+    pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut done = 0;
+        while done < tiles {
+            // Under the commit lock no patch can come between reading a tile and replacing it.
+            let mut committing = inner.commits.commit();
+            let next = inner.engine.scan(Family::OpacityMap, ALL_KEYS, |key, _| {
+                match Space::of_row(Family::OpacityMap, key) {
+                    Some(Space::OpacityPatch) => ControlFlow::Break(key.to_vec()),
+                    _ => ControlFlow::Continue(()),
+                }
+            })?;
+            let Some(patch_key) = next else { break };
+            let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
+                Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
+            })?;
+            let tile_key = key::opacity_tile(at);
+            let mut batch = Batch::new();
+            for patch in patch_keys(&inner.engine, &tile_key)? {
+                batch.delete(Space::OpacityPatch, patch);
+            }
+            if let Some(bytes) = folded(&inner.engine, tile_key)? {
+                let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+                batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+            }
+            let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+            committing.publish(seq, []);
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// Throws the map away and draws it again from the chunks. Reads and decodes the whole world, tile by tile of
+    /// memory; damaged chunks are left transparent.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn rebuild_opacity(&self) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut committing = inner.commits.commit();
+        let catalog = inner.registry.catalog();
+        let schema = catalog.current_schema();
+        let mut batch = Batch::new();
+        // Keys of the family are 24 or 33 bytes, so all lie below this one.
+        batch.delete_range(Space::OpacityTile, [], [0xff; 34]);
+        let mut seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let mut batch = Batch::new();
+        let view = inner.engine.snapshot();
+        let failed = walk(&view, &inner.counters, Area::World, |stored| {
+            let Ok(chunk) = stored.and_then(|stored| Ok((stored.at, inner.decode(&catalog, stored)?))) else {
+                return ControlFlow::Continue(());
+            };
+            let (at, chunk) = chunk;
+            if let Some(patch) = patch(None, Some(&chunk), &schema) {
+                batch.put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
+            }
+            /// Enough patches for a batch to be worth its commit.
+            const BATCH_BYTES: u64 = 4 << 20;
+            if batch.len_bytes() > BATCH_BYTES {
+                match inner.engine.commit(std::mem::take(&mut batch), &[], Level::Process) {
+                    Ok(committed) => seq = committed.get(),
+                    Err(error) => return ControlFlow::Break(error),
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if !batch.is_empty() {
+            seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        }
+        committing.publish(seq, []);
+        drop(committing);
+        self.fold_opacity(usize::MAX).map(drop)
+    }
+}
+
+/// The keys of a tile's patches.
+fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let mut keys = Vec::new();
+    view.scan(Family::OpacityMap, (Bound::Excluded(tile_key), Bound::Unbounded), |key, _| {
+        if !key.starts_with(tile_key) {
+            return ControlFlow::Break(());
+        }
+        keys.push(key.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    Ok(keys)
+}
+
+/// A tile with its patches folded in, or `None` if there is neither.
+fn folded<V: ReadView>(
+    view: &V,
+    tile_key: [u8; key::OPACITY_TILE_LEN_BYTES],
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut tile: Option<Vec<u8>> = None;
+    let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
+    let mut failed = None;
+    view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Unbounded), |key, row| {
+        if !key.starts_with(&tile_key) {
+            return ControlFlow::Break(());
+        }
+        let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
+        let read = FrameView::open(space, key, row).and_then(|frame| {
+            if space == Space::OpacityTile {
+                TileView::new(frame.payload())?;
+                tile = Some(frame.payload().to_vec());
+            } else {
+                patches.push((key::decode_opacity_patch(key)?.pos, Patch::decode(frame.payload())?));
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(problem) => {
+                failed = Some(Damage::of_row(space, key, "a part of the opacity map", problem));
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if patches.is_empty() {
+        return Ok(tile);
+    }
+    let view = tile.as_deref().map(|bytes| TileView::new(bytes).expect("checked when it was read"));
+    Ok(Some(fold(view.as_ref(), &patches)?))
+}

@@ -1,0 +1,70 @@
+//! How a world is opened, and the limits it keeps.
+
+use crate::durability::Durability;
+
+/// Choices of a world's host. None of them changes a stored byte.
+#[derive(Debug, Clone)]
+pub struct WorldOptions {
+    /// What a returned commit survives. Default: [`Durability::Power`], the safe one.
+    pub durability: Durability,
+    /// Memory for decoded chunks. Default 128 MiB. Less memory means more reads from the engine.
+    pub cache_bytes: u64,
+    /// Memory for the engine: block cache and write buffers together. Default 256 MiB.
+    pub engine_bytes: u64,
+    /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
+    /// chunk's outline; the map can be rebuilt later.
+    pub opacity: bool,
+    /// How the registry meets packs that changed or are gone. Default: keep everything, refuse what would lose data.
+    pub packs: cg_registry::Policy,
+    /// How to carry component bytes that no rule carries: functions of the host, by component name.
+    pub upgrades: std::sync::Arc<cg_registry::UpgradeFunctions>,
+    /// Limits of a world that is created with these options. An existing world keeps its own.
+    pub limits: StoreLimits,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Power,
+            cache_bytes: 128 << 20,
+            engine_bytes: 256 << 20,
+            opacity: true,
+            packs: cg_registry::Policy::default(),
+            upgrades: std::sync::Arc::default(),
+            limits: StoreLimits::default(),
+        }
+    }
+}
+
+impl WorldOptions {
+    /// Every commit is on the disk before it returns.
+    pub fn safe() -> Self {
+        Self::default()
+    }
+
+    /// Commits survive a killed process at once, a power cut from the next sync on.
+    pub fn process() -> Self {
+        Self { durability: Durability::Process, ..Self::default() }
+    }
+}
+
+/// The largest values a world takes. Checked from the encoded length when a transaction is accepted.
+///
+/// They are written into the world when it is created, so that every host of it agrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StoreLimits {
+    /// One chunk with its side data. Default 16 MiB.
+    pub chunk_bytes: u64,
+    /// One entity. Default 1 MiB.
+    pub entity_bytes: u64,
+    /// One property. Default 16 MiB.
+    pub property_bytes: u64,
+    /// One transaction. Default 64 MiB.
+    pub batch_bytes: u64,
+}
+
+impl Default for StoreLimits {
+    fn default() -> Self {
+        Self { chunk_bytes: 16 << 20, entity_bytes: 1 << 20, property_bytes: 16 << 20, batch_bytes: 64 << 20 }
+    }
+}

@@ -1,0 +1,74 @@
+//! Properties: named values of the world itself and of mods, committed together with everything else.
+
+use std::fmt;
+
+use cg_format::Space;
+use cg_format::frame::FrameView;
+use cg_registry::Name;
+
+use crate::engine::Engine;
+use crate::error::{ConflictKey, Damage, Error};
+use crate::world::{Inner, World};
+
+/// The name of a property.
+///
+/// The world's own properties (family `worldMeta`) are the three that every world has; all others belong to a mod's
+/// namespace (family `worldProperties`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Property {
+    /// The seed of the world's generator: 8 bytes, little-endian, where the host is CherryGrove.
+    Seed,
+    /// The world's salt for hashing: a UUID's 16 bytes.
+    Key,
+    /// The world's time: 8 bytes, little-endian.
+    Time,
+    /// A mod's property, `namespace:name`.
+    Named(Name),
+}
+
+impl Property {
+    pub(crate) fn row(&self) -> (Space, &[u8]) {
+        match self {
+            Self::Seed => (Space::WorldMeta, b"seed"),
+            Self::Key => (Space::WorldMeta, b"key"),
+            Self::Time => (Space::WorldMeta, b"time"),
+            Self::Named(name) => (Space::WorldProperty, name.as_str().as_bytes()),
+        }
+    }
+
+    pub(crate) fn conflict_key(&self) -> ConflictKey {
+        ConflictKey::Property(self.to_string())
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Seed => "seed",
+            Self::Key => "key",
+            Self::Time => "time",
+            Self::Named(name) => name.as_str(),
+        })
+    }
+}
+
+impl<E: Engine> World<E> {
+    /// A property as last committed, or `None` if it was never set. One key read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        self.inner().property(property)
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        let (space, key) = property.row();
+        let Some(row) = self.engine.get(space, key)? else { return Ok(None) };
+        let frame = FrameView::open(space, key, &row)
+            .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
+        Ok(Some(frame.payload().to_vec()))
+    }
+}

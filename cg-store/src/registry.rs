@@ -1,0 +1,187 @@
+//! The world's registry: ids are issued here, committed before anything uses them, and never moved.
+
+use std::sync::Arc;
+
+use cg_format::frame::{Codec, Draft};
+use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind, Space};
+use cg_registry::{
+    BlockOffer, Catalog, ComponentOffer, Name, NameError, PackManifest, Plan, Policy, Registration, reconcile,
+};
+use parking_lot::RwLock;
+
+use crate::engine::{Batch, Engine, Level, Stamp};
+use crate::error::{Error, OpenError};
+use crate::meta;
+use crate::world::{Inner, World};
+
+/// The current catalog, shared with every reader as it was when they asked.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    current: RwLock<Arc<Catalog>>,
+}
+
+impl Registry {
+    pub(crate) fn new(catalog: Catalog) -> Self {
+        Self { current: RwLock::new(Arc::new(catalog)) }
+    }
+
+    /// The catalog as it is now.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// What packs would change in a catalog, if they are accepted.
+    pub(crate) fn accept(
+        catalog: &Catalog,
+        packs: &[PackManifest],
+        policy: &Policy,
+    ) -> Result<Plan, OpenError> {
+        let plan = reconcile(catalog, packs, policy);
+        if plan.is_accepted() { Ok(plan) } else { Err(OpenError::NeedsPlan { report: plan.report() }) }
+    }
+
+    /// The catalog that a world begins with: what is stored, grown by what the packs offer, folded into whole rows.
+    ///
+    /// No packs at all means that the host brings none to compare; nothing is reconciled then.
+    pub(crate) fn begin<E: Engine>(
+        engine: &E,
+        packs: &[PackManifest],
+        policy: &Policy,
+    ) -> Result<Catalog, Error> {
+        let mut catalog = meta::read_catalog(engine)?;
+        if !packs.is_empty() {
+            Self::accept(&catalog, packs, policy)?.apply(&mut catalog)?;
+        }
+        if !engine.caps().read_only {
+            let batch = folded(engine, &catalog)?;
+            if !batch.is_empty() {
+                engine.commit(batch, &[], Level::Process)?;
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Folds the rows of names issued since the world was opened into the whole rows.
+    pub(crate) fn fold<E: Engine>(&self, engine: &E) -> Result<(), Error> {
+        let batch = folded(engine, &self.catalog())?;
+        if !batch.is_empty() {
+            engine.commit(batch, &[], Level::Process)?;
+        }
+        Ok(())
+    }
+}
+
+/// A batch that leaves exactly the catalog's whole rows; empty if they are there already.
+fn folded<E: Engine>(engine: &E, catalog: &Catalog) -> Result<Batch, Error> {
+    let mut stored = meta::registry_rows(engine)?;
+    let mut batch = Batch::new();
+    for (name, bytes) in catalog.encode_full() {
+        if stored.remove(&name).as_ref() != Some(&bytes) {
+            put(&mut batch, &name, bytes);
+        }
+    }
+    for tail in stored.keys() {
+        batch.delete(Space::WorldMeta, tail);
+    }
+    Ok(batch)
+}
+
+fn put(batch: &mut Batch, name: &str, bytes: Vec<u8>) {
+    batch.put(Space::WorldMeta, name, Draft::plain(Codec::None, 0, |out| out.extend(bytes)), Stamp::Commit);
+}
+
+impl<E: Engine> World<E> {
+    /// The registry as it is now: names, ids and schemas. Cheap; it goes on answering as it was when it grows.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.inner().registry.catalog()
+    }
+
+    /// Issues ids for names that have none yet, all of them or none, and commits them before it returns.
+    ///
+    /// Names that are known already must be offered as they are stored. Serialised with commits; forces no sync: ids
+    /// are at least as durable as the first chunk that uses them, because they are committed before it.
+    ///
+    /// # Errors
+    /// [`Error::Registry`] if an offer does not fit what is stored; nothing was changed then.
+    pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut committing = inner.commits.commit();
+        let before = inner.registry.catalog();
+        let mut grown = Catalog::clone(&before);
+        let changes = grown.register(new)?;
+        if changes.is_empty() {
+            return Ok(before);
+        }
+        let mut batch = Batch::new();
+        for (name, bytes) in changes.encode_tail() {
+            put(&mut batch, &name, bytes);
+        }
+        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let grown = Arc::new(grown);
+        *inner.registry.current.write() = Arc::clone(&grown);
+        if grown.current_generation() != before.current_generation() {
+            inner.cache.clear();
+        }
+        committing.publish(seq, []);
+        Ok(grown)
+    }
+
+    /// Issues ids for blocks without components. All are opaque, except for the engine's own name `:air`.
+    ///
+    /// # Errors
+    /// [`Error::Name`] for a name that is none, and as [`register`](Self::register).
+    pub fn register_blocks<const N: usize>(&self, names: [&str; N]) -> Result<[BlockId; N], Error> {
+        let blocks = names.iter().map(|name| {
+            let offer = BlockOffer::new(Name::new(name)?);
+            Ok(BlockOffer { opaque: *name != ":air", ..offer })
+        });
+        let blocks = blocks.collect::<Result<Vec<_>, NameError>>()?;
+        let catalog = self.register(&Registration { blocks, ..Registration::default() })?;
+        Ok(names.map(|name| catalog.block_id(name).expect("registered above")))
+    }
+
+    /// Issues an id for a component.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_component(&self, offer: ComponentOffer) -> Result<ComponentId, Error> {
+        let name = offer.name.clone();
+        let catalog = self.register(&Registration { components: vec![offer], ..Registration::default() })?;
+        Ok(catalog.component_id(name.as_str()).expect("registered above"))
+    }
+
+    /// Issues an id for a dimension.
+    ///
+    /// # Errors
+    /// As [`register_blocks`](Self::register_blocks).
+    pub fn register_dimension(&self, name: &str) -> Result<Dimension, Error> {
+        let new = Registration { dimensions: vec![Name::new(name)?], ..Registration::default() };
+        Ok(self.register(&new)?.dimension(name).expect("registered above"))
+    }
+
+    /// Issues an id for a kind of side data.
+    ///
+    /// # Errors
+    /// As [`register_blocks`](Self::register_blocks).
+    pub fn register_side(&self, name: &str) -> Result<SideKind, Error> {
+        let new = Registration { sides: vec![Name::new(name)?], ..Registration::default() };
+        Ok(self.register(&new)?.side_kind(name).expect("registered above"))
+    }
+
+    /// Issues an id for a kind of entity.
+    ///
+    /// # Errors
+    /// As [`register_blocks`](Self::register_blocks).
+    pub fn register_entity(&self, name: &str) -> Result<EntityTypeId, Error> {
+        let new = Registration { entities: vec![Name::new(name)?], ..Registration::default() };
+        Ok(self.register(&new)?.entity_type(name).expect("registered above"))
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Folds the registry's rows for the last time.
+    pub(crate) fn fold_registry(&self) -> Result<(), Error> {
+        self.registry.fold(&self.engine)
+    }
+}

@@ -1,0 +1,59 @@
+//! Counters that prove how much work was done, where a stopwatch could only suggest it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The live counters of a world. Counting is relaxed: sums are exact, moments are not.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters { $(pub(crate) $name: AtomicU64,)* }
+
+        /// A reading of a world's counters since it was opened.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct Stats { $($(#[$doc])* pub $name: u64,)* }
+
+        impl Counters {
+            /// Reads all counters.
+            pub(crate) fn read(&self) -> Stats {
+                Stats { $($name: self.$name.load(Relaxed),)* }
+            }
+        }
+
+        impl std::ops::Sub for Stats {
+            type Output = Self;
+
+            fn sub(self, before: Self) -> Self {
+                Self { $($name: self.$name - before.$name,)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Keys asked of the engine.
+    engine_reads,
+    /// Batches committed.
+    commits,
+    /// Rows put or deleted.
+    rows_written,
+    /// Chunks decoded from bytes.
+    chunks_decoded,
+    /// Bytes that came out of a decompressor.
+    bytes_decompressed,
+    /// Loads answered from memory.
+    cache_hits,
+    /// Loads that asked the engine.
+    cache_misses,
+    /// Keys visited by scans.
+    keys_scanned,
+    /// Transactions refused because of a conflict.
+    conflicts,
+    /// Times a commit was prepared again because what it replaces had changed meanwhile.
+    preparations_repeated,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Relaxed);
+    }
+}

@@ -1,0 +1,97 @@
+//! Committing: check what was read, write one batch, make it visible.
+
+use cg_format::Lookup;
+
+use super::prepare::{Prepared, prepare};
+use super::{Transaction, World};
+use crate::cache::Stored;
+use crate::engine::{Engine, Level};
+use crate::error::Error;
+use crate::stats::Counters;
+
+/// How often a commit is prepared again outside the commit lock before it is prepared under it.
+const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
+
+/// Commits a transaction and returns its commit sequence.
+///
+/// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
+/// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
+pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
+    let world = tx.world;
+    let mut tries = 0;
+    let mut prepared = prepare(world, &tx.writes)?;
+    loop {
+        let mut committing = world.commits.commit();
+        if let Some(key) = committing.written_since(tx.begun.at, &tx.reads) {
+            Counters::add(&world.counters.conflicts, 1);
+            return Err(Error::Conflict { key: key.clone() });
+        }
+        if committing.written_since(prepared.since, &prepared.consulted).is_some() {
+            Counters::add(&world.counters.preparations_repeated, 1);
+            tries += 1;
+            if tries < TRIES_OUTSIDE_THE_LOCK {
+                drop(committing);
+                prepared = prepare(world, &tx.writes)?;
+                continue;
+            }
+            prepared = prepare(world, &tx.writes)?;
+        }
+        let Prepared { batch, chunks, written, .. } = prepared;
+        if batch.is_empty() {
+            return Ok(world.commits.published());
+        }
+        Counters::add(&world.counters.commits, 1);
+        Counters::add(&world.counters.rows_written, batch.op_count() as u64);
+        let seq = world.engine.commit(batch, &[], Level::Process)?.get();
+        for (at, chunk) in chunks {
+            let entry = chunk.map_or(Lookup::Deleted, |chunk| Lookup::Here(Stored { chunk, version: seq }));
+            world.cache.publish(at, entry);
+        }
+        committing.publish(seq, written);
+        return Ok(seq);
+    }
+}
+
+/// What a committed transaction returns: the closure's value and the commit that made its changes.
+#[derive(Debug)]
+pub struct Committed<T, E: Engine> {
+    /// What the closure returned.
+    pub value: T,
+    /// The commit's place in the world's order; the last commit's if nothing was changed.
+    pub seq: u64,
+    world: World<E>,
+}
+
+impl<T, E: Engine> Committed<T, E> {
+    pub(super) fn new(world: World<E>, value: T, seq: u64) -> Self {
+        Self { value, seq, world }
+    }
+
+    /// A ticket that tells when the commit survives a power cut.
+    pub fn durable(&self) -> Durable<E> {
+        Durable { world: self.world.clone(), seq: self.seq }
+    }
+}
+
+/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime.
+#[derive(Debug, Clone)]
+pub struct Durable<E: Engine> {
+    world: World<E>,
+    seq: u64,
+}
+
+impl<E: Engine> Durable<E> {
+    /// Whether the commit survives a power cut. Never blocks.
+    pub fn is_durable(&self) -> bool {
+        self.world.inner().engine.last_synced().get() >= self.seq
+    }
+
+    /// Waits until the commit survives a power cut. Callers that wait together share one sync.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if syncing failed; the world is read-only from then on, and the commit may be lost by a
+    /// power cut.
+    pub fn wait(&self) -> Result<(), Error> {
+        if self.is_durable() { Ok(()) } else { Ok(self.world.inner().engine.sync()?) }
+    }
+}

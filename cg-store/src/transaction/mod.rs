@@ -1,0 +1,293 @@
+//! Transactions: changes that are seen together or not at all, after any crash.
+
+mod commit;
+mod ownership;
+mod prepare;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
+use cg_registry::Catalog;
+
+pub use commit::{Committed, Durable};
+pub use ownership::RELEASED;
+pub(crate) use ownership::reason;
+
+use crate::commit_log::Begun;
+use crate::durability::Durability;
+use crate::engine::Engine;
+use crate::error::{ConflictKey, Error};
+use crate::property::Property;
+use crate::world::{Inner, World};
+
+/// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
+///
+/// Everything it loads is guarded: if another transaction changes it before this one commits, the commit fails with
+/// [`Error::Conflict`] and nothing is written. What it saves without having loaded it replaces whatever is there.
+#[derive(Debug)]
+pub struct Transaction<'w, E: Engine> {
+    world: &'w Inner<E>,
+    begun: Begun<'w>,
+    catalog: Arc<Catalog>,
+    reads: BTreeSet<ConflictKey>,
+    writes: Writes,
+}
+
+/// What a transaction wants to change. A `None` is a deletion.
+#[derive(Debug, Default)]
+struct Writes {
+    chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    entities: BTreeMap<EntityId, Option<Entity>>,
+    properties: BTreeMap<Property, Option<Vec<u8>>>,
+}
+
+impl<E: Engine> World<E> {
+    /// Runs a closure once and commits what it changed, or nothing if it returns an error.
+    ///
+    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory, on other commits
+    /// and on the disk at [`Durability::Power`].
+    ///
+    /// # Errors
+    /// The closure's own error; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
+    /// this thread is inside a transaction of this world; the ownership, damage and limit errors of [`Error`].
+    /// Whatever the error, nothing was written, except where it says that syncing failed.
+    pub fn transaction<T, X: From<Error>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
+    ) -> Result<Committed<T, E>, X> {
+        self.transaction_at(self.inner().options.durability, body)
+    }
+
+    /// As [`transaction`](Self::transaction), returning at a level of its own.
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction).
+    pub fn transaction_at<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
+    ) -> Result<Committed<T, E>, X> {
+        let _on_this_thread = Running::enter(self.inner())?;
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut tx = Transaction {
+            world: inner,
+            begun: inner.commits.begin(),
+            catalog: inner.registry.catalog(),
+            reads: BTreeSet::new(),
+            writes: Writes::default(),
+        };
+        let value = body(&mut tx)?;
+        let seq = commit::commit(tx)?;
+        let committed = Committed::new(self.clone(), value, seq);
+        if durability == Durability::Power {
+            committed.durable().wait()?;
+        }
+        Ok(committed)
+    }
+}
+
+impl<E: Engine> Transaction<'_, E> {
+    /// The registry that gives the ids in this transaction their names.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// A chunk, or `None` if it is not stored: generate it then.
+    ///
+    /// Costs one key read when hot and not in memory, two or three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
+    pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        if let Some(written) = self.writes.chunks.get(&at) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(ConflictKey::Chunk(at));
+        Ok(self.world.stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    /// Stores a chunk with its side data and its entity references, replacing what is there.
+    ///
+    /// A chunk equal to the stored one costs a comparison and writes nothing.
+    ///
+    /// # Errors
+    /// At commit: [`Error::UnknownBlock`], [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
+    /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
+    pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
+        self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.
+    pub fn delete(&mut self, at: ChunkAt) {
+        self.writes.chunks.insert(at, None);
+    }
+
+    /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does; returns how many there were.
+    ///
+    /// # Errors
+    /// If the storage fails; [`Error::TooLarge`] at commit if there are too many for one transaction.
+    pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
+        let stored = self.world.positions_in(dimension, area)?;
+        let written = self.writes.chunks.iter().filter_map(|(at, chunk)| chunk.as_ref().map(|_| *at));
+        let written: Vec<_> =
+            written.filter(|at| at.dimension == dimension && area.contains(at.pos)).collect();
+        let all: BTreeSet<_> = stored.into_iter().chain(written).collect();
+        let mut count = 0;
+        for at in all {
+            if self.writes.chunks.insert(at, None) != Some(None) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn block(&mut self, dimension: Dimension, pos: BlockPos) -> Result<Option<BlockId>, Error> {
+        let chunk = self.load(ChunkAt::new(dimension, pos.chunk()))?;
+        Ok(chunk.map(|chunk| chunk.block(pos.local())))
+    }
+
+    /// Replaces the block in layer 0 of a cell and returns the old one. New components hold their defaults.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`] if the chunk is not stored, and as [`load`](Self::load).
+    pub fn set_block(
+        &mut self,
+        dimension: Dimension,
+        pos: BlockPos,
+        block: BlockId,
+    ) -> Result<BlockId, Error> {
+        let schema = self.catalog.current_schema();
+        Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
+            chunk.set_block(pos.local(), block, &schema)
+        })??)
+    }
+
+    /// Replaces one component of one block.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`]; [`Error::Edit`] if the block has no such component or the length does not fit; and as
+    /// [`load`](Self::load).
+    pub fn set_component(
+        &mut self,
+        at: ChunkAt,
+        place: CellLayer,
+        component: ComponentId,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        Ok(self.edit(at, |chunk| chunk.set_component(place, component, bytes))??)
+    }
+
+    /// Replaces a chunk's data of one side kind; `None` removes it.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) -> Result<(), Error> {
+        self.edit(at, |chunk| match bytes {
+            Some(bytes) => drop(chunk.set_side(kind, bytes)),
+            None => drop(chunk.remove_side(kind)),
+        })
+    }
+
+    /// Changes a chunk in place: the stored one is copied once, further edits touch the copy.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
+        if !matches!(self.writes.chunks.get(&at), Some(Some(_))) {
+            let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
+            self.writes.chunks.insert(at, Some(chunk));
+        }
+        match self.writes.chunks.get_mut(&at) {
+            Some(Some(chunk)) => Ok(change(Arc::make_mut(chunk))),
+            _ => Err(Error::ChunkAbsent { at }),
+        }
+    }
+
+    /// An entity, or `None` if the world does not have it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some(written) = self.writes.entities.get(&id) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(ConflictKey::Entity(id));
+        self.world.entity(id)
+    }
+
+    /// Stores an entity. The references of the chunks that own it and that owned it before follow by themselves.
+    ///
+    /// # Errors
+    /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
+    /// [`Owner::Detached`] then), [`Error::TooLarge`].
+    pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
+        self.writes.entities.insert(id, Some(entity));
+    }
+
+    /// Deletes an entity and the reference to it. Deleting an absent one is no error.
+    pub fn delete_entity(&mut self, id: EntityId) {
+        self.writes.entities.insert(id, None);
+    }
+
+    /// Gives an entity to a chunk or detaches it, leaving the rest of it as it is.
+    ///
+    /// # Errors
+    /// As [`entity`](Self::entity); `Ok(false)` if the world does not have the entity.
+    pub fn move_entity(&mut self, id: EntityId, owner: Owner) -> Result<bool, Error> {
+        let Some(entity) = self.entity(id)? else { return Ok(false) };
+        self.put_entity(id, entity.owned_by(owner));
+        Ok(true)
+    }
+
+    /// A property, or `None` if it was never set.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(written) = self.writes.properties.get(property) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(property.conflict_key());
+        self.world.property(property)
+    }
+
+    /// Sets a property; `None` removes it.
+    pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
+        self.writes.properties.insert(property, bytes);
+    }
+}
+
+/// The worlds in which this thread is inside a transaction.
+struct Running(usize);
+
+thread_local! {
+    static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Running {
+    fn enter<E: Engine>(world: &Inner<E>) -> Result<Self, Error> {
+        let world = std::ptr::from_ref(world).addr();
+        RUNNING.with_borrow_mut(|running| {
+            if running.contains(&world) {
+                return Err(Error::Nested);
+            }
+            running.push(world);
+            Ok(Self(world))
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(|running| running.retain(|world| *world != self.0));
+    }
+}

@@ -1,0 +1,197 @@
+//! Who holds which entity: the references of a transaction's chunks and the owners of its entities, made to agree.
+//!
+//! **Invariant** after every commit: a chunk refers to an entity exactly if that entity's stored owner is the chunk.
+//! So an entity is in one place or in none, and a crash can neither double it nor lose it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::{ChunkAt, EntityId, Lookup};
+
+use super::Writes;
+use crate::cache::Stored;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::world::Inner;
+
+/// Why an entity that its chunk let go of, without being told where, is still there.
+pub const RELEASED: &str = "released by its chunk";
+
+/// A transaction's chunks and entities as they will be stored.
+pub(super) struct Settled {
+    /// Every chunk that is written, with what it replaces.
+    pub(super) chunks: BTreeMap<ChunkAt, ChunkChange>,
+    /// Every entity that is written; `None` is a deletion.
+    pub(super) entities: BTreeMap<EntityId, Option<Entity>>,
+    /// Entities whose stored rows were consulted, written or not.
+    pub(super) consulted: BTreeSet<EntityId>,
+}
+
+/// One chunk before and after.
+pub(super) struct ChunkChange {
+    pub(super) old: Lookup<Stored>,
+    pub(super) new: Option<Arc<Chunk>>,
+}
+
+impl ChunkChange {
+    fn old_references(&self) -> &[EntityId] {
+        match &self.old {
+            Lookup::Here(stored) => stored.chunk.entities(),
+            Lookup::Deleted | Lookup::NotHere => &[],
+        }
+    }
+
+    fn new_references(&self) -> &[EntityId] {
+        self.new.as_ref().map_or(&[], |chunk| chunk.entities())
+    }
+}
+
+/// Brings references and owners of a transaction into agreement.
+pub(super) fn settle<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Settled, Error> {
+    let mut settling = Settling {
+        world,
+        chunks: BTreeMap::new(),
+        entities: writes.entities.clone(),
+        stored: BTreeMap::new(),
+    };
+    let positions: Vec<ChunkAt> = writes.chunks.keys().copied().collect();
+    for (at, old) in positions.iter().zip(world.stored_many(&positions)) {
+        let new = writes.chunks.get(at).cloned().flatten();
+        settling.chunks.insert(*at, ChunkChange { old: old?, new });
+    }
+    for (id, entity) in &writes.entities {
+        settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
+    }
+    settling.follow_references()?;
+    let Settling { chunks, entities, stored, .. } = settling;
+    Ok(Settled { chunks, entities, consulted: stored.into_keys().collect() })
+}
+
+struct Settling<'w, E: Engine> {
+    world: &'w Inner<E>,
+    chunks: BTreeMap<ChunkAt, ChunkChange>,
+    entities: BTreeMap<EntityId, Option<Entity>>,
+    /// Stored entities that were asked for.
+    stored: BTreeMap<EntityId, Option<Entity>>,
+}
+
+impl<E: Engine> Settling<'_, E> {
+    /// Moves the reference to an entity that the transaction puts or deletes: out of its old chunk, into its new one.
+    fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
+        let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
+        let after = owner.and_then(chunk_of);
+        if let Some(at) = before.filter(|at| Some(*at) != after) {
+            if let Some(new) = &mut self.chunk(at)?.new {
+                if new.entities().binary_search(&id).is_ok() {
+                    Arc::make_mut(new).remove_entity(id);
+                }
+            }
+        }
+        if let Some(at) = after {
+            let new = self.chunk(at)?.new.as_mut().ok_or(Error::ChunkAbsent { at })?;
+            if new.entities().binary_search(&id).is_err() {
+                Arc::make_mut(new).add_entity(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives entities whose references the host moved in the chunks themselves their new owners.
+    fn follow_references(&mut self) -> Result<(), Error> {
+        let mut gained: BTreeMap<EntityId, ChunkAt> = BTreeMap::new();
+        let mut lost: BTreeSet<(EntityId, ChunkAt)> = BTreeSet::new();
+        for (at, change) in &self.chunks {
+            let (old, new) = (change.old_references(), change.new_references());
+            for id in new.iter().filter(|id| old.binary_search(id).is_err()) {
+                if let Some(other) = gained.insert(*id, *at) {
+                    return Err(Error::EntityOwned { id: *id, owner: other });
+                }
+            }
+            lost.extend(old.iter().filter(|id| new.binary_search(id).is_err()).map(|id| (*id, *at)));
+        }
+        for (id, at) in &gained {
+            self.adopt(*id, *at)?;
+        }
+        for (id, at) in lost {
+            if !gained.contains_key(&id) {
+                self.release(id, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A chunk has a new reference: the entity must be new, detached, or let go of by its chunk.
+    fn adopt(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
+        if let Some(put) = self.entities.get(&id) {
+            let entity = put.as_ref().ok_or(Error::EntityUnknown { id, at })?;
+            return match chunk_of(&entity.owner) {
+                Some(owner) if owner == at => Ok(()),
+                Some(owner) => Err(Error::EntityOwned { id, owner }),
+                None => {
+                    let owned = entity.clone().owned_by(Owner::Chunk(at));
+                    self.entities.insert(id, Some(owned));
+                    Ok(())
+                }
+            };
+        }
+        let entity = self.stored_entity(id)?.ok_or(Error::EntityUnknown { id, at })?;
+        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at) {
+            if self.chunk(owner)?.new_references().binary_search(&id).is_ok() {
+                return Err(Error::EntityOwned { id, owner });
+            }
+        }
+        self.entities.insert(id, Some(entity.owned_by(Owner::Chunk(at))));
+        Ok(())
+    }
+
+    /// A chunk has lost a reference that no chunk of the transaction gained.
+    fn release(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
+        if self.entities.contains_key(&id) {
+            return Ok(());
+        }
+        let chunk_is_deleted = self.chunks.get(&at).is_some_and(|change| change.new.is_none());
+        let Some(entity) = self.stored_entity(id)?.filter(|entity| chunk_of(&entity.owner) == Some(at))
+        else {
+            return Ok(());
+        };
+        let detached = entity.owned_by(Owner::Detached(reason(RELEASED)));
+        self.entities.insert(id, (!chunk_is_deleted).then_some(detached));
+        Ok(())
+    }
+
+    /// A chunk's change, which begins as no change for a chunk that the transaction did not write itself.
+    fn chunk(&mut self, at: ChunkAt) -> Result<&mut ChunkChange, Error> {
+        use std::collections::btree_map::Entry;
+        Ok(match self.chunks.entry(at) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let old = self.world.stored(at)?;
+                let new = old.clone().here().map(|stored| stored.chunk);
+                entry.insert(ChunkChange { old, new })
+            }
+        })
+    }
+
+    fn stored_entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some(entity) = self.stored.get(&id) {
+            return Ok(entity.clone());
+        }
+        let entity = self.world.entity(id)?;
+        self.stored.insert(id, entity.clone());
+        Ok(entity)
+    }
+}
+
+/// A reason that is known to be short enough.
+pub(crate) fn reason(text: &'static str) -> Reason {
+    Reason::new(text).expect("the engine's own reasons are short")
+}
+
+fn chunk_of(owner: &Owner) -> Option<ChunkAt> {
+    match owner {
+        Owner::Chunk(at) => Some(*at),
+        Owner::Detached(_) => None,
+    }
+}
