@@ -144,9 +144,8 @@ impl WorldFile {
             .strip_suffix('\n')
             .and_then(|text| text.rsplit_once('\n'))
             .ok_or_else(|| Fault::damaged("it ends too early"))?;
-        let found = last.strip_prefix("crc32c = ").and_then(|hex| u32::from_str_radix(hex, 16).ok());
         let expected = crc32c::crc32c(&bytes[..=summed.len()]);
-        if found != Some(expected) {
+        if last != format!("crc32c = {expected:08x}") {
             return Err(Fault::Damaged(format!(
                 "its last line is `{last}`, its bytes sum to {expected:08x}"
             )));

@@ -9,8 +9,9 @@ use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section};
 use cg_registry::Catalog;
+use cg_registry::codec::is_registry_row;
 
-use crate::engine::{ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::options::StoreLimits;
 
@@ -20,11 +21,6 @@ const LIMITS_KEY: &[u8] = b"limits";
 /// Whether a row is one of the world's own properties.
 pub(crate) fn is_property(key: &[u8]) -> bool {
     matches!(key, b"seed" | b"key" | b"time")
-}
-
-/// Whether a row belongs to the registry.
-pub(crate) fn is_registry(key: &[u8]) -> bool {
-    !is_property(key) && key != LIMITS_KEY && key != COMMIT_SEQUENCE_KEY
 }
 
 /// The world's limits, or `None` in an engine that holds no world yet.
@@ -76,12 +72,12 @@ pub(crate) fn read_catalog<V: ReadView>(view: &V) -> Result<Catalog, Error> {
 pub(crate) fn registry_rows<V: ReadView>(view: &V) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut rows = BTreeMap::new();
     let failed = view.scan(Family::WorldMeta, ALL_KEYS, |key, row| {
-        if !is_registry(key) {
+        let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) else {
             return ControlFlow::Continue(());
-        }
+        };
         match FrameView::open(Space::WorldMeta, key, row) {
             Ok(frame) => {
-                rows.insert(String::from_utf8_lossy(key).into_owned(), frame.payload().to_vec());
+                rows.insert(name.to_owned(), frame.payload().to_vec());
                 ControlFlow::Continue(())
             }
             Err(problem) => {
