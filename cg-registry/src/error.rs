@@ -178,7 +178,4 @@ pub enum RegistryError {
     /// A plan with refusals cannot be applied.
     #[error("the plan is refused: {0}")]
     Refused(String),
-    /// Side data of the registry's own kinds does not decode.
-    #[error("kept components: {0}")]
-    Kept(#[source] DecodeError),
 }

@@ -73,7 +73,9 @@ fn golden_rows_decode_and_encode() {
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::create_dir_all(dir).unwrap();
-        rows.iter().for_each(|(row, bytes)| std::fs::write(format!("{dir}/{row}.bin"), bytes).unwrap());
+        for (row, bytes) in &rows {
+            std::fs::write(format!("{dir}/{row}.bin"), bytes).unwrap();
+        }
         std::fs::write(format!("{dir}/rows.txt"), &text).unwrap();
     }
     let stored: Vec<_> = rows
@@ -139,7 +141,7 @@ fn damage_names_row_offset_and_value() {
         }
     };
     check(
-        with("blocks", |bytes| bytes.clear()),
+        with("blocks", Vec::clear),
         expect!["row `blocks`: name list: name_count needs 8 bytes and 0 are left (at byte 0)"],
     );
     check(

@@ -180,11 +180,11 @@ impl<'a> Work<'a> {
                 let Some(id) = self.draft.component_id(offer.name.as_str()) else { continue };
                 if let Some((first_name, first)) = seen.insert(id, (&offer.name, &pack.pack)) {
                     self.refuse_twice(ListKind::Components, (first_name, first), (&offer.name, &pack.pack));
-                } else if let Some(known) = self.stored.component_spec(id) {
+                } else if self.stored.component_spec(id).is_some() {
                     let spec = offer.spec();
                     match spec.check() {
                         Err(error) => self.refuse_component(pack, offer, error.to_string()),
-                        Ok(()) => self.compare_component(id, offer, known, spec),
+                        Ok(()) => self.compare_component(pack, id, offer, spec),
                     }
                 }
             }
@@ -199,11 +199,12 @@ impl<'a> Work<'a> {
 
     fn compare_component(
         &mut self,
+        pack: &PackManifest,
         id: ComponentId,
         offer: &ComponentOffer,
-        known: &ComponentSpec,
         mut spec: ComponentSpec,
     ) {
+        let known = self.stored.component_spec(id).expect("the caller has found it");
         let diff = diff_specs(known, &spec);
         let old = self.draft.component_name(id).expect("it has a schema, so it has a name").clone();
         let names = [old.unrevised(), offer.name.as_str()];
@@ -226,18 +227,15 @@ impl<'a> Work<'a> {
             }),
             Verdict::Replace { by, lossless } => {
                 let Ok(new) = old.revised(old.revision() + 1) else {
-                    let (pack, reason) = (String::new(), "its name leaves no room for a revision".into());
-                    return self.refuse(Refusal::BadComponent { pack, component, reason });
+                    let reason = "its name leaves no room for a revision".into();
+                    return self.refuse_component(pack, offer, reason);
                 };
                 let replaces = Some(Replaces { component: id.get(), by });
                 let (generation, name) = (self.next_generation(), new.clone());
                 let added = self.draft.register_component(name, &spec, generation, replaces);
                 let new_id = match added {
                     Ok(new_id) => new_id,
-                    Err(error) => {
-                        let (pack, reason) = (String::new(), error.to_string());
-                        return self.refuse(Refusal::BadComponent { pack, component, reason });
-                    }
+                    Err(error) => return self.refuse_component(pack, offer, error.to_string()),
                 };
                 let blocks = self.swap_component(id, new_id);
                 let cut = match diff {
