@@ -224,7 +224,8 @@ fn rewriting_does_not_grow_the_disk() {
     let dir = Dir::new();
     let engine = create(&dir.db());
     for round in 0..20_u8 {
-        for index in 0..ROWS {
+        // Each round leaves two more rows alone, so that every blob file keeps some that are alive.
+        for index in 2 * round..ROWS {
             let mut batch = Batch::new();
             // Does not compress, and is another one each round.
             let mut byte = u32::from(index) << 8 | u32::from(round) | 1;
