@@ -23,8 +23,8 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    ColumnFamily, DBPinnableSlice, DBWithThreadMode, FlushOptions, ReadOptions, SingleThreaded,
-    SnapshotWithThreadMode, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBPinnableSlice, DBWithThreadMode, FlushOptions,
+    ReadOptions, SingleThreaded, SnapshotWithThreadMode, WriteBatch, WriteOptions,
 };
 
 use super::batch::Op;
@@ -445,10 +445,23 @@ impl Engine for RocksEngine {
 
     fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
         self.check_writable()?;
-        if !range::is_empty(keys) {
-            self.db.compact_range_cf(self.family(family), range::first(keys.0), range::behind(keys.1));
+        if range::is_empty(keys) {
+            return Ok(());
         }
-        Ok(())
+        let handle = self.family(family);
+        let collect_from = |age_cutoff: f64| {
+            let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
+            self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
+        };
+        // On its own RocksDB collects the garbage of the oldest blob files only; who asks for it wants all of it gone.
+        let age_cutoff = tuning::blob_age_cutoff(family);
+        if age_cutoff.is_some() {
+            collect_from(1.0)?;
+        }
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        self.db.compact_range_cf_opt(handle, range::first(keys.0), range::behind(keys.1), &options);
+        age_cutoff.map_or(Ok(()), collect_from)
     }
 
     fn close(&self) -> Result<(), EngineError> {
