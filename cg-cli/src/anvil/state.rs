@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::nbt::Compound;
+use super::nbt::{Compound, Text};
+
+/// Keys and values of a block state.
+pub type Properties<'a> = Vec<(&'a str, &'a str)>;
 
 /// Why a palette entry is no block state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +46,7 @@ pub enum StateError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn from_nbt(entry: Compound<'_>) -> Result<String, StateError> {
-    let name = entry.text("Name").and_then(|name| name.decode()).ok_or(StateError::NoName)?;
+    let name = entry.text("Name").and_then(Text::decode).ok_or(StateError::NoName)?;
     if name.is_empty() {
         return Err(StateError::NoName);
     }
@@ -51,7 +54,7 @@ pub fn from_nbt(entry: Compound<'_>) -> Result<String, StateError> {
     let mut properties = Vec::new();
     for field in entry.compound("Properties").into_iter().flat_map(Compound::fields) {
         let key = field.name.lossy();
-        let Some(value) = field.value.as_text().and_then(|text| text.decode()) else {
+        let Some(value) = field.value.as_text().and_then(Text::decode) else {
             return Err(StateError::NotText { name: out, key: key.into_owned() });
         };
         properties.push((plain(&key)?.to_owned(), plain(&value)?.to_owned()));
@@ -76,7 +79,7 @@ pub fn from_nbt(entry: Compound<'_>) -> Result<String, StateError> {
 ///
 /// # Errors
 /// [`StateError::NotAState`].
-pub fn parse(state: &str) -> Result<(&str, Vec<(&str, &str)>), StateError> {
+pub fn parse(state: &str) -> Result<(&str, Properties<'_>), StateError> {
     let fault = || StateError::NotAState(state.to_owned());
     let Some((name, rest)) = state.split_once('[') else {
         return if is_plain(state) && !state.is_empty() { Ok((state, Vec::new())) } else { Err(fault()) };

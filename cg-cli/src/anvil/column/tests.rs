@@ -67,7 +67,12 @@ fn a_bad_section_does_not_cost_its_neighbours() {
             _ => Ok(()),
         })
     });
-    check(&bytes, expect![[r#"["0:blocks"] ["section 1: its indices take 255 words where 4 bits each take 256", "section ?: it has no Y from -128 to 127", "section 3: cell 0 has index 15 past a palette of 3", "section 4: its palette has 2 states, but it has no indices"]"#]]);
+    check(
+        &bytes,
+        expect![[
+            r#"["0:blocks"] ["section 1: its indices take 255 words where 4 bits each take 256", "section ?: it has no Y from -128 to 127", "section 3: cell 0 has index 15 past a palette of 3", "section 4: its palette has 2 states, but it has no indices"]"#
+        ]],
+    );
 }
 
 #[test]
@@ -80,7 +85,12 @@ fn a_section_without_a_palette_or_twice_is_lost() {
             _ => out.compound("block_states", |out| palette(out, 0)),
         }
     });
-    check(&bytes, expect![[r#"["0:blocks"] ["section 1: its blocks have no palette", "section 2: its blocks have no palette", "section 0: it is there twice"]"#]]);
+    check(
+        &bytes,
+        expect![[
+            r#"["0:blocks"] ["section 1: its blocks have no palette", "section 2: its blocks have no palette", "section 0: it is there twice"]"#
+        ]],
+    );
 }
 
 #[test]
@@ -91,7 +101,10 @@ fn bad_light_costs_only_itself() {
         out.byte_array("BlockLight", &[1; 2048]);
         out.compound("block_states", |out| palette(out, 1))
     });
-    check(&bytes, expect![[r#"["-4:blocks"] ["section -4: its SkyLight has 2047 bytes where 2,048 are needed"]"#]]);
+    check(
+        &bytes,
+        expect![[r#"["-4:blocks"] ["section -4: its SkyLight has 2047 bytes where 2,048 are needed"]"#]],
+    );
     let column = read(&bytes).expect("a column");
     assert_eq!(column.sections[0].block_light, Some(vec![1; 2048]));
 }
@@ -120,10 +133,21 @@ fn what_is_no_column_is_refused_by_name() {
         root.int("DataVersion", 1343);
         root.compound("Level", |level| level.int("xPos", 0));
     });
-    check_error(&old, expect!["Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later"]);
-    check_error(&nbt::document(|_| ()), expect!["the NBT is no column: it has neither Level nor sections, Entities or Sections"]);
+    check_error(
+        &old,
+        expect![
+            "Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later"
+        ],
+    );
+    check_error(
+        &nbt::document(|_| ()),
+        expect!["the NBT is no column: it has neither Level nor sections, Entities or Sections"],
+    );
     check_error(&nbt::document(|root| root.int("xPos", 1)), expect!["the column has no xPos and zPos"]);
-    check_error(&nbt::document(|root| root.int_array("Position", &[1])), expect!["the column has no xPos and zPos"]);
+    check_error(
+        &nbt::document(|root| root.int_array("Position", &[1])),
+        expect!["the column has no xPos and zPos"],
+    );
     check_error(b"\x0a\x00", expect!["NBT: 2 bytes are needed and 1 are left (at byte 1)"]);
 }
 

@@ -1,5 +1,4 @@
 //! The one place that reads NBT's fields from bytes.
-#![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use super::{Limits, NbtError, NbtProblem, Tag};
 

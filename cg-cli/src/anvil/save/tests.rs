@@ -1,5 +1,7 @@
 //! Region files are found where every version and tool puts them.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
+
 use std::path::Path;
 
 use expect_test::{Expect, expect};
@@ -61,22 +63,38 @@ fn all_dimensions_of_a_save_are_found() {
 
 #[test]
 fn a_folder_of_files_is_the_overworld_unless_places_collide() {
-    check(&["r.0.0.mca", "1.18_flat_r.0.1.mca", "odd.mca"], expect![[r#"
+    check(
+        &["r.0.0.mca", "1.18_flat_r.0.1.mca", "odd.mca"],
+        expect![[r#"
         minecraft:overworld ByContent None odd.mca
         minecraft:overworld ByContent Some((0, 0)) r.0.0.mca
         minecraft:overworld ByContent Some((0, 1)) 1.18_flat_r.0.1.mca
-    "#]]);
-    check(&["1.18_flat_r.0.0.mca", "1.20_r.0.0.mca", "r.0.1.mca"], expect![[r#"
+    "#]],
+    );
+    check(
+        &["1.18_flat_r.0.0.mca", "1.20_r.0.0.mca", "r.0.1.mca"],
+        expect![[r#"
         file:1.18_flat ByContent Some((0, 0)) 1.18_flat_r.0.0.mca
         file:1.20 ByContent Some((0, 0)) 1.20_r.0.0.mca
         minecraft:overworld ByContent Some((0, 1)) r.0.1.mca
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_is_no_save_is_refused() {
-    check(&["notes.txt"], expect!["SAVE is no save: neither a region file (.mca), nor a folder of them, nor a folder with region/, DIM-1/, DIM1/ or dimensions/ in it"]);
-    check(&["region/r.0.0.mcr"], expect!["SAVE holds .mcr region files of Minecraft Beta 1.3 to 1.1, which are not read; open the save once in 1.13 or later"]);
+    check(
+        &["notes.txt"],
+        expect![
+            "SAVE is no save: neither a region file (.mca), nor a folder of them, nor a folder with region/, DIM-1/, DIM1/ or dimensions/ in it"
+        ],
+    );
+    check(
+        &["region/r.0.0.mcr"],
+        expect![
+            "SAVE holds .mcr region files of Minecraft Beta 1.3 to 1.1, which are not read; open the save once in 1.13 or later"
+        ],
+    );
     check(&["region/session.lock"], expect![[""]]);
     let error = find(Path::new("/nonexistent-save")).expect_err("not there");
     assert!(matches!(error, SaveError::Io { .. }), "{error}");
