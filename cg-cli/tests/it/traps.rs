@@ -172,7 +172,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
         entities: vec![cart.clone()],
         not_carried: BTreeSet::default(),
     };
-    let slots = [maker::zlib((0, 0), &write::entities(&entities))];
+    let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.0.mca"), &slots));
     assert!(reading.columns.is_empty(), "entities make no column");
     assert_eq!(reading.entities, [(Slot::of_column(0, 0), entities)]);

@@ -88,7 +88,7 @@ pub(crate) fn figures(reading: &Reading) -> Value {
     let mut heights: Option<(i32, i32)> = None;
     for (_, column) in &reading.columns {
         assert_eq!(column.problems, [], "column ({}, {})", column.x, column.z);
-        *statuses.entry(column.status.clone().unwrap_or("-".to_owned())).or_default() += 1;
+        *statuses.entry(column.status().unwrap_or("-".to_owned())).or_default() += 1;
         *versions.entry(column.data_version.to_string()).or_default() += 1;
         sections += column.sections.len() as u64;
         for section in &column.sections {
@@ -188,7 +188,7 @@ fn check_rewritten(file: &str, reading: &Reading) {
         assert!(read.not_carried.is_empty(), "{:?}", read.not_carried);
     }
     for (_, column) in &reading.entities {
-        let read = decoder.decode(&write::entities(column)).expect("entities");
+        let read = decoder.decode(&write::entities(column).expect("entities")).expect("entities");
         assert_eq!(read, Payload::Entities(column.clone()));
     }
 }
@@ -268,7 +268,7 @@ fn exported_regions_read_as_the_imported_ones() {
             writer.put(*slot, &write::column(column).expect("a column"), 7).expect("written");
         }
         for (slot, column) in &reading.entities {
-            writer.put(*slot, &write::entities(column), 7).expect("written");
+            writer.put(*slot, &write::entities(column).expect("entities"), 7).expect("written");
         }
         let again = read(&writer.finish().expect("finished"));
         assert!(again.lost.is_empty() && again.refused.is_empty() && again.misplaced.is_empty(), "{file}");

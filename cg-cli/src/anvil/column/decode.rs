@@ -67,9 +67,15 @@ impl Decoder {
             return Err(ColumnError::NoPosition);
         };
         let mut column = Column::new(x, z, data_version);
-        for field in level.fields() {
-            self.field(field, &mut column);
-        }
+        column.carried = nbt::payload(|carried| {
+            for field in level.fields() {
+                if CARRIED.contains(&field.name.0) {
+                    carried.raw_fields(field.raw);
+                } else {
+                    self.field(field, &mut column);
+                }
+            }
+        });
         Ok(column)
     }
 
@@ -83,13 +89,8 @@ impl Decoder {
             (b"entities" | b"Entities", Value::List(list)) => {
                 column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
             }
-            (name, value) => {
-                if CARRIED.contains(&name) {
-                    if let (b"Status", Some(status)) = (name, value.as_text()) {
-                        column.status = Some(status.lossy().into_owned());
-                    }
-                    column.carried.extend(field.raw);
-                } else if !value.is_empty() {
+            (_, value) => {
+                if !value.is_empty() {
                     column.not_carried.insert(field.name.lossy().into_owned());
                 }
             }

@@ -31,6 +31,7 @@ pub(crate) use decode::packing;
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
 
+use super::nbt::{self, Compound};
 use super::region::{RegionPos, Slot};
 
 /// Blocks of a section, and cells of one of our chunks.
@@ -58,16 +59,14 @@ pub struct Column {
     pub z: i32,
     /// The number of the game's version that wrote it.
     pub data_version: i32,
-    /// How far generation came, such as `minecraft:full`; the older versions write no namespace.
-    pub status: Option<String>,
     /// Ascending by y; also those that hold only light or biomes.
     pub sections: Vec<Section>,
     /// In stored order.
     pub block_entities: Vec<BlockEntity>,
     /// Entities in the column itself (until 1.16, and in columns not fully generated): the compounds' bytes.
     pub entities: Vec<Vec<u8>>,
-    /// Fields that are carried as they stand (tag, name, value), one after the other: generation status, times played and
-    /// updated, whether light is done, the lowest section, and the biomes of layouts before 1.18.
+    /// A compound of the fields that are carried as they stand: generation status, times played and updated, whether
+    /// light is done, the lowest section, and the biomes of layouts before 1.18.
     pub carried: Vec<u8>,
     /// Names of fields that hold something and are not carried.
     pub not_carried: BTreeSet<String>,
@@ -177,19 +176,24 @@ impl Payload {
 
 impl Column {
     /// A column that holds nothing.
-    pub const fn new(x: i32, z: i32, data_version: i32) -> Self {
+    pub fn new(x: i32, z: i32, data_version: i32) -> Self {
         Self {
             x,
             z,
             data_version,
-            status: None,
             sections: Vec::new(),
             block_entities: Vec::new(),
             entities: Vec::new(),
-            carried: Vec::new(),
+            carried: Compound::EMPTY.raw().to_vec(),
             not_carried: BTreeSet::new(),
             problems: Vec::new(),
         }
+    }
+
+    /// How far generation came, such as `minecraft:full`; older versions write no namespace.
+    pub fn status(&self) -> Option<String> {
+        let carried = Compound::parse(&self.carried, &nbt::Limits::default()).ok()?;
+        carried.text("Status").map(|status| status.lossy().into_owned())
     }
 
     /// The state of a block of this column, by absolute coordinates; `None` where no section has blocks.

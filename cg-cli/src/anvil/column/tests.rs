@@ -180,8 +180,11 @@ fn carried_fields_keep_their_bytes_and_others_are_named() {
         root.raw_compounds("sections", [].into_iter());
     });
     let column = read(&bytes).expect("a column");
-    assert_eq!(column.status.as_deref(), Some("full"));
-    assert_eq!(column.carried, b"\x04\x00\x0dInhabitedTime\0\0\0\0\0\0\0\x09\x08\x00\x06Status\x00\x04full");
+    assert_eq!(column.status().as_deref(), Some("full"));
+    assert_eq!(
+        column.carried,
+        b"\x04\x00\x0dInhabitedTime\0\0\0\0\0\0\0\x09\x08\x00\x06Status\x00\x04full\0"
+    );
     assert_eq!(Vec::from_iter(column.not_carried), ["Heightmaps", "mod:flag"]);
 }
 

@@ -107,7 +107,7 @@ fn of_a_name_met_twice_the_last_counts_and_both_stay() {
     assert_eq!(offsets, [0, 8, 16]);
     let doubled = [&bytes[..], &[0]].concat();
     let error = Compound::parse(&doubled, &Limits::default()).expect_err("one byte too many");
-    assert_eq!(error, NbtError { at_bytes: 25, problem: NbtProblem::UnknownTag(0) });
+    assert_eq!(error, NbtError { at_bytes: 25, problem: NbtProblem::Trailing(1) });
 }
 
 #[test]

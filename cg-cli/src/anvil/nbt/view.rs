@@ -124,12 +124,10 @@ impl<'a> Compound<'a> {
     /// Where and why the bytes are no compound within the limits.
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, NbtError> {
         let (compound, trailing) = Self::parse_prefix(bytes, limits)?;
-        match trailing.first() {
-            None => Ok(compound),
-            Some(&byte) => {
-                Err(NbtError { at_bytes: compound.bytes.len(), problem: NbtProblem::UnknownTag(byte) })
-            }
+        if trailing.is_empty() {
+            return Ok(compound);
         }
+        Err(NbtError { at_bytes: compound.bytes.len(), problem: NbtProblem::Trailing(trailing.len()) })
     }
 
     /// The compound's bytes: fields and end tag, exactly as they were read.
