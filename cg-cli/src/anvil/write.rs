@@ -230,7 +230,7 @@ mod tests {
         );
         check(
             |column, _| {
-                column.block_entities.push(BlockEntity { pos: None, kind: String::new(), nbt: vec![1] })
+                column.block_entities.push(BlockEntity { pos: None, kind: String::new(), nbt: vec![1] });
             },
             expect!["block entity: NBT: 2 bytes are needed and 0 are left (at byte 1)"],
         );

@@ -162,15 +162,20 @@ impl Payload {
     /// Without the region's place only the place inside the region is compared.
     ///
     /// # Errors
-    /// [`ColumnError::WrongPlace`]: a slot that shows another column's sectors.
+    /// [`ColumnError::WrongPlace`] for a slot that shows another slot's column, [`ColumnError::OtherRegion`] for a file
+    /// that has another region's name.
     pub fn check_place(&self, region: Option<RegionPos>, slot: Slot) -> Result<(), ColumnError> {
         let Some((x, z)) = self.position() else { return Ok(()) };
-        let inside = Slot::of_column(x, z) == slot;
-        if inside && region.is_none_or(|region| region == RegionPos::of_column(x, z)) {
-            return Ok(());
+        if Slot::of_column(x, z) != slot {
+            let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
+            return Err(ColumnError::WrongPlace { x, z, slot_x, slot_z });
         }
-        let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
-        Err(ColumnError::WrongPlace { x, z, slot_x, slot_z })
+        match region {
+            Some(region) if region != RegionPos::of_column(x, z) => {
+                Err(ColumnError::OtherRegion { x, z, file: region.file_name() })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub enum ColumnError {
     /// The column does not say where it is.
     #[error("the column has no xPos and zPos")]
     NoPosition,
-    /// The column says that it is elsewhere.
+    /// The slot shows another slot's column, whose own slot has it too: to take it twice would double it.
     #[error("the slot of column ({slot_x}, {slot_z}) shows column ({x}, {z})")]
     WrongPlace {
         /// The column's own x.
@@ -35,6 +35,17 @@ pub enum ColumnError {
         slot_x: i32,
         /// The slot's z.
         slot_z: i32,
+    },
+    /// The column is in its slot, but of a region with another name: the file was renamed. What it states of its place
+    /// agrees with its block entities and entities, so it can be taken there if nothing else is.
+    #[error("column ({x}, {z}) lies in a file that is named {file}: it was renamed")]
+    OtherRegion {
+        /// The column's own x.
+        x: i32,
+        /// The column's own z.
+        z: i32,
+        /// The name of the file by its place.
+        file: String,
     },
 }
 

@@ -94,6 +94,19 @@ fn a_section_without_a_palette_or_twice_is_lost() {
 }
 
 #[test]
+fn sections_are_ordered_and_of_two_the_first_is_kept() {
+    let bytes = column(3, |out, index| {
+        out.byte("Y", [5, -3, 5][index]);
+        out.compound("block_states", |out| palette(out, 1))?;
+        out.byte_array("BlockLight", &[index as u8; LIGHT_BYTES]);
+        Ok(())
+    });
+    check(&bytes, expect![[r#"["-3:blocks", "5:blocks"] ["section 5: it is there twice"]"#]]);
+    let column = read(&bytes).expect("a column");
+    assert_eq!(column.sections[1].block_light, Some(vec![0; LIGHT_BYTES]));
+}
+
+#[test]
 fn bad_light_costs_only_itself() {
     let bytes = column(1, |out, _| {
         out.byte("Y", -4);
@@ -161,7 +174,7 @@ fn a_slot_that_shows_another_column_is_told() {
     let message = |region, slot| payload.check_place(region, slot).expect_err("elsewhere").to_string();
     expect!["the slot of column (-2, 33) shows column (-1, 33)"].assert_eq(&message(region, there));
     expect!["the slot of column (30, 1) shows column (-1, 33)"].assert_eq(&message(None, there));
-    expect!["the slot of column (31, 1) shows column (-1, 33)"]
+    expect!["column (-1, 33) lies in a file that is named r.0.0.mca: it was renamed"]
         .assert_eq(&message(RegionPos::new(0, 0), here));
     assert_eq!(Payload::PointsOfInterest.check_place(region, there), Ok(()));
 }
