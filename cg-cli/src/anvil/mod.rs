@@ -7,7 +7,7 @@
 //! 2. [`Region`] reads one slot of one file, so memory does not grow with the file,
 //! 3. [`Decoder`] turns the slot's NBT into a [`Column`] or the entities of one,
 //! 4. [`entity::split`] takes riders off their vehicles, [`water::split`] takes water out of waterlogged states,
-//! 5. [`write`] and [`RegionWriter`] are the way back.
+//! 5. [`mod@write`] and [`RegionWriter`] are the way back.
 //!
 //! Every input gives a value or a typed error that names the slot's fault. Nothing panics on damaged bytes, and
 //! nothing is allocated because a length asked for it.

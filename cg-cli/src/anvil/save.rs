@@ -49,7 +49,7 @@ pub enum SaveError {
     NotASave(PathBuf),
     /// Old files by another name.
     #[error(
-        "{} holds .mcr region files of Minecraft Beta 1.3 to 1.1, which are not read; open the save once in 1.13 or later",
+        "{} holds .mcr region files of Minecraft 1.1 and older, which are not read; open the save once in 1.13 or later",
         .0.display()
     )]
     McRegion(PathBuf),

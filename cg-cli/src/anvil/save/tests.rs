@@ -92,7 +92,7 @@ fn what_is_no_save_is_refused() {
     check(
         &["region/r.0.0.mcr"],
         expect![
-            "SAVE holds .mcr region files of Minecraft Beta 1.3 to 1.1, which are not read; open the save once in 1.13 or later"
+            "SAVE holds .mcr region files of Minecraft 1.1 and older, which are not read; open the save once in 1.13 or later"
         ],
     );
     check(&["region/session.lock"], expect![[""]]);
