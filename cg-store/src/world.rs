@@ -14,6 +14,7 @@ use crate::commit_log::CommitLog;
 use crate::directory::{self, State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
+use crate::maintain::Maintenance;
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::registry::Registry;
@@ -73,6 +74,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) options: WorldOptions,
     pub(crate) limits: StoreLimits,
     pub(crate) counters: Counters,
+    pub(crate) maintenance: Maintenance,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -229,6 +231,7 @@ impl<E: Engine> World<E> {
             options: options.clone(),
             limits,
             counters: Counters::default(),
+            maintenance: Maintenance::default(),
             file,
             directory,
             pool,
