@@ -52,15 +52,12 @@ impl<E: Engine> World<E> {
                 report.work_left = true;
                 return Ok(report);
             }
-            match inner.fold_next_tile(&progress.folded_up_to)? {
-                Some(tile) => {
-                    progress.folded_up_to = tile.to_vec();
-                    report.tiles_folded += 1;
-                }
-                None => {
-                    progress.folded_up_to.clear();
-                    return Ok(report);
-                }
+            if let Some(tile) = inner.fold_next_tile(&progress.folded_up_to)? {
+                progress.folded_up_to = tile.to_vec();
+                report.tiles_folded += 1;
+            } else {
+                progress.folded_up_to.clear();
+                return Ok(report);
             }
         }
     }

@@ -13,7 +13,7 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
@@ -107,9 +107,7 @@ impl<E: Engine> World<E> {
             if let Some(patch) = patch(None, Some(&chunk), &schema) {
                 batch.put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
             }
-            /// Enough patches for a batch to be worth its commit.
-            const BATCH_BYTES: u64 = 4 << 20;
-            if batch.len_bytes() > BATCH_BYTES {
+            if batch.len_bytes() > REBUILD_BATCH_BYTES {
                 match inner.engine.commit(std::mem::take(&mut batch), &[], Level::Process) {
                     Ok(committed) => seq = committed.get(),
                     Err(error) => return ControlFlow::Break(error),
@@ -163,6 +161,9 @@ impl<E: Engine> Inner<E> {
         Ok(Some(tile_key))
     }
 }
+
+/// Enough patches for a batch to be worth its commit.
+const REBUILD_BATCH_BYTES: u64 = 4 << 20;
 
 /// The keys of a tile's patches.
 fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {

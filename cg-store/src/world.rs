@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::{Catalog, PackManifest, Plan};
+use parking_lot::RwLock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
@@ -27,6 +28,9 @@ use crate::engine::{Access, Resources, RocksEngine, RocksOptions};
 type DefaultEngine = RocksEngine;
 #[cfg(not(feature = "rocks"))]
 type DefaultEngine = MemEngine;
+
+/// The largest batch that any world may allow: what RocksDB takes at once without trouble.
+const MAX_BATCH_BYTES: u64 = 1 << 30;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
@@ -72,7 +76,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
     pub(crate) options: WorldOptions,
-    pub(crate) limits: StoreLimits,
+    pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) file: WorldFile,
@@ -210,14 +214,13 @@ impl<E: Engine> World<E> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         let catalog = Registry::begin(&engine, packs, &options.packs)?;
-        let limits = match meta::read_limits(&engine)? {
-            Some(limits) => limits,
-            None => {
-                let mut batch = Batch::new();
-                meta::put_limits(&mut batch, &options.limits);
-                engine.commit(batch, &[], Level::Process)?;
-                options.limits
-            }
+        let limits = if let Some(limits) = meta::read_limits(&engine)? {
+            limits
+        } else {
+            let mut batch = Batch::new();
+            meta::put_limits(&mut batch, &options.limits);
+            engine.commit(batch, &[], Level::Process)?;
+            options.limits
         };
         let pool = ThreadPoolBuilder::new()
             .num_threads(2)
@@ -229,7 +232,7 @@ impl<E: Engine> World<E> {
             registry: Registry::new(catalog),
             cache: ChunkCache::new(options.cache_bytes),
             options: options.clone(),
-            limits,
+            limits: RwLock::new(limits),
             counters: Counters::default(),
             maintenance: Maintenance::default(),
             file,
@@ -262,7 +265,32 @@ impl<E: Engine> World<E> {
 
     /// The limits that the world keeps.
     pub fn limits(&self) -> StoreLimits {
-        self.inner.limits
+        *self.inner.limits.read()
+    }
+
+    /// Raises the world's limits for good. A limit that is not higher than the present one stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if a batch over 1 GiB would be allowed, and what the engine says.
+    pub fn raise_limits(&self, to: StoreLimits) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        if to.batch_bytes > MAX_BATCH_BYTES {
+            let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
+            return Err(Error::TooLarge {
+                what: "the limit on a transaction".into(),
+                len_bytes,
+                limit_bytes,
+            });
+        }
+        let mut committing = inner.commits.commit();
+        let raised = inner.limits.read().raised(to);
+        let mut batch = Batch::new();
+        meta::put_limits(&mut batch, &raised);
+        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        *inner.limits.write() = raised;
+        committing.publish(seq, []);
+        Ok(())
     }
 
     /// The newest commit.
@@ -339,5 +367,7 @@ fn engine_at(dir: &Path, access: Access, options: &WorldOptions) -> Result<Rocks
 #[cfg(feature = "rocks")]
 fn rocks_options(options: &WorldOptions) -> RocksOptions {
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    RocksOptions::new(Resources::new(options.engine_bytes as usize, threads))
+    let resources = Resources::new(options.engine_bytes as usize, threads);
+    // The world has a limit of its own, which is checked before a batch reaches the engine.
+    RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
 }
