@@ -338,6 +338,8 @@ impl<E: Engine> Inner<E> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        // What is being committed is committed; what comes later finds the engine closed.
+        let _committing = self.commits.commit();
         let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry() };
         self.engine.close()?;
         folded

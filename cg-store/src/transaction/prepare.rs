@@ -120,10 +120,10 @@ impl<E: Engine> Builder<'_, E> {
             return Err(Error::UnknownDimension { found: at.dimension.get(), issued: dimensions });
         }
         let issued = self.catalog.list(ListKind::Blocks).len() as u64;
-        match chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
-            Some(entry) => Err(Error::UnknownBlock { at, id: entry.block, issued }),
-            None => Ok(()),
+        if let Some(entry) = chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id: entry.block, issued });
         }
+        chunk.conforms_to(&self.catalog.current_schema()).map_err(|why| Error::Mismatch { at, why })
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -143,11 +143,30 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(Space::Entity, row);
             return Ok(());
         };
+        self.check_entity(id, entity)?;
         let draft = Draft::plain(Codec::None, self.catalog.current_generation(), |out| entity.encode(out));
         let len_bytes = draft.len_bytes() as u64;
         check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
         self.batch.put(Space::Entity, row, draft, Stamp::Commit);
         Ok(())
+    }
+
+    /// Refuses an entity whose ids mean nothing in this world.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        let issued = |list: ListKind, index: u64| index < self.catalog.list(list).len() as u64;
+        let dimension = entity.position.dimension().get();
+        let what = if !issued(ListKind::Entities, entity.kind.get()) {
+            format!("entity type {}", entity.kind.get())
+        } else if !issued(ListKind::Dimensions, dimension) {
+            format!("dimension {dimension}")
+        } else if let Some((component, _)) =
+            entity.components().find(|(component, _)| self.catalog.component_spec(*component).is_none())
+        {
+            format!("component {:#x}", component.get())
+        } else {
+            return Ok(());
+        };
+        Err(Error::UnknownInEntity { id, what })
     }
 
     fn property(&mut self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
