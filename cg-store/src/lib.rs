@@ -14,6 +14,8 @@
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
 #![deny(unsafe_code)]
 
+mod bind;
+mod boxes;
 mod cache;
 mod chunk;
 mod commit_log;
@@ -29,6 +31,7 @@ mod options;
 mod property;
 mod quarantine;
 mod registry;
+mod source;
 mod stats;
 mod transaction;
 mod verify;
@@ -45,10 +48,12 @@ pub mod prelude {
     pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 
     pub use crate::{
-        Committed, Durability, Error, OpenError, Peek, Property, Transaction, World, WorldOptions,
+        Binding, BlockKind, Committed, Durability, Error, OpenError, Peek, Property, Transaction, World,
+        WorldOptions,
     };
 }
 
+pub use bind::{Binding, BlockKind};
 pub use chunk::{Peek, PendingChunks, StoredChunk};
 pub use durability::Durability;
 pub use error::{ConflictKey, Damage, Error, OpenError};
