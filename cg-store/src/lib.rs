@@ -20,6 +20,8 @@ mod cache;
 mod chunk;
 mod commit_log;
 pub mod directory;
+#[cfg(feature = "rocks")]
+mod disk;
 mod durability;
 pub mod engine;
 mod entity;
