@@ -21,6 +21,8 @@ mod census;
 mod chunk;
 mod commit_log;
 pub mod directory;
+#[cfg(feature = "rocks")]
+mod disk;
 mod durability;
 pub mod engine;
 mod entity;

@@ -1,18 +1,17 @@
 //! A world: the handle that a host holds, and what stands behind it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cg_registry::{Catalog, PackManifest, Plan};
+use cg_registry::PackManifest;
 use parking_lot::RwLock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
 use crate::commit_log::CommitLog;
-use crate::directory::{self, State, WorldFile};
+use crate::directory::{State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::maintain::Maintenance;
@@ -22,15 +21,12 @@ use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
 
 #[cfg(feature = "rocks")]
-use crate::engine::{Access, Resources, RocksEngine, RocksOptions};
-
-#[cfg(feature = "rocks")]
-type DefaultEngine = RocksEngine;
+type DefaultEngine = crate::engine::RocksEngine;
 #[cfg(not(feature = "rocks"))]
 type DefaultEngine = MemEngine;
 
 /// The largest batch that any world may allow: what RocksDB takes at once without trouble.
-const MAX_BATCH_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
@@ -97,116 +93,9 @@ impl World<MemEngine> {
     }
 }
 
-#[cfg(feature = "rocks")]
-impl World<RocksEngine> {
-    /// Creates a world in an empty or missing directory.
-    ///
-    /// # Errors
-    /// [`OpenError::NotEmpty`], [`OpenError::NeedsPlan`] if the packs do not fit together, [`OpenError::Engine`].
-    pub fn create(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
-        let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
-        let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-        if entries.next().is_some() {
-            return Err(OpenError::NotEmpty { path: dir.into() }.into());
-        }
-        // Packs that do not fit are refused before anything is written.
-        Registry::accept(&Catalog::new(), packs, &options.packs)?;
-        let file = WorldFile::new_world();
-        file.write(dir)?;
-        let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
-            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
-        let ready = WorldFile { state: State::Ready, ..file };
-        let world = Self::begin(engine, ready.clone(), Some(dir.into()), packs, options)?;
-        world.inner.engine.sync()?;
-        ready.write(dir)?;
-        Ok(world)
-    }
-
-    /// Opens a world, and brings its registry up to what the packs offer.
-    ///
-    /// If the packs do not fit, no byte of the directory is changed.
-    ///
-    /// # Errors
-    /// The variants of [`OpenError`], each of which says what to do; [`Error::Registry`] if the registry is damaged.
-    pub fn open(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
-        let dir = dir.as_ref();
-        let mut file = WorldFile::read(dir)?;
-        if file.state == State::Creating {
-            return Err(OpenError::HalfCreated { path: dir.into() }.into());
-        }
-        if !packs.is_empty() {
-            let reader = engine_at(dir, Access::ReadOnly, options)?;
-            Registry::accept(&meta::read_catalog(&reader)?, packs, &options.packs)?;
-        }
-        let engine = engine_at(dir, Access::ReadWrite, options)?;
-        if file.state == State::Checkpoint {
-            // A copy that lives on is another world than the one it was copied from: versions must not be compared.
-            file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
-            file.write(dir)?;
-        }
-        Self::begin(engine, file, Some(dir.into()), packs, options)
-    }
-
-    /// Opens a world that nobody has open, for reading: every transaction is refused and no byte is changed.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
-        let dir = dir.as_ref();
-        let file = WorldFile::read(dir)?;
-        if file.state == State::Creating {
-            return Err(OpenError::HalfCreated { path: dir.into() }.into());
-        }
-        let engine = engine_at(dir, Access::ReadOnly, options)?;
-        Self::begin(engine, file, Some(dir.into()), &[], options)
-    }
-
-    /// What opening a world with these packs would change, without changing anything.
-    ///
-    /// # Errors
-    /// As [`open_read_only`](Self::open_read_only). A plan that is refused is not an error here: it says so itself.
-    pub fn plan(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Plan, Error> {
-        let world = Self::open_read_only(dir, options)?;
-        Ok(cg_registry::reconcile(&world.inner.registry.catalog(), packs, &options.packs))
-    }
-
-    /// Copies the world as it is now into a new directory, by hard links where the disk allows.
-    ///
-    /// The copy can be read by another process while this one plays on. Opened for writing it becomes a world of a
-    /// new incarnation.
-    ///
-    /// # Errors
-    /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
-    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
-        let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
-        let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-        if entries.next().is_some() {
-            return Err(OpenError::NotEmpty { path: dir.into() }.into());
-        }
-        WorldFile { state: State::Creating, ..self.inner.file.clone() }.write(dir)?;
-        self.inner.engine.checkpoint(&directory::engine_dir(dir))?;
-        WorldFile { state: State::Checkpoint, ..self.inner.file.clone() }.write(dir)?;
-        Ok(())
-    }
-}
-
 impl<E: Engine> World<E> {
     /// Begins to use an engine that holds a world, or that holds nothing yet.
-    fn begin(
+    pub(crate) fn begin(
         engine: E,
         file: WorldFile,
         directory: Option<PathBuf>,
@@ -358,18 +247,4 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").field("uuid", &self.file.uuid).finish_non_exhaustive()
     }
-}
-
-#[cfg(feature = "rocks")]
-fn engine_at(dir: &Path, access: Access, options: &WorldOptions) -> Result<RocksEngine, OpenError> {
-    RocksEngine::open(&directory::engine_dir(dir), &rocks_options(options).with_access(access))
-        .map_err(|source| OpenError::Engine { path: dir.into(), source })
-}
-
-#[cfg(feature = "rocks")]
-fn rocks_options(options: &WorldOptions) -> RocksOptions {
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let resources = Resources::new(options.engine_bytes as usize, threads);
-    // The world has a limit of its own, which is checked before a batch reaches the engine.
-    RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
 }
