@@ -5,3 +5,6 @@
 #![forbid(unsafe_code)]
 
 pub mod anvil;
+pub mod export;
+pub mod import;
+pub mod mapping;

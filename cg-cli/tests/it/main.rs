@@ -3,6 +3,8 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
 mod corrupt;
+mod held;
+mod import;
 mod maker;
 mod traps;
 mod worlds;
