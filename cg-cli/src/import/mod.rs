@@ -51,6 +51,7 @@ use cg_store::{Area, World};
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use apply::listed_block_entities;
 pub use report::{ImportReport, Rekeyed, Unreadable};
 
 use self::apply::Importer;

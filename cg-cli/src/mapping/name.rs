@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 
 use cg_registry::{Name, NameError};
 
+/// How the names of properties begin that hold a column without chunks.
+pub const COLUMN_PROPERTY: &str = "minecraft:column/";
+
 const ESCAPED: &str = "escaped:";
 
 /// The name of a text.
@@ -54,8 +57,6 @@ pub fn column_of_property(property: &str) -> Option<(String, i32, i32)> {
     let (dimension, x) = rest.rsplit_once('/')?;
     Some((unescape(dimension)?, x.parse().ok()?, z.parse().ok()?))
 }
-
-const COLUMN_PROPERTY: &str = "minecraft:column/";
 
 fn escape(text: &str) -> String {
     let mut out = ESCAPED.to_owned();
