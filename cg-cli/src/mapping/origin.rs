@@ -188,6 +188,9 @@ mod tests {
         let mut bytes = origin.encode();
         bytes[23..27].copy_from_slice(&u32::MAX.to_le_bytes());
         let error = Origin::decode(&bytes).expect_err("4 billion riders").to_string();
-        expect![[""]].assert_eq(&error);
+        expect![
+            "component section: 4294967295 rider_count of 16 bytes exceed the 16 bytes left (at byte 23)"
+        ]
+        .assert_eq(&error);
     }
 }

@@ -5,6 +5,8 @@
 mod corrupt;
 mod held;
 mod import;
+mod made;
 mod maker;
+mod round;
 mod traps;
 mod worlds;
