@@ -267,6 +267,13 @@ impl<E: Engine> World<E> {
         self.inner.commits.published()
     }
 
+    /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
+    /// checked by nobody.
+    #[doc(hidden)]
+    pub fn engine(&self) -> &E {
+        &self.inner.engine
+    }
+
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
         self.inner.counters.read()
