@@ -27,6 +27,9 @@ type DefaultEngine = RocksEngine;
 #[cfg(not(feature = "rocks"))]
 type DefaultEngine = MemEngine;
 
+/// The most that a world's own limit on transactions can be raised to: the engine builds a batch in memory.
+const MAX_BATCH_BYTES: u64 = 1 << 30;
+
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
 /// The last handle that is dropped closes the world. Call [`close`](Self::close) to see whether that succeeded.
@@ -87,7 +90,8 @@ impl World<MemEngine> {
     /// [`OpenError::NeedsPlan`] if the packs do not fit together.
     pub fn temporary(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(MemEngine::new(), file, None, packs, options)
+        let engine = MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES);
+        Self::begin(engine, file, None, packs, options)
     }
 }
 
@@ -344,4 +348,5 @@ fn engine_at(dir: &Path, access: Access, options: &WorldOptions) -> Result<Rocks
 fn rocks_options(options: &WorldOptions) -> RocksOptions {
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     RocksOptions::new(Resources::new(options.engine_bytes as usize, threads))
+        .with_max_batch_bytes(MAX_BATCH_BYTES)
 }
