@@ -89,7 +89,8 @@ impl World<MemEngine> {
     /// [`OpenError::NeedsPlan`] if the packs do not fit together.
     pub fn temporary(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(MemEngine::new(), file, None, packs, options)
+        let engine = MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES);
+        Self::begin(engine, file, None, packs, options)
     }
 }
 
@@ -185,6 +186,13 @@ impl<E: Engine> World<E> {
     /// The newest commit.
     pub fn last_commit(&self) -> u64 {
         self.inner.commits.published()
+    }
+
+    /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
+    /// checked by nobody.
+    #[doc(hidden)]
+    pub fn engine(&self) -> &E {
+        &self.inner.engine
     }
 
     /// How much work was done since the world was opened.

@@ -67,7 +67,8 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         written.push(property.conflict_key());
     }
     let batch = builder.batch;
-    check_limit(limits.batch_bytes, batch.len_bytes(), || "the transaction".into())?;
+    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
     Ok(Prepared { batch, chunks, written, since, consulted })
 }
 
