@@ -7,7 +7,7 @@ use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::opacity::{Patch, TileView};
 use cg_format::wire::Span;
-use cg_format::{ClusterTier, EntityId, Section, Space, chunk as chunks, frame, key};
+use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
 
 use crate::chunk::model::TestSchema;
 
@@ -18,72 +18,57 @@ use tables::{Layout, check, goldens, repository, tables};
 /// A table of keys, not of fields.
 const KEYS: &str = "keys";
 
+/// The fields of a stored value, and whether it could be read to its end.
+type Traced = (Vec<Span>, Result<(), DecodeError>);
+
 fn layouts() -> Vec<Layout> {
-    let traces = |folder, trace: &dyn Fn(&str, &[u8]) -> Option<Vec<Span>>| {
-        goldens(folder).iter().filter_map(|(name, bytes)| trace(name, bytes)).collect::<Vec<_>>()
-    };
-    let chunk = traces("chunk", &|name, bytes| whole(name, chunks::trace(bytes, &TestSchema)));
+    let chunk = traces("chunk", "", |_, bytes| chunks::trace(bytes, &TestSchema));
     let of_chunk = |name, sections| Layout { name, sections, traces: chunk.clone() };
-    let frames = traces("frame", &|name, bytes| {
+    let of = |name, sections, traces| Layout { name, sections, traces };
+    let frames = traces("frame", "", |name, bytes| {
         let (space, key) = place("frame", name);
-        whole(name, frame::trace(space, &key, bytes))
+        without_value(frame::trace(space, &key, bytes))
     });
-    let seeds = traces("cluster", &|name, bytes| {
-        name.starts_with("seed_").then(|| whole(name, trace_seed(bytes))).flatten()
-    });
-    let rows = traces("cluster", &|name, bytes| {
-        let tier = [("l1_", ClusterTier::L1), ("l2_", ClusterTier::L2)];
-        let (_, tier) = tier.into_iter().find(|(prefix, _)| name.starts_with(prefix))?;
-        whole(name, trace_cluster(tier, &place("cluster", name).1, bytes))
-    });
-    let tile = |name: &str, bytes: &[u8]| {
-        name.starts_with("tile").then(|| whole(name, TileView::trace(bytes))).flatten()
-    };
-    let patch = |name: &str, bytes: &[u8]| {
-        name.starts_with("patch").then(|| whole(name, Patch::trace(bytes))).flatten()
-    };
+    let row = |tier| move |name: &str, bytes: &[u8]| trace_cluster(tier, &place("cluster", name).1, bytes);
+    let rows =
+        [traces("cluster", "l1_", row(ClusterTier::L1)), traces("cluster", "l2_", row(ClusterTier::L2))];
+    let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
+    let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
+    let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
+    let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
+    let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
         of_chunk("chunk-header", &[Section::ChunkHeader]),
         of_chunk("chunk-blocks", &[Section::Palette, Section::Blocks, Section::Layers]),
         of_chunk("chunk-components", &[Section::Components]),
         of_chunk("chunk-entities", &[Section::Entities]),
         of_chunk("side-data", &[Section::SideData]),
-        Layout { name: "frame", sections: &[Section::Frame], traces: frames },
-        Layout { name: "cluster-header", sections: &[Section::ClusterHeader], traces: seeds },
-        Layout {
-            name: "cluster-directory",
-            sections: &[Section::ClusterDirectory, Section::ClusterGroup],
-            traces: rows,
-        },
-        Layout {
-            name: "delta",
-            sections: &[Section::Delta],
-            traces: traces("delta", &|name, bytes| whole(name, Delta::trace(bytes))),
-        },
-        Layout {
-            name: "entity",
-            sections: &[Section::Entity, Section::Components],
-            traces: traces("entity", &|name, bytes| whole(name, Entity::trace(bytes))),
-        },
-        Layout { name: "opacity-tile", sections: &[Section::OpacityTile], traces: traces("opacity", &tile) },
-        Layout {
-            name: "opacity-patch",
-            sections: &[Section::OpacityPatch],
-            traces: traces("opacity", &patch),
-        },
+        of("frame", &[Section::Frame], frames),
+        of("cluster-header", &[Section::ClusterHeader], seeds),
+        of("cluster-directory", &[Section::ClusterDirectory, Section::ClusterGroup], rows.concat()),
+        of("delta", &[Section::Delta], deltas),
+        of("entity", &[Section::Entity, Section::Components], entities),
+        of("opacity-tile", &[Section::OpacityTile], tiles),
+        of("opacity-patch", &[Section::OpacityPatch], patches),
     ]
 }
 
-/// The fields of a golden value, which must be readable to its end.
+/// What is read from the golden files of a folder whose names have a prefix.
 #[track_caller]
-fn whole<T, E: std::fmt::Display>(
-    name: &str,
-    (spans, answer): (Vec<Span>, Result<T, E>),
-) -> Option<Vec<Span>> {
-    if let Err(error) = answer {
-        panic!("{name}: {error}");
+fn traces(folder: &str, prefix: &str, trace: impl Fn(&str, &[u8]) -> Traced) -> Vec<Vec<Span>> {
+    let mut traces = Vec::new();
+    for (name, bytes) in goldens(folder) {
+        if name.starts_with(prefix) {
+            let (spans, answer) = trace(&name, &bytes);
+            assert_eq!(answer, Ok(()), "{folder}/{name}");
+            traces.push(spans);
+        }
     }
-    Some(spans)
+    traces
+}
+
+fn without_value<T>((spans, answer): (Vec<Span>, Result<T, DecodeError>)) -> Traced {
+    (spans, answer.map(drop))
 }
 
 /// The space and the key of a golden row, which its text begins with.

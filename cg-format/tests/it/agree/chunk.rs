@@ -58,10 +58,8 @@ fn slot(cell: u16, layer: u8) -> CellLayer {
 
 /// The same chunk, built by editing.
 fn built(naive: &Naive, known: &Known) -> Chunk {
-    let mut lowest: Box<[BlockId; CELLS]> = Box::new([BlockId::new(0); CELLS]);
-    for (block, layers) in lowest.iter_mut().zip(&naive.cells) {
-        *block = BlockId::new(layers[0]);
-    }
+    let lowest: Vec<BlockId> = naive.cells.iter().map(|layers| BlockId::new(layers[0])).collect();
+    let lowest: Box<[BlockId; CELLS]> = lowest.try_into().expect("a kind for each cell");
     let mut chunk = Chunk::from_blocks(&lowest, CellOrder::Xyz, known).expect("known blocks");
     for (cell, layers) in naive.cells.iter().enumerate() {
         for block in &layers[1..] {
@@ -183,7 +181,7 @@ fn check_view(view: &ChunkView<'_>, naive: &Naive, schema: &Schema) {
     }
     let absent = (0..u16::MAX).find(|kind| !naive.sides.contains_key(kind)).expect("fewer sides than kinds");
     assert_eq!(view.side(SideKind::new(absent)), None);
-    let mut blocks = Box::new([BlockId::new(0); CELLS]);
+    let mut blocks: Box<[BlockId; CELLS]> = vec![BlockId::new(0); CELLS].try_into().expect("as many");
     view.unpack(CellOrder::Xyz, &mut blocks);
     assert!(
         blocks.iter().zip(&naive.cells).all(|(block, layers)| block.get() == layers[0]),
@@ -196,7 +194,7 @@ fn kinds() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(if is_long() { 200 } else { 24 }))]
 
     #[test]
     fn the_same_chunk_gives_the_same_bytes(seed: u64, kinds in kinds()) {
@@ -225,6 +223,11 @@ proptest! {
         }
         prop_assert!(check(&bytes, &schema));
     }
+}
+
+/// Whether to take as long as it takes: `CG_LONG_TESTS` is set.
+fn is_long() -> bool {
+    std::env::var_os("CG_LONG_TESTS").is_some()
 }
 
 /// Changes something that the layout gives a meaning, so that the parts still fit each other.
@@ -299,11 +302,11 @@ fn damage(bytes: &mut Vec<u8>, blocks_end: usize, dice: &mut Dice) {
     }
 }
 
-/// Mutations of small chunks, fifty of each; what percentage of them are still chunks. With `CG_LONG_TESTS` set these
-/// are 10,000, otherwise 1,500.
+/// Mutations of small chunks, fifty of each; what percentage of them are still chunks. They are 10,000 in a
+/// long run, otherwise 1,500.
 fn judge(seed: u64, mut mutate: impl FnMut(Parts, &mut Dice) -> Vec<u8>) -> u32 {
     const OF_EACH: u32 = 50;
-    let chunks = if std::env::var_os("CG_LONG_TESTS").is_some() { 200 } else { 30 };
+    let chunks = if is_long() { 200 } else { 30 };
     let mut dice = Dice(seed);
     let mut taken = 0;
     for base in 0..chunks {
