@@ -87,7 +87,7 @@ fn each_field_is_checked_even_under_a_right_checksum() {
         expect!["(FrameHeader { kind: Plain, codec: None, version: 42, schema_generation: 3 }, 7)"],
     );
     for (at, value, expect) in [
-        (0, 0, expect!["frame: frame version is 0, allowed is 1 (at byte 0)"]),
+        (0, 0, expect!["frame: frame version is 0, allowed is 1 and up (at byte 0)"]),
         (
             0,
             2,
