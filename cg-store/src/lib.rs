@@ -17,6 +17,7 @@
 mod bind;
 mod boxes;
 mod cache;
+mod census;
 mod chunk;
 mod commit_log;
 pub mod directory;
@@ -27,6 +28,7 @@ pub mod engine;
 mod entity;
 mod error;
 mod hash;
+mod iterate;
 mod maintain;
 mod meta;
 mod opacity;
@@ -57,7 +59,8 @@ pub mod prelude {
 }
 
 pub use bind::{Binding, BlockKind};
-pub use chunk::{Peek, PendingChunks, StoredChunk};
+pub use census::{Census, TierCensus};
+pub use chunk::{Area, Peek, PendingChunks, StoredChunk};
 pub use durability::Durability;
 pub use error::{ConflictKey, Damage, Error, OpenError};
 pub use hash::ContentHash;

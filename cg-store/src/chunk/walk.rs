@@ -36,7 +36,7 @@ impl<E: Engine> Inner<E> {
 
 /// Which chunks a walk visits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Area {
+pub enum Area {
     /// All of them.
     World,
     /// Those of a box in one dimension.
