@@ -12,10 +12,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
+use cg_format::chunk::{Chunk, PaletteEntry};
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
-use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
+use cg_format::{
+    ChunkAt, ClusterTier, ComponentId, Dimension, EntityId, Lookup, SchemaView as _, Space, key,
+};
 use cg_registry::{Catalog, ListKind};
 
 use super::Writes;
@@ -110,17 +112,50 @@ impl<E: Engine> Builder<'_, E> {
         Ok(true)
     }
 
-    /// Refuses a chunk that could not be decoded again.
+    /// Refuses a chunk that could not be decoded again, or that says something that has no name.
     fn check(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
-        let dimensions = self.catalog.list(ListKind::Dimensions).len() as u64;
-        if at.dimension.get() >= dimensions {
-            return Err(Error::UnknownDimension { found: at.dimension.get(), issued: dimensions });
+        self.check_dimension(at.dimension)?;
+        let palette = chunk.palette();
+        let issued = self.issued(ListKind::Blocks);
+        if let Some(entry) = palette.iter().find(|entry| entry.block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id: entry.block, issued });
         }
-        let issued = self.catalog.list(ListKind::Blocks).len() as u64;
-        match chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
-            Some(entry) => Err(Error::UnknownBlock { at, id: entry.block, issued }),
+        let issued = self.issued(ListKind::Sides);
+        if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
+            return Err(Error::UnknownSide { at, kind, issued });
+        }
+        // A look at every block, so only where components could disagree: not in plain terrain.
+        let schema = self.catalog.current_schema();
+        let has_some =
+            |entry: &PaletteEntry| schema.components_of(entry.block).is_some_and(|all| !all.is_empty());
+        if chunk.components().next().is_some() || palette.iter().any(has_some) {
+            chunk.validate(&schema).map_err(|why| Error::WrongSchema { at, why })?;
+        }
+        Ok(())
+    }
+
+    /// Refuses an entity that says something that has no name.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        self.check_dimension(entity.position.dimension())?;
+        let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
+        if kind.get() >= issued {
+            return Err(Error::UnknownEntityType { id, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        let unknown = |component: &ComponentId| schema.shape(*component).is_none();
+        match entity.components().map(|(component, _)| component).find(unknown) {
+            Some(component) => Err(Error::UnknownComponent { id, component }),
             None => Ok(()),
         }
+    }
+
+    fn check_dimension(&self, dimension: Dimension) -> Result<(), Error> {
+        let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
+        if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+    }
+
+    fn issued(&self, list: ListKind) -> u64 {
+        self.catalog.list(list).len() as u64
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -140,6 +175,7 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(Space::Entity, row);
             return Ok(());
         };
+        self.check_entity(id, entity)?;
         let draft = Draft::plain(Codec::None, self.catalog.current_generation(), |out| entity.encode(out));
         let len_bytes = draft.len_bytes() as u64;
         check_limit(self.world.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;

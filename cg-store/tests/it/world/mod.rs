@@ -15,6 +15,7 @@ use tempfile::TempDir;
 mod limits;
 mod ownership;
 mod transaction;
+mod unknown;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {
