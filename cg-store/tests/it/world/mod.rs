@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 mod limits;
 mod ownership;
+mod tier;
 mod transaction;
 mod unknown;
 
