@@ -17,6 +17,7 @@ mod ownership;
 mod tier;
 mod transaction;
 mod unknown;
+mod verify;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {
