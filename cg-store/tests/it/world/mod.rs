@@ -12,6 +12,7 @@ use cg_store::prelude::*;
 use cg_store::{VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod damage;
 mod limits;
 mod ownership;
 mod tier;
