@@ -82,6 +82,22 @@ pub enum Error {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A chunk's component data is not what the world's schema gives to its blocks. Nothing was written.
+    #[error("{at} does not fit the world's schema: {why}; build it with the schema of this world's catalog")]
+    Mismatch {
+        /// The chunk.
+        at: ChunkAt,
+        /// What differs.
+        why: cg_format::chunk::Mismatch,
+    },
+    /// An entity uses a type or a component that the world has not issued. Nothing was written.
+    #[error("entity {id} uses {what}, which the world has not issued; register its name first")]
+    UnknownInEntity {
+        /// The entity.
+        id: EntityId,
+        /// The type, dimension or component.
+        what: String,
+    },
     /// An edit that the chunk refuses.
     #[error(transparent)]
     Edit(#[from] cg_format::chunk::EditError),
@@ -97,17 +113,28 @@ pub enum Error {
         /// The newest generation known.
         newest: u32,
     },
-    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
-    #[error("{at} cannot be upgraded: {why}")]
+    /// A stored chunk or entity cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("{what} cannot be upgraded: {why}")]
     NotUpgraded {
-        /// The chunk.
-        at: ChunkAt,
+        /// The chunk or the entity.
+        what: String,
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
+    /// A component of an entity that does not fit its layout. Nothing was written.
+    #[error(transparent)]
+    EntityComponent(#[from] cg_format::entity::TooLong),
     /// An opacity tile has more boundaries than its layout can count. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),
+    /// A slice that is not as long as its box has blocks.
+    #[error("a slice of {found} values does not fit a box of {expected} blocks")]
+    BoxLength {
+        /// The slice's length.
+        found: u64,
+        /// The box's blocks.
+        expected: u128,
+    },
     /// A name that cannot be registered.
     #[error(transparent)]
     Name(#[from] cg_registry::NameError),

@@ -36,7 +36,7 @@ impl<E: Engine> Inner<E> {
 
 /// Which chunks a walk visits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Area {
+pub enum Area {
     /// All of them.
     World,
     /// Those of a box in one dimension.
@@ -51,6 +51,9 @@ impl Area {
         }
     }
 }
+
+/// Up to so many cubes are visited by name; a larger box is found by following the keys.
+const NAMED_CUBES: u128 = 64;
 
 /// Shows every live chunk of an area to `visit`, until it breaks.
 ///
@@ -68,8 +71,6 @@ pub(crate) fn walk<V: ReadView, B>(
         Ok(chunk) if !area.contains(chunk.at) => ControlFlow::Continue(()),
         chunk => visit(chunk),
     };
-    /// Up to so many cubes are visited by name; a larger box is found by following the keys.
-    const NAMED_CUBES: u128 = 64;
     if let Area::Box(dimension, area) = area {
         let (min, max) = (area.min().cluster(ClusterTier::L2), area.max().cluster(ClusterTier::L2));
         let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;

@@ -1,5 +1,7 @@
 //! Committing: check what was read, write one batch, make it visible.
 
+use std::fmt;
+
 use cg_format::Lookup;
 
 use super::prepare::{Prepared, prepare};
@@ -53,7 +55,6 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
 }
 
 /// What a committed transaction returns: the closure's value and the commit that made its changes.
-#[derive(Debug)]
 pub struct Committed<T, E: Engine> {
     /// What the closure returned.
     pub value: T,
@@ -74,7 +75,6 @@ impl<T, E: Engine> Committed<T, E> {
 }
 
 /// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime.
-#[derive(Debug, Clone)]
 pub struct Durable<E: Engine> {
     world: World<E>,
     seq: u64,
@@ -93,5 +93,27 @@ impl<E: Engine> Durable<E> {
     /// power cut.
     pub fn wait(&self) -> Result<(), Error> {
         if self.is_durable() { Ok(()) } else { Ok(self.world.inner().engine.sync()?) }
+    }
+}
+
+// Not derived: a derived implementation would ask the same of the engine, which has no need to be printed or copied.
+impl<T: fmt::Debug, E: Engine> fmt::Debug for Committed<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committed")
+            .field("value", &self.value)
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Clone for Durable<E> {
+    fn clone(&self) -> Self {
+        Self { world: self.world.clone(), seq: self.seq }
+    }
+}
+
+impl<E: Engine> fmt::Debug for Durable<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
     }
 }

@@ -92,7 +92,7 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Transaction<'_, E> {
-    /// The registry that gives the ids in this transaction their names.
+    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -165,7 +165,9 @@ impl<E: Engine> Transaction<'_, E> {
         pos: BlockPos,
         block: BlockId,
     ) -> Result<BlockId, Error> {
-        let schema = self.catalog.current_schema();
+        // Ids never move, so a name that was registered since the transaction began may be used in it.
+        let catalog = self.world.registry.catalog();
+        let schema = catalog.current_schema();
         Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
             chunk.set_block(pos.local(), block, &schema)
         })??)
@@ -224,7 +226,7 @@ impl<E: Engine> Transaction<'_, E> {
         self.world.entity(id)
     }
 
-    /// Stores an entity. The references of the chunks that own it and that owned it before follow by themselves.
+    /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
     ///
     /// # Errors
     /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use

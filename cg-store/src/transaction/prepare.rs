@@ -23,6 +23,7 @@ use super::ownership::{ChunkChange, settle};
 use crate::engine::{Batch, Engine, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::opacity;
+use crate::options::StoreLimits;
 use crate::property::Property;
 use crate::world::Inner;
 
@@ -43,8 +44,10 @@ pub(super) struct Prepared {
 pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Prepared, Error> {
     let since = world.commits.published();
     let catalog = world.registry.catalog();
+    let limits = *world.limits.read();
     let settled = settle(world, writes)?;
-    let mut builder = Builder { world, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
+    let mut builder =
+        Builder { world, limits, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     let (mut chunks, mut written) = (Vec::new(), Vec::new());
@@ -64,12 +67,14 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         written.push(property.conflict_key());
     }
     let batch = builder.batch;
-    check_limit(world.limits.batch_bytes, batch.len_bytes(), || "the transaction".into())?;
+    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
     Ok(Prepared { batch, chunks, written, since, consulted })
 }
 
 struct Builder<'w, E: Engine> {
     world: &'w Inner<E>,
+    limits: StoreLimits,
     catalog: &'w Catalog,
     batch: Batch,
     /// Changed chunks, by the chunk in the corner of their 4³ cube.
@@ -95,7 +100,7 @@ impl<E: Engine> Builder<'_, E> {
                 self.check(at, new)?;
                 let draft = Draft::plain(Codec::None, generation, |out| new.encode(out));
                 let len_bytes = draft.len_bytes() as u64;
-                check_limit(self.world.limits.chunk_bytes, len_bytes, || at.to_string())?;
+                check_limit(self.limits.chunk_bytes, len_bytes, || at.to_string())?;
                 self.batch.put(Space::ChunkL0, row, draft, Stamp::Commit);
             }
         }
@@ -116,10 +121,10 @@ impl<E: Engine> Builder<'_, E> {
             return Err(Error::UnknownDimension { found: at.dimension.get(), issued: dimensions });
         }
         let issued = self.catalog.list(ListKind::Blocks).len() as u64;
-        match chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
-            Some(entry) => Err(Error::UnknownBlock { at, id: entry.block, issued }),
-            None => Ok(()),
+        if let Some(entry) = chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id: entry.block, issued });
         }
+        chunk.conforms_to(&self.catalog.current_schema()).map_err(|why| Error::Mismatch { at, why })
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -139,11 +144,30 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(Space::Entity, row);
             return Ok(());
         };
+        self.check_entity(id, entity)?;
         let draft = Draft::plain(Codec::None, self.catalog.current_generation(), |out| entity.encode(out));
         let len_bytes = draft.len_bytes() as u64;
-        check_limit(self.world.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
+        check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
         self.batch.put(Space::Entity, row, draft, Stamp::Commit);
         Ok(())
+    }
+
+    /// Refuses an entity whose ids mean nothing in this world.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        let issued = |list: ListKind, index: u64| index < self.catalog.list(list).len() as u64;
+        let dimension = entity.position.dimension().get();
+        let what = if !issued(ListKind::Entities, entity.kind.get()) {
+            format!("entity type {}", entity.kind.get())
+        } else if !issued(ListKind::Dimensions, dimension) {
+            format!("dimension {dimension}")
+        } else if let Some((component, _)) =
+            entity.components().find(|(component, _)| self.catalog.component_spec(*component).is_none())
+        {
+            format!("component {:#x}", component.get())
+        } else {
+            return Ok(());
+        };
+        Err(Error::UnknownInEntity { id, what })
     }
 
     fn property(&mut self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
@@ -152,7 +176,7 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(space, row);
             return Ok(());
         };
-        check_limit(self.world.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
+        check_limit(self.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
         self.batch.put(space, row, Draft::plain(Codec::None, 0, |out| out.extend(bytes)), Stamp::Commit);
         Ok(())
     }

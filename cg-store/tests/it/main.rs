@@ -1,3 +1,4 @@
 //! The store from outside, one module per behaviour.
 
 mod engine;
+mod world;

@@ -1,0 +1,7 @@
+//! The parts of the `cg` tool that other programs and the tests use.
+//!
+//! The layouts of other games are read here and nowhere else: the store's crates know nothing of them.
+
+#![forbid(unsafe_code)]
+
+pub mod anvil;

@@ -1,0 +1,8 @@
+//! Saves of real worlds and made ones: what the `cg` tool reads and writes, seen from outside.
+
+#![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
+
+mod corrupt;
+mod maker;
+mod traps;
+mod worlds;
