@@ -1,8 +1,14 @@
 //! The ten lines of the README: open a world, edit it in a transaction, read it back.
+use std::error::Error;
+use std::path::Path;
+
 use cg_store::prelude::*;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let dir = std::env::args().nth(1).ok_or("usage: readme NEW_DIRECTORY")?;
+fn main() -> Result<(), Box<dyn Error>> {
+    run(Path::new(&std::env::args().nth(1).ok_or("usage: readme NEW_DIRECTORY")?))
+}
+
+pub(crate) fn run(dir: &Path) -> Result<(), Box<dyn Error>> {
     let world = World::create(dir, &[], &WorldOptions::default())?;
     let overworld = world.register_dimension("game:overworld")?;
     let [air, stone] = world.register_blocks([":air", "game:stone"])?;

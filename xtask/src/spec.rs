@@ -21,10 +21,7 @@ pub(crate) fn run(context: &Context) -> Result<Outcome> {
         bail!("`{line}` failed:\n{}", String::from_utf8_lossy(&output.stderr).trim_end());
     }
     let count = passed_count(&text);
-    ensure!(
-        count > 0,
-        "`{line}` ran no test: tests/it has no module `spec`, so the tables are unchecked"
-    );
+    ensure!(count > 0, "`{line}` ran no test: tests/it has no module `spec`, so the tables are unchecked");
     println!("{count} spec tests passed");
     Ok(Outcome::Passed)
 }
