@@ -1,3 +1,5 @@
+//! Frames: what is refused, and that the checksum covers payload, place and header.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

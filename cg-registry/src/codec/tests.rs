@@ -1,3 +1,5 @@
+//! Registry rows: goldens, tails, and damage that is named.
+
 use super::*;
 use crate::{BlockOffer, ComponentOffer, ListKind, PackManifest, Policy, Registration, reconcile};
 use expect_test::{Expect, expect};
