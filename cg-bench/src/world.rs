@@ -74,6 +74,17 @@ impl Scene {
     }
 }
 
+impl Generated {
+    /// The chunk without its references: what can be stored at any place, as often as one likes.
+    #[must_use]
+    pub fn chunk_without_entities(mut self) -> Chunk {
+        for (id, _) in self.entities {
+            self.chunk.remove_entity(id);
+        }
+        self.chunk
+    }
+}
+
 impl Generator {
     /// The lowest layer of chunks in which [`Scene::Hills`] has anything but rock.
     pub const BOTTOM_CHUNK_Y: i64 = -4;

@@ -17,7 +17,8 @@ pub(super) struct Canvas {
 
 impl Canvas {
     pub(super) fn new(pos: ChunkPos, block: BlockId) -> Self {
-        let cells = Box::new([block; LocalPos::COUNT]);
+        let cells = vec![block; LocalPos::COUNT].into_boxed_slice();
+        let cells = cells.try_into().expect("as long as it was just made");
         Self { pos, cells, above: Vec::new(), components: Vec::new() }
     }
 
