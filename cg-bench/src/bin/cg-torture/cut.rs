@@ -12,9 +12,10 @@ use crate::Failure;
 use crate::damage;
 use crate::image::{self, Floor, Image};
 use crate::model::{Picture, Thing};
+use crate::reading::Reading;
 use crate::report::plural;
 use crate::rng::Rng;
-use crate::subject::{self, Reading};
+use crate::subject;
 
 /// Records at the end that are cut at every byte.
 const LAST_RECORDS: usize = 3;

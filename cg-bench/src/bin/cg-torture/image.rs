@@ -87,8 +87,8 @@ impl Image {
 
     /// The newest write-ahead log.
     pub(crate) fn log(&self) -> Result<String, Failure> {
-        let logs =
-            self.files()?.into_iter().filter(|(name, len_bytes)| name.ends_with(".log") && *len_bytes > 0);
+        let is_log = |name: &str| crate::flip::kind_of(name) == Some("WAL");
+        let logs = self.files()?.into_iter().filter(|(name, len_bytes)| is_log(name) && *len_bytes > 0);
         Ok(logs.map(|(name, _)| name).next_back().ok_or("the image has no log")?)
     }
 }

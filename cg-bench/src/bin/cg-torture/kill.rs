@@ -8,15 +8,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use cg_store::World;
+use cg_store::{Durability, Error, OpenError, World};
 use tempfile::TempDir;
 
 use crate::Failure;
 use crate::model::{Model, Thing};
+use crate::reading::{self, Reading};
 use crate::report::plural;
 use crate::rng::Rng;
 use crate::step::Step;
-use crate::subject::{self, Break, Reading};
+use crate::subject::{self, Break};
 use crate::worker::Message;
 
 /// After so many kills a new world is begun, so that old steps need not be replayed for ever.
@@ -35,7 +36,11 @@ struct Tally {
     kills: u64,
     /// Kills before the worker had opened the world.
     while_opening: u64,
+    /// Kills in the middle of making a world, which was then refused as half made.
+    half_made: u64,
     committed: u64,
+    /// Those of the committed that were to survive a power cut too.
+    at_power: u64,
     /// Steps that had begun and were found whole, and those that were found absent.
     unreported_whole: u64,
     unreported_absent: u64,
@@ -47,11 +52,13 @@ pub(crate) fn run(seed: u64, kills: u64, broken: Option<Break>) -> Result<(), Fa
     let tally = torture(seed, kills, broken)
         .map_err(|(tally, caught)| format!("after {}: {caught}", plural(tally.kills, "kill")))?;
     println!(
-        "kill: seed {seed}, {} ({} while opening), {} reported, of those not reported {} whole and {} absent, \
-         {} verified; 0 lost, 0 torn, coins and items exact",
+        "kill: seed {seed}, {} ({} while opening; {} more found half made), {} reported ({} at Power), of those not \
+         reported {} whole and {} absent, {} verified; 0 lost, 0 torn, coins and items exact",
         plural(tally.kills, "kill"),
         tally.while_opening,
+        plural(tally.half_made, "world"),
         plural(tally.committed, "commit"),
+        tally.at_power,
         tally.unreported_whole,
         tally.unreported_absent,
         plural(tally.verified, "time"),
@@ -76,7 +83,7 @@ fn torture(seed: u64, kills: u64, broken: Option<Break>) -> Result<Tally, (Tally
     let mut tally = Tally::default();
     for first in (0..kills).step_by(KILLS_PER_WORLD as usize) {
         let rounds = first..kills.min(first + KILLS_PER_WORLD);
-        let mut life = match Life::begin(seed.wrapping_add(first), broken) {
+        let mut life = match Life::begin(seed.wrapping_add(first), broken, &mut tally) {
             Ok(life) => life,
             Err(failure) => return Err((tally, failure)),
         };
@@ -104,10 +111,23 @@ struct Life {
 }
 
 impl Life {
-    fn begin(seed: u64, broken: Option<Break>) -> Result<Self, Failure> {
+    fn begin(seed: u64, broken: Option<Break>, tally: &mut Tally) -> Result<Self, Failure> {
         let dir = tempfile::tempdir()?;
+        let mut rng = Rng::stream(seed, 1 << 63);
+        let half = dir.path().join("half");
+        let maker = Worker::start(&half, seed, &["--create"])?;
+        std::thread::sleep(Duration::from_millis(rng.below(MAX_DELAY_MS + 1)));
+        maker.stop()?;
+        match World::open(&half, &[], &subject::options()) {
+            // It holds some of what it was to begin with, and all of it is sound.
+            Ok(world) => drop(reading::verify(&world)?),
+            Err(Error::Open(OpenError::HalfCreated { .. } | OpenError::NotAWorld { .. })) => {
+                tally.half_made += 1;
+            }
+            Err(error) => return Err(format!("killed while the world was made: {error}").into()),
+        }
         subject::create(&dir.path().join("world"), seed)?;
-        Ok(Self { dir, seed, rng: Rng::stream(seed, 1 << 63), broken, expected: Model::new(seed) })
+        Ok(Self { dir, seed, rng, broken, expected: Model::new(seed) })
     }
 
     /// Lets a worker run, kills it, and compares.
@@ -132,6 +152,8 @@ impl Life {
             }
         }
         tally.committed += committed - self.expected.steps;
+        let at_power = |index: &u64| Step::new(self.seed, *index).durability == Durability::Power;
+        tally.at_power += (self.expected.steps..committed).filter(at_power).count() as u64;
 
         // Every other time the log is left as it is, for the next worker to recover from.
         let read_only = round % 2 == 1;
@@ -158,8 +180,8 @@ impl Life {
             self.expected.take(&Step::new(self.seed, self.expected.steps));
         }
         self.compare(&world, begun)?;
-        if round % KILLS_PER_VERIFY == 0 {
-            subject::compare_counts(&subject::verify(&world)?, &self.expected.picture())?;
+        if round.is_multiple_of(KILLS_PER_VERIFY) {
+            reading::compare_counts(&reading::verify(&world)?, &self.expected.picture())?;
             tally.verified += 1;
         }
         Ok(world.close()?)
@@ -252,6 +274,12 @@ impl Worker {
         self.child.wait()?;
         let told = std::mem::take(&mut self.told);
         Ok(told.into_iter().chain(self.messages.iter()).collect())
+    }
+
+    /// Kills the worker, if it has not ended by itself.
+    pub(crate) fn stop(mut self) -> Result<ExitStatus, Failure> {
+        self.child.kill()?;
+        Ok(self.child.wait()?)
     }
 
     /// Waits until the worker has ended by itself.

@@ -10,6 +10,7 @@ mod image;
 mod kill;
 mod model;
 mod probe;
+mod reading;
 mod report;
 mod rng;
 mod step;
@@ -122,15 +123,10 @@ fn torture(args: &Torture) -> Result<(), Failure> {
 
 /// The command that does the same again.
 fn repeat(args: &Torture, only: &str, seed: u64) -> String {
-    let mut command = format!("cargo xtask torture --only {only} --seed {seed}");
-    if let Some(rounds) = args.rounds {
-        command.push_str(&format!(" --rounds {rounds}"));
-    }
-    if args.ci {
-        command.push_str(" --ci");
-    }
-    if let Some(how) = args.broken.and_then(|how| how.to_possible_value()) {
-        command.push_str(&format!(" --break {}", how.get_name()));
-    }
-    command
+    let mut command = vec![format!("cargo xtask torture --only {only} --seed {seed}")];
+    command.extend(args.rounds.map(|rounds| format!("--rounds {rounds}")));
+    command.extend(args.ci.then(|| "--ci".to_owned()));
+    let broken = args.broken.and_then(|how| how.to_possible_value());
+    command.extend(broken.map(|how| format!("--break {}", how.get_name())));
+    command.join(" ")
 }

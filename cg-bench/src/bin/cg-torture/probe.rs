@@ -16,7 +16,8 @@ use crate::Failure;
 use crate::damage::Damage;
 use crate::image::{self, Image};
 use crate::model::{Picture, Thing};
-use crate::subject::{self, Counts, Reading};
+use crate::reading::{self, Counts, Reading};
+use crate::subject;
 
 /// Longer than this and it hangs.
 const HANG: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     image::copy(&orders.image, &copy)?;
     let world = World::open(&copy, &[], &subject::options())?;
     let looked =
-        Expected { seed: orders.seed, synced: orders.synced, counts: subject::verify(&world)?, history };
+        Expected { seed: orders.seed, synced: orders.synced, counts: reading::verify(&world)?, history };
     drop(world);
     println!("ready");
     for line in io::stdin().lock().lines() {
@@ -111,7 +112,7 @@ impl Expected {
             Ok(reading) => reading,
             Err(failure) => return (Verdict::Lost, failure.to_string()),
         };
-        let verified = subject::verify(&world).map_err(|error| error.to_string());
+        let verified = reading::verify(&world).map_err(|error| error.to_string());
         self.judge(&reading, verified)
     }
 

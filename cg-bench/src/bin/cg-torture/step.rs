@@ -67,7 +67,7 @@ impl Step {
             _ if small.is_some() => (0..2).map(|_| small_action(rng)).collect(),
             0 => vec![Action::Remove { place: place(rng) }],
             1 => vec![Action::Hand { entity: entity(rng), to: place(rng) }],
-            _ => (0..1 + rng.below(4)).map(|_| action(rng)).collect(),
+            _ => (0..=rng.below(4)).map(|_| action(rng)).collect(),
         };
         Self { index, durability, registers: small.is_none() && rng.one_in(10), actions }
     }

@@ -1,38 +1,37 @@
-//! The world under test: made, changed by steps, and read back thing by thing.
+//! The world under test: made, and changed by steps.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use cg_format::CellOrder;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Reason;
-use cg_format::key::Family;
+use cg_store::Transaction;
 use cg_store::prelude::*;
-use cg_store::{Transaction, VerifyDepth};
 
 use crate::Failure;
-use crate::model::{
-    self, CHEST, Filling, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CELL, Model, PLACES, Picture, Thing,
-};
+use crate::model::{self, CHEST, Filling, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CELL, Model};
 use crate::step::{Action, Holder, Step};
 
 type Engine = cg_store::engine::RocksEngine;
 type Tx<'w> = Transaction<'w, Engine>;
 
 const CHEST_CELL: LocalPos = LocalPos::new(0, 0, 0);
-const STEPS: &str = "torture:steps";
+/// The property that counts the steps.
+pub(crate) const STEPS: &str = "torture:steps";
 const DIMENSIONS: [&str; 2] = ["torture:first", "torture:second"];
 /// Little memory, so that write buffers become files while the world is tortured.
 const ENGINE_BYTES: u64 = 16 << 20;
 
 /// The ids that the world under test has issued.
 #[derive(Debug, Clone, Copy)]
-struct Ids {
+pub(crate) struct Ids {
     coins: ComponentId,
-    tag: ComponentId,
-    side: SideKind,
-    kind: EntityTypeId,
+    /// An entity's component.
+    pub(crate) tag: ComponentId,
+    /// A chunk's side data.
+    pub(crate) side: SideKind,
+    /// Every entity's type.
+    pub(crate) kind: EntityTypeId,
 }
 
 /// How the worker is broken, so that the checks can be seen to fail.
@@ -73,7 +72,7 @@ pub(crate) fn create(dir: &Path, seed: u64) -> Result<(), Failure> {
     let start = Model::new(seed);
     world.transaction(|tx| {
         for (place, ground) in &start.chunks {
-            let chunk = ids.chunk(tx, ground.content)?;
+            let chunk = chunk_of(tx, ground.content)?;
             tx.save(at(*place), chunk);
         }
         for (id, body) in &start.entities {
@@ -115,141 +114,6 @@ pub(crate) fn take(world: &World, step: &Step, broken: Option<Break>) -> Result<
     Ok(committed.seq)
 }
 
-/// Everything that was read from a world.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// What was read, by thing.
-    pub(crate) picture: Picture,
-    /// What could not be read, with the error.
-    pub(crate) unreadable: BTreeMap<Thing, String>,
-    /// How many steps the world says it has taken, if that could be read.
-    pub(crate) steps: Option<u64>,
-    /// The coins of all players and chests.
-    pub(crate) coins: u64,
-    /// The places whose chunks refer to an item, and whether the item says the same.
-    items: BTreeMap<u16, (Vec<u8>, Option<Owner>)>,
-}
-
-impl Reading {
-    /// Reads every thing that the expected world may have, and every name that its steps may have registered.
-    pub(crate) fn of(world: &World, steps: u64, seed: u64) -> Result<Self, Failure> {
-        let ids = Ids::of(world)?;
-        let mut reading = Self::default();
-        reading.properties(world)?;
-        for place in 0..PLACES {
-            reading.note(Thing::Chunk(place), world.load(at(place)), |reading, chunk| {
-                ids.read_chunk(reading, place, &chunk)
-            });
-        }
-        for id in 0..model::ENTITIES {
-            reading.note(Thing::Entity(id), world.entity(entity_id(id)), |reading, entity| {
-                if id < ITEMS {
-                    reading.items.entry(id).or_default().1 = Some(entity.owner.clone());
-                }
-                ids.entity_digest(id, &entity)
-            });
-        }
-        let catalog = world.catalog();
-        for step in (0..steps).filter(|step| Step::new(seed, *step).registers) {
-            if let Some(id) = catalog.block_id(&block_name(step)) {
-                reading.picture.insert(Thing::Name(step), model::digest(&id.get().to_le_bytes()));
-            }
-        }
-        Ok(reading)
-    }
-
-    /// Whether no coin and no item was lost or doubled, whatever the model says.
-    pub(crate) fn conserved(&self) -> Result<(), String> {
-        let coins = model::COINS_EACH * u64::from(model::PLAYERS);
-        if self.coins != coins {
-            return Err(format!("there are {} coins, not {coins}", self.coins));
-        }
-        if self.items.len() != usize::from(ITEMS) {
-            return Err(format!("there are {} items, not {ITEMS}", self.items.len()));
-        }
-        for (id, (places, owner)) in &self.items {
-            let agree = match (places.as_slice(), owner) {
-                ([], Some(Owner::Detached(_))) => true,
-                ([place], Some(Owner::Chunk(owner))) => *owner == at(*place),
-                _ => false,
-            };
-            if !agree {
-                return Err(format!("item {id} is owned by {owner:?} and referred to at {places:?}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn properties(&mut self, world: &World) -> Result<(), Failure> {
-        self.note(Thing::Steps, world.property(&named(STEPS)?), |reading, bytes| {
-            reading.steps = Some(number(&bytes));
-            model::digest(&bytes)
-        });
-        for player in 0..model::PLAYERS {
-            self.note(Thing::Player(player), world.property(&player_name(player)?), |reading, bytes| {
-                reading.coins += number(&bytes);
-                model::digest(&bytes)
-            });
-        }
-        for note in 0..model::NOTES {
-            let bytes = world.property(&note_name(note)?);
-            self.note(Thing::Note(note), bytes, |_, bytes| model::digest(&bytes));
-        }
-        Ok(())
-    }
-
-    fn note<T>(
-        &mut self,
-        thing: Thing,
-        found: Result<Option<T>, Error>,
-        digest: impl FnOnce(&mut Self, T) -> u64,
-    ) {
-        match found {
-            Ok(Some(value)) => {
-                let digest = digest(self, value);
-                self.picture.insert(thing, digest);
-            }
-            Ok(None) => {}
-            Err(error) => drop(self.unreadable.insert(thing, error.to_string())),
-        }
-    }
-}
-
-/// How many rows of each kind verification saw.
-pub(crate) type Counts = BTreeMap<&'static str, u64>;
-
-/// Looks at every row: the first finding if there is one, else the counts.
-pub(crate) fn verify(world: &World) -> Result<Counts, Failure> {
-    let report = world.verify(VerifyDepth::Full, |_| {})?;
-    match report.findings.first() {
-        None => Ok(report.checked),
-        Some(finding) => {
-            let more = report.findings.len() - 1;
-            Err(format!("verify: {} and {more} more", finding.what).into())
-        }
-    }
-}
-
-/// Compares counts with what is expected to be there, so that nothing is there which was not read.
-pub(crate) fn compare_counts(found: &Counts, expected: &Picture) -> Result<(), Failure> {
-    let count = |wanted: fn(&Thing) -> bool| expected.keys().filter(|thing| wanted(thing)).count() as u64;
-    let counts = [
-        ("chunks", count(|thing| matches!(thing, Thing::Chunk(_)))),
-        (Family::Entity.name(), count(|thing| matches!(thing, Thing::Entity(_)))),
-        (
-            Family::WorldProperties.name(),
-            count(|thing| matches!(thing, Thing::Steps | Thing::Player(_) | Thing::Note(_))),
-        ),
-    ];
-    for (what, expected) in counts {
-        let found = found.get(what).copied().unwrap_or_default();
-        if found != expected {
-            return Err(format!("verify saw {found} of {what}, not {expected}").into());
-        }
-    }
-    Ok(())
-}
-
 /// Where a place is: two dimensions, on both sides of cluster borders, near the origin and far from it.
 pub(crate) fn at(place: u8) -> ChunkAt {
     let (dimension, place) = (place % 2, usize::from(place / 2));
@@ -260,7 +124,8 @@ pub(crate) fn at(place: u8) -> ChunkAt {
 }
 
 impl Ids {
-    fn of(world: &World) -> Result<Self, Failure> {
+    /// The ids by name; an error if a name is gone or has another id than it was given first.
+    pub(crate) fn of(world: &World) -> Result<Self, Failure> {
         let catalog = world.catalog();
         let issued = catalog.block_id("torture:chest").map(BlockId::get) == Some(CHEST)
             && DIMENSIONS
@@ -278,16 +143,6 @@ impl Ids {
         ids().filter(|_| issued).ok_or_else(|| "a name lost its id".into())
     }
 
-    fn chunk(self, tx: &Tx<'_>, content: u64) -> Result<Chunk, Failure> {
-        let schema = tx.catalog().current_schema();
-        let blocks = model::blocks(content).map(BlockId::new);
-        let mut chunk = Chunk::from_blocks(&blocks, CellOrder::Xyz, &schema)?;
-        if model::is_layered(content) {
-            chunk.push_layer(layered_cell(), BlockId::new(LAYERED_BLOCK), &schema)?;
-        }
-        Ok(chunk)
-    }
-
     fn put(self, tx: &mut Tx<'_>, id: u16, owner: Owner, tag: Filling) -> Result<(), Failure> {
         let mut entity = Entity::new(self.kind, owner, position(id)?);
         entity.set_component(self.tag, tag.bytes())?;
@@ -298,7 +153,7 @@ impl Ids {
     fn act(self, tx: &mut Tx<'_>, action: Action) -> Result<(), Failure> {
         match action {
             Action::Rewrite { place, content } => {
-                let mut chunk = self.chunk(tx, content)?;
+                let mut chunk = chunk_of(tx, content)?;
                 if let Some(old) = tx.load(at(place))? {
                     if let Some(coins) = old.component(CHEST_CELL.into(), self.coins) {
                         chunk.set_component(CHEST_CELL.into(), self.coins, coins)?;
@@ -333,7 +188,7 @@ impl Ids {
                 }
             }
             Action::Move { entity, to } => {
-                let owner = self.owner(tx, to)?;
+                let owner = owner(tx, to)?;
                 tx.move_entity(entity_id(entity), owner)?;
             }
             Action::Hand { entity, to } => hand(tx, entity_id(entity), to)?,
@@ -341,21 +196,13 @@ impl Ids {
                 if tx.entity(entity_id(creature))?.is_some() {
                     tx.delete_entity(entity_id(creature));
                 } else {
-                    let owner = self.owner(tx, Some(place))?;
+                    let owner = owner(tx, Some(place))?;
                     self.put(tx, creature, owner, filling)?;
                 }
             }
             Action::Remove { place } => self.remove(tx, place)?,
         }
         Ok(())
-    }
-
-    /// The chunk of a place as an owner, if it is there.
-    fn owner(self, tx: &mut Tx<'_>, place: Option<u8>) -> Result<Owner, Failure> {
-        match place {
-            Some(place) if is_there(tx, place)? => Ok(Owner::Chunk(at(place))),
-            _ => detached(),
-        }
     }
 
     fn pay(self, tx: &mut Tx<'_>, from: Holder, to: Holder, coins: u64) -> Result<(), Failure> {
@@ -399,42 +246,28 @@ impl Ids {
         Ok(())
     }
 
-    fn chest(self, chunk: &Chunk) -> u64 {
+    /// The coins in a chunk's chest.
+    pub(crate) fn chest(self, chunk: &Chunk) -> u64 {
         chunk.component(CHEST_CELL.into(), self.coins).map_or(0, number)
     }
+}
 
-    fn read_chunk(self, reading: &mut Reading, place: u8, chunk: &Arc<Chunk>) -> u64 {
-        let mut blocks = [BlockId::default(); LocalPos::COUNT];
-        chunk.unpack(CellOrder::Xyz, &mut blocks);
-        let layers: Vec<_> = chunk.upper_layers().collect();
-        let expected = (CellLayer::new(layered_cell(), 1), BlockId::new(LAYERED_BLOCK));
-        let mut guests: Vec<u16> = chunk.entities().iter().map(|id| entity_number(*id)).collect();
-        guests.sort_unstable();
-        for id in guests.iter().filter(|id| **id < ITEMS) {
-            reading.items.entry(*id).or_default().0.push(place);
-        }
-        reading.coins += self.chest(chunk);
-        let digest = model::chunk_digest(
-            &blocks.map(BlockId::get),
-            !layers.is_empty(),
-            self.chest(chunk),
-            chunk.side(self.side),
-            guests.into_iter(),
-        );
-        let as_made = layers.is_empty() || layers == [expected];
-        if as_made && chunk.components().count() == 1 { digest } else { !digest }
+/// A chunk as its content makes it.
+fn chunk_of(tx: &Tx<'_>, content: u64) -> Result<Chunk, Failure> {
+    let schema = tx.catalog().current_schema();
+    let blocks = model::blocks(content).map(BlockId::new);
+    let mut chunk = Chunk::from_blocks(&blocks, CellOrder::Xyz, &schema)?;
+    if model::is_layered(content) {
+        chunk.push_layer(layered_cell(), BlockId::new(LAYERED_BLOCK), &schema)?;
     }
+    Ok(chunk)
+}
 
-    fn entity_digest(self, id: u16, entity: &Entity) -> u64 {
-        let owner = match &entity.owner {
-            Owner::Chunk(owner) => Some((0..PLACES).find(|place| at(*place) == *owner).unwrap_or(u8::MAX)),
-            Owner::Detached(_) => None,
-        };
-        let tag = entity.component(self.tag).unwrap_or_default();
-        let digest = model::entity_digest(owner, tag);
-        let as_made =
-            entity.kind == self.kind && position(id).is_ok_and(|position| position == entity.position);
-        if as_made { digest } else { !digest }
+/// The chunk of a place as an owner, if it is there.
+fn owner(tx: &mut Tx<'_>, place: Option<u8>) -> Result<Owner, Failure> {
+    match place {
+        Some(place) if is_there(tx, place)? => Ok(Owner::Chunk(at(place))),
+        _ => detached(),
     }
 }
 
@@ -459,7 +292,8 @@ fn detached() -> Result<Owner, Failure> {
     Ok(Owner::Detached(Reason::new("tortured")?))
 }
 
-fn layered_cell() -> LocalPos {
+/// The cell that some chunks have a second layer in.
+pub(crate) fn layered_cell() -> LocalPos {
     LocalPos::from_index(LAYERED_CELL).expect("is below 4096")
 }
 
@@ -470,33 +304,39 @@ pub(crate) fn entity_id(id: u16) -> EntityId {
     EntityId::from_bytes(mixed.to_le_bytes())
 }
 
-fn entity_number(id: EntityId) -> u16 {
+/// The number of an entity; one that none has for a UUID that none has.
+pub(crate) fn entity_number(id: EntityId) -> u16 {
     (0..model::ENTITIES).find(|number| entity_id(*number) == id).unwrap_or(u16::MAX)
 }
 
-fn position(id: u16) -> Result<EntityPos, Failure> {
+/// Where an entity stands, for ever.
+pub(crate) fn position(id: u16) -> Result<EntityPos, Failure> {
     let block = BlockPos::new(id.into(), 64, -i64::from(id));
     Ok(EntityPos::new(Dimension::new(0), block, [0.5, 0.0, 0.25])?)
 }
 
-fn named(name: &str) -> Result<Property, Failure> {
+/// A property by name.
+pub(crate) fn named(name: &str) -> Result<Property, Failure> {
     Ok(Property::Named(Name::new(name)?))
 }
 
-fn player_name(player: u8) -> Result<Property, Failure> {
+/// A player's coins.
+pub(crate) fn player_name(player: u8) -> Result<Property, Failure> {
     named(&format!("torture:player{player}"))
 }
 
-fn note_name(note: u8) -> Result<Property, Failure> {
+/// A note.
+pub(crate) fn note_name(note: u8) -> Result<Property, Failure> {
     named(&format!("torture:note{note}"))
 }
 
-fn block_name(step: u64) -> String {
+/// The block that a step registers.
+pub(crate) fn block_name(step: u64) -> String {
     format!("torture:named{step}")
 }
 
 /// A number as it is stored; a number that nothing has if it has another length than eight.
-fn number(bytes: &[u8]) -> u64 {
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     match bytes {
         [] => 0,
         _ => bytes.try_into().map_or(u64::MAX >> 8, u64::from_le_bytes),

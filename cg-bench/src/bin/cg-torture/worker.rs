@@ -25,6 +25,9 @@ pub(crate) struct Orders {
     /// What the steps are made from.
     #[arg(long)]
     pub(crate) seed: u64,
+    /// Make the world, and do nothing else.
+    #[arg(long)]
+    pub(crate) create: bool,
     /// Stop before this step.
     #[arg(long)]
     pub(crate) until: Option<u64>,
@@ -54,6 +57,9 @@ pub(crate) enum Message {
 
 /// Works until the orders end, the parent is gone, or it is killed.
 pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
+    if orders.create {
+        return subject::create(&orders.world, orders.seed);
+    }
     let world = World::open(&orders.world, &[], &subject::options())?;
     tell(Message::Ready)?;
     let from = subject::steps_taken(&world)?;
