@@ -278,3 +278,35 @@ fn floor(world: &Path) -> Result<u64, Failure> {
         .collect();
     Ok(slots.into_iter().next_back().ok_or("the floor is empty")?.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(kind: u8, len: u16) -> Vec<u8> {
+        let mut part = vec![0; 4];
+        part.extend(len.to_le_bytes());
+        part.push(kind);
+        part.resize(HEADER_BYTES + usize::from(len), 1);
+        part
+    }
+
+    #[test]
+    fn records_are_found_over_blocks_and_fillings() {
+        // A note about the log, a whole record, one that fills its block but for five bytes, and one in two parts.
+        let mut log = [part(130, 3), part(1, 10)].concat();
+        let filling = BLOCK_BYTES - log.len() - HEADER_BYTES - 5;
+        log.extend(part(1, filling as u16));
+        log.resize(BLOCK_BYTES, 0);
+        log.extend(part(2, 20));
+        log.extend(part(4, 5));
+        let found: Vec<_> = records(&log).iter().map(|record| (record.start, record.end)).collect();
+        let block = BLOCK_BYTES;
+        assert_eq!(found, [(10, 27), (27, block - 5), (block, block + 27 + 12)]);
+        // Cut inside the last part, or zeros instead of it.
+        assert_eq!(records(&log[..log.len() - 1]).last().map(|record| record.end), Some(block + 27));
+        log.truncate(block);
+        log.resize(block + 100, 0);
+        assert_eq!(records(&log).len(), 2);
+    }
+}

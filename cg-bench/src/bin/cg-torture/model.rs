@@ -291,3 +291,38 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
     hasher.write(bytes);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the checks demand of a world must hold of the expected one.
+    #[test]
+    fn steps_move_coins_and_items_and_neither_make_nor_lose_any() {
+        let mut model = Model::new(1);
+        let (mut absent, mut detached) = (false, false);
+        for index in 0..3000 {
+            model.take(&Step::new(1, index));
+            let chests: u64 = model.chunks.values().map(|ground| ground.coins).sum();
+            assert_eq!(chests + model.players.iter().sum::<u64>(), COINS_EACH * u64::from(PLAYERS));
+            assert!((0..ITEMS).all(|item| model.entities.contains_key(&item)), "step {index}");
+            let homeless = |body: &Body| body.owner.is_some_and(|place| !model.chunks.contains_key(&place));
+            assert!(!model.entities.values().any(homeless), "step {index}");
+            absent |= model.chunks.len() < usize::from(PLACES);
+            detached |= model.entities.values().any(|body| body.owner.is_none());
+        }
+        assert!(absent && detached && model.players.iter().any(|coins| *coins < COINS_EACH));
+    }
+
+    #[test]
+    fn every_step_is_seen_in_the_picture() {
+        let mut model = Model::new(2);
+        let mut before = model.picture();
+        for index in 0..50 {
+            model.take(&Step::new(2, index));
+            let after = model.picture();
+            assert_ne!(before, after);
+            before = after;
+        }
+    }
+}

@@ -118,3 +118,29 @@ fn filling(rng: &mut Rng) -> Filling {
     let len_bytes = if rng.one_in(10) { 70_000 + rng.below(20_000) } else { rng.below(300) };
     Filling { seed: rng.next(), len_bytes: len_bytes as u32 }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A kind of change that is never made would never be tested.
+    #[test]
+    fn every_kind_of_change_is_made() {
+        let steps: Vec<_> = (0..500).map(|index| Step::new(7, index)).collect();
+        let name = |action: &Action| format!("{action:?}").split(' ').next().map(str::to_owned);
+        let kinds: BTreeSet<_> = steps.iter().flat_map(|step| &step.actions).filter_map(name).collect();
+        let all = ["Dig", "Hand", "Move", "Note", "Pay", "Remove", "Rewrite", "Side", "Tag", "Toggle"];
+        assert_eq!(Vec::from_iter(kinds), all);
+        assert!(steps.iter().any(|step| step.registers));
+        assert!(steps.iter().any(|step| step.durability == Durability::Process));
+        assert!(steps.iter().any(|step| step.durability == Durability::Power));
+    }
+
+    #[test]
+    fn steps_repeat() {
+        assert_eq!(format!("{:?}", Step::new(3, 9)), format!("{:?}", Step::new(3, 9)));
+        assert_ne!(format!("{:?}", Step::new(3, 9)), format!("{:?}", Step::new(4, 9)));
+    }
+}
