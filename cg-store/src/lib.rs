@@ -22,6 +22,7 @@ mod durability;
 pub mod engine;
 mod entity;
 mod error;
+mod handle;
 mod hash;
 mod meta;
 mod opacity;

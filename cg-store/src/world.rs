@@ -14,13 +14,14 @@ use crate::commit_log::CommitLog;
 use crate::directory::{self, State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
+use crate::handle::{Handle, Visitor};
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
 
 #[cfg(feature = "rocks")]
-use crate::engine::{Access, Resources, RocksEngine, RocksOptions};
+use crate::engine::{Access, EngineError, Resources, RocksEngine, RocksOptions};
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = RocksEngine;
@@ -52,18 +53,18 @@ const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct World<E: Engine = DefaultEngine> {
-    inner: Arc<Inner<E>>,
+    handle: Arc<Handle<E>>,
 }
 
 impl<E: Engine> Clone for World<E> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self { handle: Arc::clone(&self.handle) }
     }
 }
 
 impl<E: Engine> std::fmt::Debug for World<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.inner.fmt(f)
+        self.inner().fmt(f)
     }
 }
 
@@ -107,21 +108,18 @@ impl World<RocksEngine> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
-        let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-        if entries.next().is_some() {
-            return Err(OpenError::NotEmpty { path: dir.into() }.into());
-        }
         // Packs that do not fit are refused before anything is written.
         Registry::accept(&Catalog::new(), packs, &options.packs)?;
+        empty_directory(dir)?;
         let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(engine, ready.clone(), Some(dir.into()), packs, options)?;
-        world.inner.engine.sync()?;
+        world.inner().engine.sync()?;
         ready.write(dir)?;
+        sync_parent(dir)?;
         Ok(world)
     }
 
@@ -178,7 +176,7 @@ impl World<RocksEngine> {
         options: &WorldOptions,
     ) -> Result<Plan, Error> {
         let world = Self::open_read_only(dir, options)?;
-        Ok(cg_registry::reconcile(&world.inner.registry.catalog(), packs, &options.packs))
+        Ok(cg_registry::reconcile(&world.inner().registry.catalog(), packs, &options.packs))
     }
 
     /// Copies the world as it is now into a new directory, by hard links where the disk allows.
@@ -190,14 +188,17 @@ impl World<RocksEngine> {
     /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
-        let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-        if entries.next().is_some() {
-            return Err(OpenError::NotEmpty { path: dir.into() }.into());
+        self.inner().check_open()?;
+        if !self.inner().engine.caps().checkpoint {
+            return Err(
+                EngineError::Unsupported { what: "write a checkpoint when opened for reading only" }.into()
+            );
         }
-        WorldFile { state: State::Creating, ..self.inner.file.clone() }.write(dir)?;
-        self.inner.engine.checkpoint(&directory::engine_dir(dir))?;
-        WorldFile { state: State::Checkpoint, ..self.inner.file.clone() }.write(dir)?;
+        empty_directory(dir)?;
+        WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
+        self.inner().engine.checkpoint(&directory::engine_dir(dir))?;
+        WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
+        sync_parent(dir)?;
         Ok(())
     }
 }
@@ -239,48 +240,52 @@ impl<E: Engine> World<E> {
             closed: AtomicBool::new(false),
             engine,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { handle: Arc::new(Handle::new(inner)) })
     }
 
     pub(crate) fn inner(&self) -> &Inner<E> {
-        &self.inner
+        self.handle.inner()
+    }
+
+    pub(crate) fn visitor(&self) -> Visitor<E> {
+        self.handle.visitor()
     }
 
     /// The world's identity, for ever.
     pub fn uuid(&self) -> Uuid {
-        self.inner.file.uuid
+        self.inner().file.uuid
     }
 
     /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
     pub fn incarnation(&self) -> Uuid {
-        self.inner.file.incarnation
+        self.inner().file.incarnation
     }
 
     /// Where the world lies; `None` for a world in memory.
     pub fn directory(&self) -> Option<&Path> {
-        self.inner.directory.as_deref()
+        self.inner().directory.as_deref()
     }
 
     /// The limits that the world keeps.
     pub fn limits(&self) -> StoreLimits {
-        self.inner.limits
+        self.inner().limits
     }
 
     /// The newest commit.
     pub fn last_commit(&self) -> u64 {
-        self.inner.commits.published()
+        self.inner().commits.published()
     }
 
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
     pub fn engine(&self) -> &E {
-        &self.inner.engine
+        &self.inner().engine
     }
 
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
-        self.inner.counters.read()
+        self.inner().counters.read()
     }
 
     /// How much the engine holds, by family.
@@ -288,7 +293,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.inner.engine.usage()?)
+        Ok(self.inner().engine.usage()?)
     }
 
     /// Waits until every commit so far survives a power cut.
@@ -296,16 +301,16 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Engine`] if syncing failed; the world is read-only from then on.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.inner.engine.sync()?)
+        Ok(self.inner().engine.sync()?)
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
-    /// does nothing.
+    /// does nothing. The directory can be opened again when the last handle is dropped.
     ///
     /// # Errors
     /// If the last writes fail; the world is closed all the same.
     pub fn close(&self) -> Result<(), Error> {
-        self.inner.close()
+        self.inner().close()
     }
 }
 
@@ -314,7 +319,8 @@ impl<E: Engine> Inner<E> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    fn close(&self) -> Result<(), Error> {
+    /// Closes the world, if it is not closed yet.
+    pub(crate) fn close(&self) -> Result<(), Error> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -324,17 +330,27 @@ impl<E: Engine> Inner<E> {
     }
 }
 
-impl<E: Engine> Drop for Inner<E> {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, world = %self.file.uuid, "closing the world failed");
-        }
-    }
-}
-
 impl<E: Engine> std::fmt::Debug for Inner<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").field("uuid", &self.file.uuid).finish_non_exhaustive()
+    }
+}
+
+/// Makes a directory, if it is missing, and sees that nothing is in it.
+#[cfg(feature = "rocks")]
+fn empty_directory(dir: &Path) -> Result<(), OpenError> {
+    fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
+    let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
+    if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
+}
+
+/// Syncs the directory around a new world, so that a power cut does not take the world's own name.
+#[cfg(feature = "rocks")]
+fn sync_parent(dir: &Path) -> Result<(), OpenError> {
+    match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
+        Some(parent) => directory::sync_directory(parent),
+        None => Ok(()),
     }
 }
 
