@@ -15,6 +15,7 @@ use tempfile::TempDir;
 mod close;
 mod damage;
 mod limits;
+mod open;
 mod ownership;
 mod tier;
 mod transaction;

@@ -164,7 +164,10 @@ fn put_slot<E: Engine>(world: &World<E>, tier: ClusterTier, at: ChunkAt, version
 fn a_slot_from_the_future<E: Engine>(world: &World<E>) {
     let (ids, _) = base(world);
     put_slot(world, ClusterTier::L1, ids.at(20, 0, 0), 1000, filled(world, ids.stone).to_bytes());
-    found(world, expect!["chunkl1: chunk 20, 0, 0 of dimension 0 has version 1000, newer than the last commit, 6"]);
+    found(
+        world,
+        expect!["chunkl1: chunk 20, 0, 0 of dimension 0 has version 1000, newer than the last commit, 6"],
+    );
 }
 
 fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
@@ -173,9 +176,12 @@ fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
     // Below the hot copy, which is as old as the last commit but one.
     put_slot(world, ClusterTier::L1, a, last + 1, filled(world, ids.stone).to_bytes());
     put_slot(world, ClusterTier::L2, a, last + 2, filled(world, ids.stone).to_bytes());
-    found(world, expect![[r#"
+    found(
+        world,
+        expect![[r#"
         chunkl1: chunk 1, 2, 3 of dimension 0 has version 6, but a hotter copy with version 5 hides it
-        chunkl2: chunk 1, 2, 3 of dimension 0 has version 7, but a hotter copy with version 5 hides it"#]]);
+        chunkl2: chunk 1, 2, 3 of dimension 0 has version 7, but a hotter copy with version 5 hides it"#]],
+    );
 }
 
 fn a_key_that_nobody_knows<E: Engine>(world: &World<E>) {
