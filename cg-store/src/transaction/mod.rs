@@ -116,7 +116,8 @@ impl<E: Engine> Transaction<'_, E> {
     /// A chunk equal to the stored one costs a comparison and writes nothing.
     ///
     /// # Errors
-    /// At commit: [`Error::UnknownBlock`], [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
+    /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
+    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
     /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
@@ -230,7 +231,8 @@ impl<E: Engine> Transaction<'_, E> {
     ///
     /// # Errors
     /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
-    /// [`Owner::Detached`] then), [`Error::TooLarge`].
+    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`],
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
         self.writes.entities.insert(id, Some(entity));
     }

@@ -12,9 +12,13 @@ use cg_store::prelude::*;
 use cg_store::{VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod damage;
 mod limits;
 mod ownership;
+mod tier;
 mod transaction;
+mod unknown;
+mod verify;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {
