@@ -7,4 +7,5 @@
 pub mod anvil;
 pub mod export;
 pub mod import;
+pub mod map;
 pub mod mapping;

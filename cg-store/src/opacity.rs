@@ -10,6 +10,7 @@ use cg_format::chunk::Chunk;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView, fold};
+use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::chunk::{Area, walk};
@@ -45,6 +46,11 @@ impl OpacityColumn {
 pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
     let (old, new) = (outline(old, schema), outline(new, schema));
     (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
+}
+
+/// The patch of a chunk that was taken away without its outline being known.
+pub(crate) fn nothing() -> Draft {
+    Draft::plain(Codec::None, 0, |out| outline(None, &NoComponents).encode(out))
 }
 
 /// A chunk's outline; an absent chunk hides nothing.

@@ -59,7 +59,7 @@ pub struct StoreLimits {
     pub entity_bytes: u64,
     /// One property. Default 16 MiB.
     pub property_bytes: u64,
-    /// One transaction. Default 64 MiB.
+    /// One transaction. Default 64 MiB, at most 1 GiB.
     pub batch_bytes: u64,
 }
 

@@ -62,14 +62,16 @@ impl Chunk {
         if self.columns.is_empty() && ids.iter().all(plain) {
             return Ok(());
         }
-        let unknown = ids.iter().find(|block| schema.components_of(**block).is_none());
-        if let Some(block) = unknown {
-            let block = *block;
-            return if self.columns.is_empty() { Ok(()) } else { Err(Mismatch::UnknownBlock { block }) };
-        }
         let kinds = ids.iter().map(|block| schema.components_of(*block));
         let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));
-        let mut expected = instances_of(kinds, &self.blocks.unpacked(), upper).unwrap_or_default();
+        let Some(mut expected) = instances_of(kinds, &self.blocks.unpacked(), upper) else {
+            let unknown =
+                ids.iter().find(|id| schema.components_of(**id).is_none() && self.palette.is_alive(**id));
+            return match unknown {
+                Some(block) if !self.columns.is_empty() => Err(Mismatch::UnknownBlock { block: *block }),
+                _ => Ok(()),
+            };
+        };
         if let Some(unread) = &self.unread {
             expected.retain(|(component, _)| *component < unread.from);
         }

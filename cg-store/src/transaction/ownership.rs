@@ -23,7 +23,7 @@ pub const RELEASED: &str = "released by its chunk";
 pub(super) struct Settled {
     /// Every chunk that is written, with what it replaces.
     pub(super) chunks: BTreeMap<ChunkAt, ChunkChange>,
-    /// Every entity that is written; `None` is a deletion.
+    /// Every entity that changes; `None` is a deletion.
     pub(super) entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were consulted, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
@@ -65,7 +65,9 @@ pub(super) fn settle<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Set
         settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
     }
     settling.follow_references()?;
-    let Settling { chunks, entities, stored, .. } = settling;
+    let Settling { chunks, mut entities, stored, .. } = settling;
+    // What is stored already is no change.
+    entities.retain(|id, entity| stored.get(id) != Some(entity));
     Ok(Settled { chunks, entities, consulted: stored.into_keys().collect() })
 }
 

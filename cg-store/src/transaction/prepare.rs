@@ -15,7 +15,9 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
-use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
+use cg_format::{
+    ChunkAt, ClusterTier, ComponentId, Dimension, EntityId, Lookup, SchemaView as _, Space, key,
+};
 use cg_registry::{Catalog, ListKind};
 
 use super::Writes;
@@ -67,7 +69,8 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         written.push(property.conflict_key());
     }
     let batch = builder.batch;
-    check_limit(limits.batch_bytes, batch.len_bytes(), || "the transaction".into())?;
+    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
     Ok(Prepared { batch, chunks, written, since, consulted })
 }
 
@@ -113,17 +116,44 @@ impl<E: Engine> Builder<'_, E> {
         Ok(true)
     }
 
-    /// Refuses a chunk that could not be decoded again.
+    /// Refuses a chunk that could not be decoded again, or that says something that has no name.
     fn check(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
-        let dimensions = self.catalog.list(ListKind::Dimensions).len() as u64;
-        if at.dimension.get() >= dimensions {
-            return Err(Error::UnknownDimension { found: at.dimension.get(), issued: dimensions });
-        }
-        let issued = self.catalog.list(ListKind::Blocks).len() as u64;
-        if let Some(entry) = chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
+        self.check_dimension(at.dimension)?;
+        let palette = chunk.palette();
+        let issued = self.issued(ListKind::Blocks);
+        if let Some(entry) = palette.iter().find(|entry| entry.block.get() >= issued) {
             return Err(Error::UnknownBlock { at, id: entry.block, issued });
         }
-        chunk.conforms_to(&self.catalog.current_schema()).map_err(|why| Error::Mismatch { at, why })
+        let issued = self.issued(ListKind::Sides);
+        if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
+            return Err(Error::UnknownSide { at, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, why })
+    }
+
+    /// Refuses an entity that says something that has no name.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        self.check_dimension(entity.position.dimension())?;
+        let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
+        if kind.get() >= issued {
+            return Err(Error::UnknownEntityType { id, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        let unknown = |component: &ComponentId| schema.shape(*component).is_none();
+        match entity.components().map(|(component, _)| component).find(unknown) {
+            Some(component) => Err(Error::UnknownComponent { id, component }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_dimension(&self, dimension: Dimension) -> Result<(), Error> {
+        let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
+        if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+    }
+
+    fn issued(&self, list: ListKind) -> u64 {
+        self.catalog.list(list).len() as u64
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -149,24 +179,6 @@ impl<E: Engine> Builder<'_, E> {
         check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
         self.batch.put(Space::Entity, row, draft, Stamp::Commit);
         Ok(())
-    }
-
-    /// Refuses an entity whose ids mean nothing in this world.
-    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
-        let issued = |list: ListKind, index: u64| index < self.catalog.list(list).len() as u64;
-        let dimension = entity.position.dimension().get();
-        let what = if !issued(ListKind::Entities, entity.kind.get()) {
-            format!("entity type {}", entity.kind.get())
-        } else if !issued(ListKind::Dimensions, dimension) {
-            format!("dimension {dimension}")
-        } else if let Some((component, _)) =
-            entity.components().find(|(component, _)| self.catalog.component_spec(*component).is_none())
-        {
-            format!("component {:#x}", component.get())
-        } else {
-            return Ok(());
-        };
-        Err(Error::UnknownInEntity { id, what })
     }
 
     fn property(&mut self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
