@@ -1,3 +1,5 @@
+//! Generated worlds: the same for the same seed, and with every section of the format in use.
+
 use std::collections::BTreeSet;
 
 use cg_format::entity::Owner;
