@@ -1,4 +1,4 @@
-//! Generated worlds: the same for the same seed, and with every section of the format in use.
+//! The generator: the same from the same seed, and every section of the format in use.
 
 use std::collections::BTreeSet;
 

@@ -81,8 +81,12 @@ struct Record {
 /// What came of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
+    /// With so many steps, whole.
     Opened { steps: u64 },
+    /// Refused, naming the commits that are gone.
     LostCommits,
+    /// Opened although promised commits are gone: what must never be.
+    OpenedBelowFloor,
 }
 
 impl<'i> Cutter<'i> {
@@ -119,6 +123,11 @@ impl<'i> Cutter<'i> {
             let outcome = self.cut(*len).map_err(|why| format!("log cut to {len} bytes: {why}"))?;
             match outcome {
                 Outcome::LostCommits => refused += 1,
+                Outcome::OpenedBelowFloor => {
+                    return Err(
+                        format!("log cut to {len} bytes: opened below the floor {}", self.floor).into()
+                    );
+                }
                 Outcome::Opened { steps } => {
                     opened += 1;
                     unpromised += u64::from(steps < self.image.synced_steps());
@@ -151,9 +160,7 @@ impl<'i> Cutter<'i> {
     /// Opens for writing: refused exactly if the floor is above.
     fn open(&self, copy: &Path, found: u64, steps: u64) -> Result<Outcome, Failure> {
         match World::open(copy, &[], &subject::options()) {
-            Ok(_) if found < self.floor => {
-                Err(format!("opened at commit {found}, below the floor {}", self.floor).into())
-            }
+            Ok(_) if found < self.floor => Ok(Outcome::OpenedBelowFloor),
             Ok(world) if self.compare(&world)? == steps => Ok(Outcome::Opened { steps }),
             Ok(_) => Err("the world opens otherwise for writing than for reading".into()),
             Err(Error::Open(OpenError::Engine {
@@ -188,12 +195,18 @@ impl<'i> Cutter<'i> {
         let record = self.records.get(promised as usize - 1).ok_or("the floor's record is not there")?;
         let copy = self.copy(Some(record.start))?;
         fs::remove_file(copy.join("db/DURABLE"))?;
-        match self.open(&copy, self.floor - 1, 0) {
-            Err(caught) => {
-                println!("cut: control without the floor caught: {caught}");
+        let world = World::open_read_only(&copy, &subject::options())?;
+        let (found, steps) = (world.last_commit(), self.compare(&world)?);
+        drop(world);
+        match self.open(&copy, found, steps)? {
+            Outcome::OpenedBelowFloor => {
+                println!(
+                    "cut: control without the floor caught: opened at commit {found}, floor {}",
+                    self.floor
+                );
                 Ok(())
             }
-            Ok(outcome) => Err(format!("the control without the floor gave {outcome:?}").into()),
+            other => Err(format!("the control without the floor gave {other:?}").into()),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::cut;
 use crate::damage::Damage;
 use crate::image::{Floor, Image};
 use crate::probe::{Prober, Verdict};
-use crate::report::Table;
+use crate::report::{Table, plural};
 use crate::rng::Rng;
 
 /// How many of 150 flips go into each kind of file. The headers of log records are aimed at in addition.
@@ -52,6 +52,7 @@ pub(crate) fn run(seed: u64, flips: u64, short: bool) -> Result<(), Failure> {
         if len_bytes == 0 {
             return Err(format!("the world has no {kind}").into());
         }
+        eprintln!("flip: {kind}, {}, {len_bytes} bytes", plural(files.len() as u64, "file"));
         if kind == MANIFEST && !short {
             for (file, len_bytes) in files {
                 for bit in 0..len_bytes * 8 {
