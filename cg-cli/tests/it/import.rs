@@ -94,3 +94,32 @@ every_file! {
     entities_without_columns: "mca/entities_1.18_r.0.1.mca",
     points_of_interest: "mca/poi_1.18_r.1.1.mca",
 }
+
+/// Imports a damaged file: so many columns arrive, so many slots are reported.
+#[track_caller]
+fn check_damaged(file: &str, columns: u64, unreadable: usize) {
+    let Some(folder) = worlds::folder() else { return };
+    let truth = &worlds::truth(&folder)[file];
+    let dir = tempfile::tempdir().expect("a directory");
+    let (world, report) = imported(&folder.join(file), dir.path());
+    assert_eq!((report.imported_columns, report.unreadable.len()), (columns, unreadable), "{file}: {report:?}");
+    let slots: std::collections::BTreeSet<_> = report.unreadable.iter().map(|lost| lost.slot).collect();
+    assert_eq!(slots.len(), unreadable, "{file}: a slot is reported twice");
+    let held = held::count(&world);
+    assert_eq!(held.columns.len() as u64, columns, "{file}");
+    if truth["chunks"] == columns {
+        worlds::check_figures(file, &held.figures(), truth);
+    }
+}
+
+#[test]
+fn of_damaged_regions_exactly_the_readable_columns_arrive() {
+    check_damaged("corrupt/made_empty.mca", 0, 0);
+    check_damaged("corrupt/made_header_only.mca", 0, 225);
+    // The other decoder reads the aliased slot's column twice; here it is refused.
+    check_damaged("corrupt/made_badheader_1.21.1.mca", 221, 4);
+    check_damaged("corrupt/made_bitflip_1.21.1.mca", 220, 5);
+    check_damaged("corrupt/made_truncated_1.21.1.mca", 126, 99);
+    check_damaged("corrupt/natural_querz_r.2.2.mca", 0, 3);
+    check_damaged("corrupt/natural_twoolie_regiontest.mca", 0, 22);
+}

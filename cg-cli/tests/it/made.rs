@@ -87,7 +87,7 @@ fn overflowing_column() -> Column {
 }
 
 /// Makes the save; gives the columns of the overworld.
-fn make(dir: &Path) -> Vec<Column> {
+pub(crate) fn make(dir: &Path) -> Vec<Column> {
     let region = dir.join("region");
     fs::create_dir_all(&region).expect("a directory");
     let mut bare = maker::column(3, 0, []);
