@@ -14,7 +14,9 @@ use tempfile::TempDir;
 
 mod close;
 mod damage;
+mod hash;
 mod limits;
+mod opacity;
 mod open;
 mod ownership;
 mod tier;
