@@ -143,6 +143,17 @@ pub enum Error {
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
+    /// A stored entity cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("entity {id} cannot be upgraded: {why}")]
+    EntityNotUpgraded {
+        /// The entity.
+        id: EntityId,
+        /// What is missing.
+        why: cg_registry::UpgradeError,
+    },
+    /// A value is longer than its stored length can say.
+    #[error(transparent)]
+    TooLong(#[from] cg_format::entity::TooLong),
     /// An opacity tile has more boundaries than its layout can count. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),

@@ -22,6 +22,7 @@ mod opacity;
 mod open;
 mod ownership;
 mod property;
+mod registry;
 mod tier;
 mod transaction;
 mod unknown;
