@@ -170,6 +170,12 @@ pub(crate) fn grouped(count: u64) -> String {
     out
 }
 
+/// A count with its noun: `1 block`, `2,048 blocks`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
 /// A length in the unit that keeps it below 1,024.
 pub(crate) fn bytes_text(len_bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -193,6 +199,7 @@ mod tests {
     fn counts_and_lengths_read_well() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1023, 1024, 1_572_864].map(bytes_text), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB"]);
+        assert_eq!([counted(1, "row"), counted(2048, "row")], ["1 row", "2,048 rows"]);
         assert_eq!(bytes_text(u64::MAX), "16384.0 PiB");
     }
 

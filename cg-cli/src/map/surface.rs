@@ -15,10 +15,12 @@ use super::strip::Strip;
 
 /// Light that still comes through below which a column counts as drawn.
 const DARK: f32 = 0.02;
+/// How much light something keeps that counts as ground.
+const NEARLY_SOLID: f32 = 0.8;
 /// Blocks of water below which the ground is out of sight.
 const DEEP_BLOCKS: u16 = 24;
 /// How much of the light the top of the water keeps, and each block of it below.
-const WATER_TOP: f32 = 0.5;
+const WATER_TOP: f32 = 0.55;
 const WATER_BELOW: f32 = 0.13;
 const SHALLOW_WATER: [f32; 3] = [70.0, 130.0, 208.0];
 const DEEP_WATER: [f32; 3] = [28.0, 58.0, 130.0];
@@ -53,17 +55,18 @@ pub(super) struct Sight {
 impl Tally {
     /// The kinds by name, states of one block together, most frequent first.
     pub(super) fn most_frequent(&self, catalog: &Catalog) -> Vec<SurfaceBlock> {
-        let mut by_name: BTreeMap<&str, (u64, [u8; 3])> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, (u64, [u8; 3])> = BTreeMap::new();
         for (block, columns) in &self.0 {
             let Some(name) = catalog.block_name(*block) else { continue };
-            let base = name.as_str().split_once('[').map_or(name.as_str(), |(base, _)| base);
-            let entry = by_name.entry(base).or_insert((0, paint_of(base).rgb()));
+            let paint = paint_of(name.as_str());
+            // What grows in water is drawn as water, and so it is counted as water.
+            let identifier = if paint == Paint::Water { "water" } else { name.identifier() };
+            let entry =
+                by_name.entry(format!("{}:{identifier}", name.namespace())).or_insert((0, paint.rgb()));
             entry.0 += columns;
         }
-        let mut all: Vec<_> = by_name
-            .into_iter()
-            .map(|(name, (columns, rgb))| SurfaceBlock { name: name.to_owned(), rgb, columns })
-            .collect();
+        let mut all: Vec<_> =
+            by_name.into_iter().map(|(name, (columns, rgb))| SurfaceBlock { name, rgb, columns }).collect();
         all.sort_by(|a, b| b.columns.cmp(&a.columns).then_with(|| a.name.cmp(&b.name)));
         all
     }
@@ -101,7 +104,14 @@ impl Sight {
         }
         match paint {
             Paint::Air | Paint::Water => {}
-            Paint::Sheer { rgb, opacity } => self.cover(rgb.map(f32::from), opacity),
+            Paint::Sheer { rgb, opacity } => {
+                // Snow and ice are the ground that people name, though something shines through.
+                if opacity >= NEARLY_SOLID {
+                    self.height.get_or_insert(y);
+                    self.ground.get_or_insert(block);
+                }
+                self.cover(rgb.map(f32::from), opacity);
+            }
             Paint::Solid { rgb } => {
                 self.height.get_or_insert(y);
                 self.ground.get_or_insert(block);

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::plan::{self, PolicyArgs, read_packs};
 use crate::args::{DiskWorld, WorldArg, YesArg};
-use crate::output::{Failure, Outcome, Output, grouped};
+use crate::output::{Failure, Outcome, Output, counted};
 
 /// Bring the registry to what some packs offer, and put other blocks in place of stored ones. Writes, with --yes.
 ///
@@ -193,8 +193,8 @@ impl fmt::Display for Report {
         for problem in &self.unreadable {
             writeln!(f, "left as it is: {problem}")?;
         }
-        let (blocks, chunks) = (grouped(self.blocks), grouped(self.chunks as u64));
+        let (blocks, chunks) = (counted(self.blocks, "block"), counted(self.chunks as u64, "chunk"));
         let verb = if self.written { "replaced" } else { "to be replaced:" };
-        writeln!(f, "{verb} {blocks} blocks in {chunks} chunks")
+        writeln!(f, "{verb} {blocks} in {chunks}")
     }
 }
