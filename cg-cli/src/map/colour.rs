@@ -198,6 +198,7 @@ const FINISHES: [&str; 12] = [
 ];
 
 /// Blocks whose colour is their own.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn known(identifier: &str) -> Option<[u8; 3]> {
     Some(match identifier {
         "grass_block" => [112, 156, 72],

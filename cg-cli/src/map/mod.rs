@@ -45,6 +45,9 @@ use surface::{Surface, Tally};
 /// The longest side of a map whose scale is chosen here, in pixels.
 pub const MAX_SIDE_PX: u64 = 4096;
 
+/// The most pixels of a map whose scale was asked for.
+const MAX_PX: u64 = 1 << 27;
+
 /// A map that is smaller than this on its longer side is drawn with several pixels per block.
 const ENOUGH_PX: u64 = 768;
 
@@ -113,7 +116,7 @@ pub enum MapError {
         /// The scale asked for.
         found: u32,
     },
-    /// An image that would be longer than [`MAX_SIDE_PX`] several times over.
+    /// A picture with a side of more than 8 times [`MAX_SIDE_PX`], or of more than 2^27 pixels.
     #[error(
         "at {scale_blocks} blocks per pixel the map is {width_px}×{height_px} pixels; draw a smaller box, or more blocks per pixel"
     )]
@@ -186,13 +189,11 @@ pub fn render<E: Engine>(
 }
 
 fn scale(extent: &Extent, wanted: Option<u32>) -> Result<u32, MapError> {
-    /// The most pixels of a map whose scale was asked for.
-    const MAX_PX: u64 = 1 << 28;
     match wanted {
         Some(found) if !found.is_power_of_two() || found > 1 << 16 => Err(MapError::Scale { found }),
         Some(scale_blocks) => {
             let [width_px, height_px] = size_px(extent, scale_blocks);
-            if width_px.saturating_mul(height_px) > MAX_PX {
+            if width_px.max(height_px) > 8 * MAX_SIDE_PX || width_px.saturating_mul(height_px) > MAX_PX {
                 return Err(MapError::TooLarge { scale_blocks, width_px, height_px });
             }
             Ok(scale_blocks)

@@ -33,6 +33,8 @@ pub(super) struct Surface<'w, E: Engine> {
     dimension: Dimension,
     area: Option<BlockBox>,
     paints: HashMap<BlockId, Paint>,
+    /// The blocks of the chunk that is looked through, a column after the other.
+    blocks: Box<[BlockId; LocalPos::COUNT]>,
     unreadable: Vec<String>,
 }
 
@@ -128,7 +130,9 @@ impl<'w, E: Engine> Surface<'w, E> {
         dimension: Dimension,
         area: Option<BlockBox>,
     ) -> Self {
-        Self { world, catalog, dimension, area, paints: HashMap::new(), unreadable: Vec::new() }
+        let blocks = vec![BlockId::new(0); LocalPos::COUNT].into_boxed_slice();
+        let blocks = blocks.try_into().expect("it has the length of the array");
+        Self { world, catalog, dimension, area, paints: HashMap::new(), blocks, unreadable: Vec::new() }
     }
 
     pub(super) fn into_unreadable(self) -> Vec<String> {
@@ -191,19 +195,22 @@ impl<'w, E: Engine> Surface<'w, E> {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        columns.values_mut().for_each(|heights| heights.sort_unstable());
+        for heights in columns.values_mut() {
+            heights.sort_unstable();
+        }
         Ok(columns)
     }
 
     /// Looks down through one chunk, and remembers it if it cannot be read.
     fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) {
-        let (catalog, area, paints) = (self.catalog, self.area, &mut self.paints);
+        let (catalog, area) = (self.catalog, self.area);
+        let (paints, blocks) = (&mut self.paints, &mut self.blocks);
         let looked = self.world.view(ChunkAt::new(self.dimension, pos), |stored| {
             let Some(schema) = catalog.schema(stored.schema_generation) else {
                 return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
             };
             match ChunkView::new(stored.value, &schema) {
-                Ok(chunk) => look(&chunk, pos, area, sights, |block| {
+                Ok(chunk) => look(&chunk, pos, area, blocks, sights, |block| {
                     *paints.entry(block).or_insert_with(|| paint(catalog, block))
                 }),
                 Err(error) => return Ok(Some(format!("{}: {error}", stored.at))),
@@ -221,6 +228,7 @@ fn look(
     chunk: &ChunkView<'_>,
     pos: ChunkPos,
     area: Option<BlockBox>,
+    blocks: &mut [BlockId; LocalPos::COUNT],
     sights: &mut [Sight; 256],
     mut paint: impl FnMut(BlockId) -> Paint,
 ) {
@@ -228,8 +236,7 @@ fn look(
     if palette.all(|block| paint(block) == Paint::Air) {
         return;
     }
-    let mut blocks = [BlockId::new(0); LocalPos::COUNT];
-    chunk.unpack(CellOrder::Xzy, &mut blocks);
+    chunk.unpack(CellOrder::Xzy, blocks);
     let mut wet = vec![false; LocalPos::COUNT];
     for (at, block) in chunk.upper_layers() {
         if paint(block) == Paint::Water {
