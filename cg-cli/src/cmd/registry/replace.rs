@@ -21,8 +21,8 @@ use crate::output::{Failure, Outcome, Output, counted};
 /// First the packs are applied, exactly as `cg registry plan` says; a refused plan changes nothing. Then every stored
 /// block named OLD becomes NEW: for the blocks of a pack that is gone for good. Components that both kinds have keep
 /// their bytes, others of OLD are lost. Ids are never given up, so OLD stays in the list. Names may carry a state; OLD
-/// without one stands for all its states. Interrupted, it is simply run again. Without --yes it counts what would be replaced, and exits with code 2.
-/// JSON: `{"written":BOOL,"plan":{…}|null,"chunks":N,"blocks":N,"unreadable":[…]}`.
+/// without one stands for all its states. Interrupted, it is simply run again. Without --yes it counts what would be
+/// replaced, and exits with code 2. JSON: `{"written":BOOL,"plan":{…}|null,"chunks":N,"blocks":N,"unreadable":[…]}`.
 #[derive(Debug, clap::Args)]
 #[group(id = "what", required = true, multiple = true, args = ["packs", "blocks"])]
 pub(crate) struct Args {
