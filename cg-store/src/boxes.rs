@@ -116,10 +116,10 @@ impl<E: Engine> Transaction<'_, E> {
             }
             self.edit(at, |chunk| {
                 for (cell, block) in cells_inside(area, pos) {
-                    if let Some(new) = map(&values[layout.index(block)]) {
-                        if chunk.block(cell) != new {
-                            chunk.set_block(cell, new, &schema)?;
-                        }
+                    if let Some(new) = map(&values[layout.index(block)])
+                        && chunk.block(cell) != new
+                    {
+                        chunk.set_block(cell, new, &schema)?;
                     }
                 }
                 Ok::<_, Error>(())

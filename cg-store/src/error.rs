@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cg_format::{BlockId, ChunkAt, DecodeError, EntityId, Space};
+use cg_format::{BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, SideKind, Space};
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
@@ -70,6 +70,44 @@ pub enum Error {
         /// How many dimensions there are.
         issued: u64,
     },
+    /// A chunk was built with another schema than the world's, so it could not be read again. Nothing was written.
+    #[error(
+        "{at} does not fit the world's schema: {why}; build chunks with the schema of the world's catalog"
+    )]
+    WrongSchema {
+        /// The chunk.
+        at: ChunkAt,
+        /// Where chunk and schema differ.
+        why: cg_format::chunk::Mismatch,
+    },
+    /// A chunk carries side data of a kind that the world has not issued. Nothing was written.
+    #[error("{at} has side data of kind {}, and the world has issued {issued}; register the kind's name first", kind.get())]
+    UnknownSide {
+        /// The chunk.
+        at: ChunkAt,
+        /// The kind that was never issued.
+        kind: SideKind,
+        /// How many kinds there are.
+        issued: u64,
+    },
+    /// An entity is of a type that the world has not issued. Nothing was written.
+    #[error("entity {id} is of type {}, and the world has issued {issued}; register the type's name first", kind.get())]
+    UnknownEntityType {
+        /// The entity.
+        id: EntityId,
+        /// The type that was never issued.
+        kind: EntityTypeId,
+        /// How many types there are.
+        issued: u64,
+    },
+    /// An entity has a component that the world has not issued. Nothing was written.
+    #[error("entity {id} has component {:#x}, which the world has not issued; register its name first", component.get())]
+    UnknownComponent {
+        /// The entity.
+        id: EntityId,
+        /// The component that was never issued.
+        component: ComponentId,
+    },
     /// A value or a transaction is over one of the world's limits. Nothing was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"
@@ -97,14 +135,17 @@ pub enum Error {
         /// The newest generation known.
         newest: u32,
     },
-    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
-    #[error("{at} cannot be upgraded: {why}")]
+    /// A stored chunk or entity cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("{what} cannot be upgraded: {why}")]
     NotUpgraded {
-        /// The chunk.
-        at: ChunkAt,
+        /// The chunk or the entity.
+        what: String,
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
+    /// A component of an entity that does not fit its layout. Nothing was written.
+    #[error(transparent)]
+    EntityComponent(#[from] cg_format::entity::TooLong),
     /// An opacity tile has more boundaries than its layout can count. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),

@@ -9,12 +9,13 @@ use std::ops::{Bound, ControlFlow};
 use cg_format::entity::{Entity, Owner};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::{ChunkAt, Space, key};
+use cg_format::{ChunkAt, ClusterTier, Space, key};
 
 use crate::cache::Stored;
 use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, Place, Stamp};
 use crate::entity;
 use crate::error::{ConflictKey, Damage, Error};
+use crate::opacity;
 use crate::transaction::reason;
 use crate::world::{Inner, World};
 
@@ -66,6 +67,13 @@ impl<E: Engine> World<E> {
         let copy = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
         batch.put(Space::Quarantine, key::quarantine(space, &row), copy, Stamp::Commit);
         batch.put(Space::ChunkL0, key::chunk(at), Draft::tombstone(generation), Stamp::Commit);
+        for tier in [ClusterTier::L1, ClusterTier::L2] {
+            let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
+            batch.put(Space::ChangeMark, mark, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
+        }
+        if inner.options.opacity {
+            batch.put(Space::OpacityPatch, key::opacity_patch(at), opacity::nothing(), Stamp::Commit);
+        }
         for (id, entity) in inner.entities_of(at)? {
             let detached = entity.owned_by(Owner::Detached(reason(CHUNK_SET_ASIDE)));
             let draft = Draft::plain(Codec::None, generation, |out| detached.encode(out));
@@ -134,10 +142,9 @@ impl<E: Engine> Inner<E> {
             // A damaged entity has no owner to be told from; verification reports it.
             if let Some((id, entity)) =
                 key::decode_entity(key).ok().and_then(|id| Some((id, entity::decode(id, row).ok()?)))
+                && matches!(entity.owner, Owner::Chunk(owner) if owner == at)
             {
-                if matches!(entity.owner, Owner::Chunk(owner) if owner == at) {
-                    found.push((id, entity));
-                }
+                found.push((id, entity));
             }
             ControlFlow::<()>::Continue(())
         })?;

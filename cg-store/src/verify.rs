@@ -2,17 +2,18 @@
 //!
 //! Nothing is changed. A damaged row is a finding, and the search goes on behind it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use cg_format::cluster::StoredCluster;
+use cg_format::cluster::{Slot, SlotInfo, StoredCluster};
 use cg_format::entity::{Entity, Owner};
-use cg_format::frame::FrameView;
+use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView};
-use cg_format::{BlockId, ChunkAt, ClusterTier, DecodeError, EntityId, Limits, Space};
+use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, EntityId, Limits, Space};
 use cg_registry::{Catalog, ListKind};
 
+use crate::chunk::decode::row_of;
 use crate::chunk::{Area, walk};
 use crate::engine::{ALL_KEYS, Engine, EngineError, ReadView};
 use crate::error::Error;
@@ -68,7 +69,7 @@ impl<E: Engine> World<E> {
         let mut verifier = Verifier {
             last_commit: inner.engine.last_commit().get(),
             report: VerifyReport::default(),
-            entities: HashMap::new(),
+            entities: BTreeMap::new(),
             rows: 0,
             progress: &mut progress,
         };
@@ -89,7 +90,7 @@ struct Verifier<'p> {
     last_commit: u64,
     report: VerifyReport,
     /// The owner of every entity that decodes.
-    entities: HashMap<EntityId, Entity>,
+    entities: BTreeMap<EntityId, Entity>,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),
 }
@@ -107,7 +108,7 @@ impl Verifier<'_> {
     fn rows<V: ReadView>(&mut self, view: &V, family: Family, depth: VerifyDepth) -> Result<(), Error> {
         let scanned = view.scan(family, ALL_KEYS, |key, row| {
             self.rows += 1;
-            if self.rows % 1024 == 0 {
+            if self.rows.is_multiple_of(1024) {
                 (self.progress)(self.rows);
             }
             self.count(family.name());
@@ -115,7 +116,7 @@ impl Verifier<'_> {
                 self.find(family, None, key, "a key that this release does not know; the row is left alone");
                 return ControlFlow::<()>::Continue(());
             };
-            if let Err(problem) = self.row(space, key, row, depth) {
+            if let Err(problem) = self.row(view, space, key, row, depth) {
                 self.find(family, Some(space), key, problem.to_string());
             }
             ControlFlow::Continue(())
@@ -130,7 +131,14 @@ impl Verifier<'_> {
         }
     }
 
-    fn row(&mut self, space: Space, key: &[u8], row: &[u8], depth: VerifyDepth) -> Result<(), DecodeError> {
+    fn row<V: ReadView>(
+        &mut self,
+        view: &V,
+        space: Space,
+        key: &[u8],
+        row: &[u8],
+        depth: VerifyDepth,
+    ) -> Result<(), DecodeError> {
         let frame = FrameView::open(space, key, row)?;
         if frame.header().version > self.last_commit {
             let (version, last) = (frame.header().version, self.last_commit);
@@ -143,8 +151,8 @@ impl Verifier<'_> {
         }
         match space {
             Space::ChunkL0 => drop(key::decode_chunk(key)?),
-            Space::ClusterL1 => self.cluster(ClusterTier::L1, key, &frame, depth)?,
-            Space::ClusterL2 => self.cluster(ClusterTier::L2, key, &frame, depth)?,
+            Space::ClusterL1 => self.cluster(view, ClusterTier::L1, key, &frame, depth)?,
+            Space::ClusterL2 => self.cluster(view, ClusterTier::L2, key, &frame, depth)?,
             Space::Entity => {
                 let id = key::decode_entity(key)?;
                 if depth == VerifyDepth::Full {
@@ -168,20 +176,43 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Every slot of a cluster: readable, and no newer than a hotter copy of the same chunk, which `content` sees to.
-    fn cluster(
+    /// Every slot of a cluster: readable, no newer than the last commit, and no newer than a copy that hides it.
+    fn cluster<V: ReadView>(
         &mut self,
+        view: &V,
         tier: ClusterTier,
         key: &[u8],
         frame: &FrameView<'_>,
         depth: VerifyDepth,
     ) -> Result<(), DecodeError> {
-        key::decode_cluster(tier, key)?;
+        let (dimension, pos) = key::decode_cluster(tier, key)?;
         let cluster = StoredCluster::new(tier, frame)?;
+        let space = Space::of_cluster(tier);
+        let mut warm = WarmVersions::default();
+        for (slot, SlotInfo { version, .. }) in cluster.slots() {
+            let Some(pos) = slot.chunk(pos) else {
+                self.find(space.family(), Some(space), key, format!("{slot:?} lies outside the world"));
+                continue;
+            };
+            let at = ChunkAt { dimension, pos };
+            if version > self.last_commit {
+                let what =
+                    format!("{at} has version {version}, newer than the last commit, {}", self.last_commit);
+                self.find(space.family(), Some(space), key, what);
+            } else if depth == VerifyDepth::Full {
+                let hot = version_in(view, Space::ChunkL0, &key::chunk(at));
+                let hiding = hot.or_else(|| (tier == ClusterTier::L2).then(|| warm.of(view, at))?);
+                if let Some(hiding) = hiding.filter(|hiding| *hiding < version) {
+                    let what = format!(
+                        "{at} has version {version}, but a hotter copy with version {hiding} hides it"
+                    );
+                    self.find(space.family(), Some(space), key, what);
+                }
+            }
+        }
         if depth == VerifyDepth::Full {
             for index in cluster.groups() {
                 if let Err(problem) = cluster.group(index, &mut Limits::default()) {
-                    let space = Space::of_cluster(tier);
                     self.find(space.family(), Some(space), key, problem.to_string());
                 }
             }
@@ -196,31 +227,40 @@ impl Verifier<'_> {
         world: &Inner<E>,
         catalog: &Catalog,
     ) -> Result<(), Error> {
-        let mut referrers: HashMap<EntityId, ChunkAt> = HashMap::new();
+        let mut referrers: BTreeMap<EntityId, ChunkAt> = BTreeMap::new();
         walk(view, &world.counters, Area::World, |stored| {
             // A row that does not open was found by itself already.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");
-            let row = key::chunk(stored.at);
+            let (space, row) = row_of(stored.at, stored.tier);
+            let mut find = |what: String| self.find(space.family(), Some(space), &row, what);
             let chunk = match world.decode(catalog, stored) {
                 Ok(chunk) => chunk,
                 Err(error) => {
-                    self.find(Family::ChunkL0, Some(Space::ChunkL0), &row, error.to_string());
+                    find(error.to_string());
                     return ControlFlow::Continue(());
                 }
             };
-            let issued = catalog.list(ListKind::Blocks).len() as u64;
+            let issued = |list| catalog.list(list).len() as u64;
+            let dimension = stored.at.dimension.get();
+            if dimension >= issued(ListKind::Dimensions) {
+                find(format!("dimension {dimension} was never issued"));
+            }
             for entry in chunk.palette() {
-                if entry.block >= BlockId::new(issued) {
-                    let what = format!("block id {} was never issued", entry.block.get());
-                    self.find(Family::ChunkL0, Some(Space::ChunkL0), &row, what);
+                if entry.block.get() >= issued(ListKind::Blocks) {
+                    find(format!("block id {} was never issued", entry.block.get()));
+                }
+            }
+            for (kind, _) in chunk.sides() {
+                if u64::from(kind.get()) >= issued(ListKind::Sides) {
+                    find(format!("kind {} of side data was never issued", kind.get()));
                 }
             }
             for id in chunk.entities() {
                 self.count("references");
                 if let Some(other) = referrers.insert(*id, stored.at) {
                     let what = format!("entity {id} is referred to by {other} too");
-                    self.find(Family::ChunkL0, Some(Space::ChunkL0), &row, what);
+                    self.find(space.family(), Some(space), &row, what);
                 }
             }
             ControlFlow::Continue(())
@@ -230,7 +270,7 @@ impl Verifier<'_> {
     }
 
     /// A chunk refers to an entity exactly if that entity's owner is the chunk.
-    fn references(&mut self, catalog: &Catalog, referrers: &HashMap<EntityId, ChunkAt>) {
+    fn references(&mut self, catalog: &Catalog, referrers: &BTreeMap<EntityId, ChunkAt>) {
         let entities = std::mem::take(&mut self.entities);
         for (id, at) in referrers {
             if !entities.contains_key(id) {
@@ -257,4 +297,34 @@ impl Verifier<'_> {
             }
         }
     }
+}
+
+/// The versions of warm chunks, one cluster at a time.
+#[derive(Default)]
+struct WarmVersions {
+    cluster: Option<(ClusterPos, BTreeMap<Slot, u64>)>,
+}
+
+impl WarmVersions {
+    /// The version of a warm chunk; `None` if there is none that can be read.
+    fn of<V: ReadView>(&mut self, view: &V, at: ChunkAt) -> Option<u64> {
+        let pos = at.pos.cluster(ClusterTier::L1);
+        let versions = match &mut self.cluster {
+            Some((known, versions)) if *known == pos => versions,
+            cluster => &mut cluster.insert((pos, Self::read(view, at).unwrap_or_default())).1,
+        };
+        versions.get(&Slot::of(at.pos, ClusterTier::L1)).copied()
+    }
+
+    fn read<V: ReadView>(view: &V, at: ChunkAt) -> Option<BTreeMap<Slot, u64>> {
+        let key = key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1));
+        let row = view.get(Space::ClusterL1, &key).ok()??;
+        let cluster = StoredCluster::open(ClusterTier::L1, &key, &row).ok()?;
+        Some(cluster.slots().map(|(slot, info)| (slot, info.version)).collect())
+    }
+}
+
+/// The version of a row; `None` if there is none that can be read.
+fn version_in<V: ReadView>(view: &V, space: Space, key: &[u8]) -> Option<u64> {
+    version_of(&view.get(space, key).ok()??)
 }

@@ -4,6 +4,8 @@
 
 mod cmd;
 mod corrupt;
+mod held;
+mod import;
 mod maker;
 mod traps;
 mod worlds;

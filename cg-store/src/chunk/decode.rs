@@ -1,7 +1,7 @@
 //! Decoding a stored chunk with the schema it was written with, and carrying it to the current one.
 
 use cg_format::chunk::Chunk;
-use cg_format::{Space, Tier, key};
+use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
 use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
 use super::StoredChunk;
@@ -32,7 +32,7 @@ pub(crate) fn decode(
     })?;
     let chunk = Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))?;
     let upgrade = Upgrader::new(catalog, functions).upgrade(&chunk, generation);
-    match upgrade.map_err(|why| Error::NotUpgraded { at: stored.at, why })? {
+    match upgrade.map_err(|why| Error::NotUpgraded { what: stored.at.to_string(), why })? {
         Some(upgrade) => Ok(upgrade.chunk),
         None => Ok(chunk),
     }
@@ -40,15 +40,16 @@ pub(crate) fn decode(
 
 /// Damage inside a stored chunk's own bytes.
 pub(crate) fn damage(stored: StoredChunk<'_>, problem: cg_format::DecodeError) -> Error {
-    let at = stored.at;
-    let (space, key) = match stored.tier {
+    let (space, key) = row_of(stored.at, stored.tier);
+    Damage::of_chunk(space, &key, stored.at, problem)
+}
+
+/// The row that holds a chunk in a tier.
+pub(crate) fn row_of(at: ChunkAt, tier: Tier) -> (Space, [u8; key::CHUNK_LEN_BYTES]) {
+    let cluster = |tier| (Space::of_cluster(tier), key::cluster(at.dimension, at.pos.cluster(tier)));
+    match tier {
         Tier::L0 => (Space::ChunkL0, key::chunk(at)),
-        Tier::L1 => {
-            (Space::ClusterL1, key::cluster(at.dimension, at.pos.cluster(cg_format::ClusterTier::L1)))
-        }
-        Tier::L2 => {
-            (Space::ClusterL2, key::cluster(at.dimension, at.pos.cluster(cg_format::ClusterTier::L2)))
-        }
-    };
-    Damage::of_chunk(space, &key, at, problem)
+        Tier::L1 => cluster(ClusterTier::L1),
+        Tier::L2 => cluster(ClusterTier::L2),
+    }
 }

@@ -8,33 +8,64 @@ use cg_format::frame::{FrameKind, FrameView};
 use cg_format::{ChunkAt, ClusterTier, Limits, Lookup, Problem, Section, Space, Tier, key};
 
 use super::StoredChunk;
-use crate::engine::ReadView;
+use crate::engine::{Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
 /// Finds a chunk's live copy and shows it to `read`.
 ///
-/// Costs one key read if the chunk is hot, else up to three. Of a cluster, only the chunk's 4³ group is
-/// decompressed.
-pub(crate) fn find<V: ReadView, T>(
-    view: &V,
+/// Costs one key read if the chunk is hot, else up to three; twice that if the chunk was not found warm while others
+/// committed. Of a cluster, only the chunk's 4³ group is decompressed.
+pub(crate) fn find<E: Engine, T>(
+    engine: &E,
     counters: &Counters,
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Result<Lookup<T>, Error> {
+    let before = engine.last_commit();
+    match look_up(engine, counters, at, || engine.last_commit() != before, read)? {
+        Found::Settled(found) => Ok(found),
+        Found::Torn(read) => match look_up(&engine.snapshot(), counters, at, || false, read)? {
+            Found::Settled(found) => Ok(found),
+            Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
+        },
+    }
+}
+
+/// What a lookup found, or its reader back if what it saw may be of two states.
+enum Found<T, R> {
+    Settled(Lookup<T>),
+    Torn(R),
+}
+
+/// Looks into the tiers one after the other.
+///
+/// Between two of its reads the chunk may be saved into the hottest tier and its slot then be dropped from its
+/// cluster, so that none of the reads meets the live copy. That takes commits, so what is found below the warm tier,
+/// or not found at all, counts only if there were none since the lookup began.
+fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
+    view: &V,
+    counters: &Counters,
+    at: ChunkAt,
+    has_moved: impl Fn() -> bool,
+    read: R,
+) -> Result<Found<T, R>, Error> {
     let key = key::chunk(at);
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = view.get(Space::ChunkL0, &key)? {
-        return match hot(at, &key, &row)? {
-            Lookup::Here(chunk) => read(chunk).map(Lookup::Here),
-            Lookup::Deleted | Lookup::NotHere => Ok(Lookup::Deleted),
-        };
+        return Ok(Found::Settled(match hot(at, &key, &row)? {
+            Lookup::Here(chunk) => read(chunk).map(Lookup::Here)?,
+            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+        }));
     }
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let pos = at.pos.cluster(tier);
         let (space, key) = (Space::of_cluster(tier), key::cluster(at.dimension, pos));
         Counters::add(&counters.engine_reads, 1);
         let Some(row) = view.get(space, &key)? else { continue };
+        if tier == ClusterTier::L2 && has_moved() {
+            return Ok(Found::Torn(read));
+        }
         let damage = |problem| Damage::of_chunk(space, &key, at, problem);
         let cluster = StoredCluster::open(tier, &key, &row).map_err(damage)?;
         let slot = Slot::of(at.pos, tier);
@@ -49,9 +80,9 @@ pub(crate) fn find<V: ReadView, T>(
             tier: tier.tier(),
             value: group.chunk(slot).expect("the group holds what the directory says"),
         };
-        return read(chunk).map(Lookup::Here);
+        return Ok(Found::Settled(read(chunk).map(Lookup::Here)?));
     }
-    Ok(Lookup::NotHere)
+    Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotHere) })
 }
 
 /// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.

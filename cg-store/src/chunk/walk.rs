@@ -50,11 +50,31 @@ impl Area {
             Self::Box(dimension, area) => at.dimension == dimension && area.contains(at.pos),
         }
     }
+
+    /// Whether a cluster has a chunk in the area.
+    fn meets(self, dimension: Dimension, cluster: ClusterPos) -> bool {
+        let (min, max) = (cluster.min_chunk(), cluster.max_chunk());
+        let overlap = |min: i64, max: i64, from: i64, to: i64| min <= to && from <= max;
+        match self {
+            Self::World => true,
+            Self::Box(wanted, area) => {
+                let (from, to) = (area.min(), area.max());
+                dimension == wanted
+                    && overlap(min.x(), max.x(), from.x(), to.x())
+                    && overlap(min.y(), max.y(), from.y(), to.y())
+                    && overlap(min.z(), max.z(), from.z(), to.z())
+            }
+        }
+    }
 }
+
+/// Up to so many cubes are visited by name; a larger box is found by following the keys.
+const NAMED_CUBES: u128 = 64;
 
 /// Shows every live chunk of an area to `visit`, until it breaks.
 ///
-/// A damaged row is shown as an error, once, and the walk goes on behind it.
+/// A damaged row that holds chunks of the area is shown as an error, once, and the walk goes on behind it. Rows
+/// outside the area are not opened.
 ///
 /// # Errors
 /// If the engine fails.
@@ -64,14 +84,8 @@ pub(crate) fn walk<V: ReadView, B>(
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let mut visit_inside = |chunk: Result<StoredChunk<'_>, Error>| match chunk {
-        Ok(chunk) if !area.contains(chunk.at) => ControlFlow::Continue(()),
-        chunk => visit(chunk),
-    };
-    /// Up to so many cubes are visited by name; a larger box is found by following the keys.
-    const NAMED_CUBES: u128 = 64;
-    if let Area::Box(dimension, area) = area {
-        let (min, max) = (area.min().cluster(ClusterTier::L2), area.max().cluster(ClusterTier::L2));
+    if let Area::Box(dimension, bounds) = area {
+        let (min, max) = (bounds.min().cluster(ClusterTier::L2), bounds.max().cluster(ClusterTier::L2));
         let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;
         let cubes = side(min.x(), max.x())
             .saturating_mul(side(min.y(), max.y()))
@@ -83,7 +97,7 @@ pub(crate) fn walk<V: ReadView, B>(
                         let cube = ClusterPos::new(ClusterTier::L2, x, y, z)
                             .expect("between two cubes of the world");
                         if let ControlFlow::Break(value) =
-                            cube_chunks(view, counters, dimension, cube, &mut visit_inside)?
+                            cube_chunks(view, counters, area, (dimension, cube), &mut visit)?
                         {
                             return Ok(Some(value));
                         }
@@ -104,7 +118,7 @@ pub(crate) fn walk<V: ReadView, B>(
                 break;
             }
         }
-        if let ControlFlow::Break(value) = cube_chunks(view, counters, dimension, cube, &mut visit_inside)? {
+        if let ControlFlow::Break(value) = cube_chunks(view, counters, area, (dimension, cube), &mut visit)? {
             return Ok(Some(value));
         }
         from = Start::Behind(dimension, cube);
@@ -195,8 +209,8 @@ impl Shadow {
 fn cube_chunks<V: ReadView, B>(
     view: &V,
     counters: &Counters,
-    dimension: Dimension,
-    cube: ClusterPos,
+    area: Area,
+    (dimension, cube): (Dimension, ClusterPos),
     visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, Error> {
     let mut shadow = Shadow([0; 64]);
@@ -208,6 +222,9 @@ fn cube_chunks<V: ReadView, B>(
             Counters::add(&counters.keys_scanned, 1);
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::Continue(()) };
             shadow.cast(at);
+            if !area.contains(at) {
+                return ControlFlow::Continue(());
+            }
             match hot(at, key, row) {
                 Ok(Lookup::Here(chunk)) => visit(Ok(chunk)),
                 Ok(Lookup::Deleted | Lookup::NotHere) => ControlFlow::Continue(()),
@@ -223,7 +240,7 @@ fn cube_chunks<V: ReadView, B>(
         let stopped =
             view.scan(family, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
                 Counters::add(&counters.keys_scanned, 1);
-                cluster_chunks(counters, tier, key, row, &mut shadow, visit)
+                cluster_chunks(counters, area, tier, (key, row), &mut shadow, visit)
             })?;
         if let Some(value) = stopped {
             return Ok(ControlFlow::Break(value));
@@ -235,14 +252,17 @@ fn cube_chunks<V: ReadView, B>(
 /// Shows the chunks of a cluster row that no hotter tier shadows.
 fn cluster_chunks<B>(
     counters: &Counters,
+    area: Area,
     tier: ClusterTier,
-    key: &[u8],
-    row: &[u8],
+    (key, row): (&[u8], &[u8]),
     shadow: &mut Shadow,
     visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     let space = Space::of_cluster(tier);
     let Ok((dimension, pos)) = key::decode_cluster(tier, key) else { return ControlFlow::Continue(()) };
+    if !area.meets(dimension, pos) {
+        return ControlFlow::Continue(());
+    }
     let damage = |problem| Damage::of_row(space, key, pos.to_string(), problem);
     let cluster = match StoredCluster::open(tier, key, row) {
         Ok(cluster) => cluster,
@@ -253,7 +273,7 @@ fn cluster_chunks<B>(
         // A position outside the world has no chunk; the directory of a cluster at the rim cannot be trusted there.
         let Some(chunk) = slot.chunk(pos) else { continue };
         let at = ChunkAt { dimension, pos: chunk };
-        if shadow.cast(at) {
+        if shadow.cast(at) && area.contains(at) {
             live.entry(slot.group()).or_default().push((at, slot, info));
         }
     }

@@ -1,12 +1,15 @@
 //! Committing: check what was read, write one batch, make it visible.
 
+use std::fmt;
+
 use cg_format::Lookup;
 
+use super::Transaction;
 use super::prepare::{Prepared, prepare};
-use super::{Transaction, World};
 use crate::cache::Stored;
 use crate::engine::{Engine, Level};
 use crate::error::Error;
+use crate::handle::Visitor;
 use crate::stats::Counters;
 
 /// How often a commit is prepared again outside the commit lock before it is prepared under it.
@@ -53,17 +56,16 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
 }
 
 /// What a committed transaction returns: the closure's value and the commit that made its changes.
-#[derive(Debug)]
 pub struct Committed<T, E: Engine> {
     /// What the closure returned.
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: World<E>,
+    world: Visitor<E>,
 }
 
 impl<T, E: Engine> Committed<T, E> {
-    pub(super) fn new(world: World<E>, value: T, seq: u64) -> Self {
+    pub(super) fn new(world: Visitor<E>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
@@ -73,25 +75,54 @@ impl<T, E: Engine> Committed<T, E> {
     }
 }
 
-/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime.
-#[derive(Debug, Clone)]
+/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime, and keeps no world open.
 pub struct Durable<E: Engine> {
-    world: World<E>,
+    world: Visitor<E>,
     seq: u64,
 }
 
 impl<E: Engine> Durable<E> {
     /// Whether the commit survives a power cut. Never blocks.
     pub fn is_durable(&self) -> bool {
-        self.world.inner().engine.last_synced().get() >= self.seq
+        self.world.visit(|world| world.engine.last_synced().get()).unwrap_or_else(|synced| synced) >= self.seq
     }
 
     /// Waits until the commit survives a power cut. Callers that wait together share one sync.
     ///
     /// # Errors
     /// [`Error::Engine`] if syncing failed; the world is read-only from then on, and the commit may be lost by a
-    /// power cut.
+    /// power cut. [`Error::Closed`] if the world is closed and closing could not sync it.
     pub fn wait(&self) -> Result<(), Error> {
-        if self.is_durable() { Ok(()) } else { Ok(self.world.inner().engine.sync()?) }
+        if self.is_durable() {
+            return Ok(());
+        }
+        match self.world.visit(|world| world.engine.sync()) {
+            Ok(synced) => Ok(synced?),
+            // It may have been closed since the first look.
+            Err(synced) if synced >= self.seq => Ok(()),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+}
+
+// Not derived: a derived implementation would ask the same of the engine, which has no need to be printed or copied.
+impl<T: fmt::Debug, E: Engine> fmt::Debug for Committed<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committed")
+            .field("value", &self.value)
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Clone for Durable<E> {
+    fn clone(&self) -> Self {
+        Self { world: self.world.clone(), seq: self.seq }
+    }
+}
+
+impl<E: Engine> fmt::Debug for Durable<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
     }
 }

@@ -83,7 +83,7 @@ impl<E: Engine> World<E> {
         };
         let value = body(&mut tx)?;
         let seq = commit::commit(tx)?;
-        let committed = Committed::new(self.clone(), value, seq);
+        let committed = Committed::new(self.visitor(), value, seq);
         if durability == Durability::Power {
             committed.durable().wait()?;
         }
@@ -92,7 +92,7 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Transaction<'_, E> {
-    /// The registry that gives the ids in this transaction their names.
+    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -116,7 +116,8 @@ impl<E: Engine> Transaction<'_, E> {
     /// A chunk equal to the stored one costs a comparison and writes nothing.
     ///
     /// # Errors
-    /// At commit: [`Error::UnknownBlock`], [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
+    /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
+    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
     /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
@@ -165,7 +166,9 @@ impl<E: Engine> Transaction<'_, E> {
         pos: BlockPos,
         block: BlockId,
     ) -> Result<BlockId, Error> {
-        let schema = self.catalog.current_schema();
+        // Ids never move, so a name that was registered since the transaction began may be used in it.
+        let catalog = self.world.registry.catalog();
+        let schema = catalog.current_schema();
         Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
             chunk.set_block(pos.local(), block, &schema)
         })??)
@@ -224,11 +227,12 @@ impl<E: Engine> Transaction<'_, E> {
         self.world.entity(id)
     }
 
-    /// Stores an entity. The references of the chunks that own it and that owned it before follow by themselves.
+    /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
     ///
     /// # Errors
     /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
-    /// [`Owner::Detached`] then), [`Error::TooLarge`].
+    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`],
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
         self.writes.entities.insert(id, Some(entity));
     }

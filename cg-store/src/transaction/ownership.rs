@@ -23,7 +23,7 @@ pub const RELEASED: &str = "released by its chunk";
 pub(super) struct Settled {
     /// Every chunk that is written, with what it replaces.
     pub(super) chunks: BTreeMap<ChunkAt, ChunkChange>,
-    /// Every entity that is written; `None` is a deletion.
+    /// Every entity that changes; `None` is a deletion.
     pub(super) entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were consulted, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
@@ -65,7 +65,9 @@ pub(super) fn settle<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Set
         settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
     }
     settling.follow_references()?;
-    let Settling { chunks, entities, stored, .. } = settling;
+    let Settling { chunks, mut entities, stored, .. } = settling;
+    // What is stored already is no change.
+    entities.retain(|id, entity| stored.get(id) != Some(entity));
     Ok(Settled { chunks, entities, consulted: stored.into_keys().collect() })
 }
 
@@ -82,12 +84,11 @@ impl<E: Engine> Settling<'_, E> {
     fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
         let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
         let after = owner.and_then(chunk_of);
-        if let Some(at) = before.filter(|at| Some(*at) != after) {
-            if let Some(new) = &mut self.chunk(at)?.new {
-                if new.entities().binary_search(&id).is_ok() {
-                    Arc::make_mut(new).remove_entity(id);
-                }
-            }
+        if let Some(at) = before.filter(|at| Some(*at) != after)
+            && let Some(new) = &mut self.chunk(at)?.new
+            && new.entities().binary_search(&id).is_ok()
+        {
+            Arc::make_mut(new).remove_entity(id);
         }
         if let Some(at) = after {
             let new = self.chunk(at)?.new.as_mut().ok_or(Error::ChunkAbsent { at })?;
@@ -137,10 +138,10 @@ impl<E: Engine> Settling<'_, E> {
             };
         }
         let entity = self.stored_entity(id)?.ok_or(Error::EntityUnknown { id, at })?;
-        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at) {
-            if self.chunk(owner)?.new_references().binary_search(&id).is_ok() {
-                return Err(Error::EntityOwned { id, owner });
-            }
+        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at)
+            && self.chunk(owner)?.new_references().binary_search(&id).is_ok()
+        {
+            return Err(Error::EntityOwned { id, owner });
         }
         self.entities.insert(id, Some(entity.owned_by(Owner::Chunk(at))));
         Ok(())

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
-use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
+use cg_format::{
+    ChunkAt, ClusterTier, ComponentId, Dimension, EntityId, Lookup, SchemaView as _, Space, key,
+};
 use cg_registry::{Catalog, ListKind};
 
 use super::Writes;
@@ -23,6 +25,7 @@ use super::ownership::{ChunkChange, settle};
 use crate::engine::{Batch, Engine, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::opacity;
+use crate::options::StoreLimits;
 use crate::property::Property;
 use crate::world::Inner;
 
@@ -43,8 +46,10 @@ pub(super) struct Prepared {
 pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Prepared, Error> {
     let since = world.commits.published();
     let catalog = world.registry.catalog();
+    let limits = *world.limits.read();
     let settled = settle(world, writes)?;
-    let mut builder = Builder { world, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
+    let mut builder =
+        Builder { world, limits, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     let (mut chunks, mut written) = (Vec::new(), Vec::new());
@@ -64,12 +69,14 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         written.push(property.conflict_key());
     }
     let batch = builder.batch;
-    check_limit(world.limits.batch_bytes, batch.len_bytes(), || "the transaction".into())?;
+    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
     Ok(Prepared { batch, chunks, written, since, consulted })
 }
 
 struct Builder<'w, E: Engine> {
     world: &'w Inner<E>,
+    limits: StoreLimits,
     catalog: &'w Catalog,
     batch: Batch,
     /// Changed chunks, by the chunk in the corner of their 4³ cube.
@@ -95,7 +102,7 @@ impl<E: Engine> Builder<'_, E> {
                 self.check(at, new)?;
                 let draft = Draft::plain(Codec::None, generation, |out| new.encode(out));
                 let len_bytes = draft.len_bytes() as u64;
-                check_limit(self.world.limits.chunk_bytes, len_bytes, || at.to_string())?;
+                check_limit(self.limits.chunk_bytes, len_bytes, || at.to_string())?;
                 self.batch.put(Space::ChunkL0, row, draft, Stamp::Commit);
             }
         }
@@ -109,17 +116,44 @@ impl<E: Engine> Builder<'_, E> {
         Ok(true)
     }
 
-    /// Refuses a chunk that could not be decoded again.
+    /// Refuses a chunk that could not be decoded again, or that says something that has no name.
     fn check(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
-        let dimensions = self.catalog.list(ListKind::Dimensions).len() as u64;
-        if at.dimension.get() >= dimensions {
-            return Err(Error::UnknownDimension { found: at.dimension.get(), issued: dimensions });
+        self.check_dimension(at.dimension)?;
+        let palette = chunk.palette();
+        let issued = self.issued(ListKind::Blocks);
+        if let Some(entry) = palette.iter().find(|entry| entry.block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id: entry.block, issued });
         }
-        let issued = self.catalog.list(ListKind::Blocks).len() as u64;
-        match chunk.palette().iter().find(|entry| entry.block.get() >= issued) {
-            Some(entry) => Err(Error::UnknownBlock { at, id: entry.block, issued }),
+        let issued = self.issued(ListKind::Sides);
+        if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
+            return Err(Error::UnknownSide { at, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, why })
+    }
+
+    /// Refuses an entity that says something that has no name.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        self.check_dimension(entity.position.dimension())?;
+        let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
+        if kind.get() >= issued {
+            return Err(Error::UnknownEntityType { id, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        let unknown = |component: &ComponentId| schema.shape(*component).is_none();
+        match entity.components().map(|(component, _)| component).find(unknown) {
+            Some(component) => Err(Error::UnknownComponent { id, component }),
             None => Ok(()),
         }
+    }
+
+    fn check_dimension(&self, dimension: Dimension) -> Result<(), Error> {
+        let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
+        if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+    }
+
+    fn issued(&self, list: ListKind) -> u64 {
+        self.catalog.list(list).len() as u64
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -139,9 +173,10 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(Space::Entity, row);
             return Ok(());
         };
+        self.check_entity(id, entity)?;
         let draft = Draft::plain(Codec::None, self.catalog.current_generation(), |out| entity.encode(out));
         let len_bytes = draft.len_bytes() as u64;
-        check_limit(self.world.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
+        check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
         self.batch.put(Space::Entity, row, draft, Stamp::Commit);
         Ok(())
     }
@@ -152,7 +187,7 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(space, row);
             return Ok(());
         };
-        check_limit(self.world.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
+        check_limit(self.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
         self.batch.put(space, row, Draft::plain(Codec::None, 0, |out| out.extend(bytes)), Stamp::Commit);
         Ok(())
     }

@@ -14,7 +14,7 @@ pub(super) const LIST: ComponentId = ComponentId::variable(5);
 
 /// Blocks up to 9 have the components that their number says; blocks from 1,000,000 on are unknown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TestSchema;
+pub(crate) struct TestSchema;
 
 impl SchemaView for TestSchema {
     fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {

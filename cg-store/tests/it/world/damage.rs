@@ -1,0 +1,299 @@
+//! Damaged rows on disk: told from absence, never overwritten blindly, set aside without losing anything.
+
+use super::tier::demote;
+use super::*;
+use cg_format::frame;
+use cg_format::{ClusterTier, Space, key};
+use cg_store::{CHUNK_SET_ASIDE, Peek};
+
+/// A closed world with a chunk, its neighbour, and a cow in the chunk.
+fn farm() -> (Disk, Ids, ChunkAt, ChunkAt) {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let (a, b) = (ids.at(0, 0, 0), ids.at(0, 0, 1));
+    save(&world, [(a, marked(&world, &ids, 7)), (b, filled(&world, ids.stone))]);
+    let put = world.transaction(|tx| {
+        tx.put_entity(uuid(1), ids.cow_in(a));
+        Ok::<_, Error>(())
+    });
+    drop(put.expect("puts"));
+    drop(world);
+    (disk, ids, a, b)
+}
+
+#[track_caller]
+fn corrupt<T: std::fmt::Debug>(result: Result<T, Error>) -> cg_store::Damage {
+    match result {
+        Err(Error::Corrupt(damage)) => *damage,
+        other => panic!("not seen as damage: {other:?}"),
+    }
+}
+
+#[test]
+fn damage_is_neither_absence_nor_overwritten() {
+    let (disk, ids, a, b) = farm();
+    let row = key::chunk(a);
+    disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + 20);
+    let before = disk.raw().get(Family::ChunkL0, row);
+    let world = disk.open(&[]);
+    let damage = corrupt(world.load(a));
+    assert_eq!((damage.space, damage.key.as_slice()), (Space::ChunkL0, &row[..]));
+    corrupt(world.load_versioned(a));
+    corrupt(world.view(a, |_| Ok(())));
+    assert!(matches!(world.peek(a), Peek::NotLoaded), "memory holds no damage");
+    assert!(world.load(b).expect("the neighbour is sound").is_some());
+    // One damaged chunk fails alone.
+    let many = world.load_many(&[b, a, b]);
+    assert!(matches!(many[..], [Ok(Some(_)), Err(Error::Corrupt(_)), Ok(Some(_))]), "{many:?}");
+    // Nothing that a host does by accident replaces it.
+    corrupt(world.transaction(|tx| {
+        tx.save(a, filled(&world, ids.air));
+        Ok::<_, Error>(())
+    }));
+    corrupt(world.transaction(|tx| {
+        tx.delete(a);
+        Ok::<_, Error>(())
+    }));
+    corrupt(world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.air)));
+    corrupt(world.transaction(|tx| tx.delete_box(ids.overworld, ChunkBox::EVERYTHING)));
+    corrupt(world.transaction(|tx| {
+        tx.put_entity(uuid(2), ids.cow_in(a));
+        Ok::<_, Error>(())
+    }));
+    corrupt(world.content_hash());
+    assert_eq!(
+        findings(&world).len(),
+        2,
+        "the row, and the cow whose chunk nobody can read: {:?}",
+        findings(&world)
+    );
+    drop(world);
+    assert!(disk.raw().get(Family::ChunkL0, row) == before);
+}
+
+#[test]
+fn every_flipped_bit_of_a_chunk_row_is_seen() {
+    let (disk, _, a, b) = farm();
+    let (row, sound) = (key::chunk(a), disk.raw().get(Family::ChunkL0, key::chunk(a)));
+    // The same row at another place is damage too.
+    for step in 0..=24 {
+        let mut bytes = sound.clone();
+        match step {
+            24 => bytes = disk.raw().get(Family::ChunkL0, key::chunk(b)),
+            23 => bytes.truncate(frame::LEN_BYTES - 1),
+            22 => bytes.clear(),
+            _ => {
+                let at = step * (bytes.len() - 1) / 21;
+                bytes[at] ^= 1 << (step % 8);
+            }
+        }
+        disk.raw().put(Family::ChunkL0, row, &bytes);
+        let world = disk.open(&[]);
+        corrupt(world.load(a));
+        assert!(!findings(&world).is_empty(), "step {step}");
+    }
+}
+
+#[test]
+fn swapped_rows_are_noticed() {
+    let (disk, ids, a, b) = farm();
+    let raw = disk.raw();
+    let [of_a, of_b] = [a, b].map(|at| raw.get(Family::ChunkL0, key::chunk(at)));
+    raw.put(Family::ChunkL0, key::chunk(a), &of_b);
+    raw.put(Family::ChunkL0, key::chunk(b), &of_a);
+    drop(raw);
+    let world = disk.open(&[]);
+    for at in [a, b] {
+        corrupt(world.load(at));
+        assert!(world.set_aside(at).expect("sets aside"));
+        assert_eq!(world.load(at).expect("is absent"), None);
+    }
+    save(&world, [(a, filled(&world, ids.air))]);
+    assert_eq!(world.quarantined().expect("lists").len(), 2);
+    assert_sound(&world);
+}
+
+#[test]
+fn what_is_set_aside_is_kept_and_its_place_is_free() {
+    let (disk, ids, a, b) = farm();
+    let row = key::chunk(a);
+    disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + 20);
+    let bytes = disk.raw().get(Family::ChunkL0, row);
+    let world = disk.open(&[]);
+    assert!(!world.set_aside(b).expect("a sound chunk stays"));
+    assert!(!world.set_aside(ids.at(9, 9, 9)).expect("an absent one too"));
+    assert_eq!(world.quarantined().expect("lists"), []);
+    assert!(world.opacity(ids.overworld, 0, 0).expect("reads").runs().is_empty());
+    let mark = |world: &World<RocksEngine>, tier| {
+        use cg_store::engine::ReadView as _;
+        let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
+        let row = world.engine().get(Space::ChangeMark, &mark).expect("reads").expect("is there");
+        frame::version_of(&row)
+    };
+
+    assert!(world.set_aside(a).expect("sets aside"));
+    assert!(!world.set_aside(a).expect("once is enough"));
+    assert_eq!(world.load(a).expect("is absent"), None);
+    assert!(matches!(world.peek(a), Peek::Absent));
+    let commit = world.last_commit();
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        assert_eq!(mark(&world, tier), Some(commit), "whoever asks what changed is told");
+    }
+    let quarantined = world.quarantined().expect("lists");
+    let expected = cg_store::Quarantined { space: Space::ChunkL0, key: row.to_vec(), commit, bytes };
+    assert_eq!(quarantined, [expected]);
+    // The cow lives on, with a reason.
+    let cow = world.entity(uuid(1)).expect("reads").expect("is kept");
+    assert!(
+        matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE),
+        "{:?}",
+        cow.owner
+    );
+    // An absent chunk hides nothing.
+    let cell = LocalPos::from_index(7).expect("below 4096");
+    let column = world.opacity(ids.overworld, cell.x().into(), cell.z().into()).expect("reads");
+    assert_eq!(column.runs(), []);
+    assert_sound(&world);
+    drop(world);
+
+    let world = disk.open(&[]);
+    assert_eq!(world.load(a).expect("is absent after opening too"), None);
+    save(&world, [(a, filled(&world, ids.glass))]);
+    world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(a))).expect("comes home");
+    world.forget_quarantined(Space::ChunkL0, &row).expect("forgets");
+    assert_eq!(world.quarantined().expect("lists"), []);
+    assert_sound(&world);
+}
+
+#[test]
+fn a_conflict_with_setting_aside_is_seen() {
+    let (disk, ids, a, _) = farm();
+    disk.raw().flip(Family::ChunkL0, key::chunk(a), frame::LEN_BYTES + 20);
+    let world = disk.open(&[]);
+    let error = world.transaction(|tx| {
+        let cow = tx.entity(uuid(1))?.expect("is there");
+        std::thread::scope(|scope| scope.spawn(|| world.set_aside(a)).join().expect("no panic"))?;
+        tx.put_entity(uuid(1), cow.owned_by(Owner::Chunk(ids.at(0, 0, 1))));
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(error, Err(Error::Conflict { .. })), "{error:?}");
+    assert_sound(&world);
+}
+
+/// Chunks of a cold cluster: two in one group, one in another; their row; and the same world's ids.
+fn frozen() -> (Disk, Ids, [ChunkAt; 3], Vec<u8>) {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all = [ids.at(0, 0, 0), ids.at(0, 0, 1), ids.at(8, 8, 8)];
+    save(&world, all.iter().zip(1..).map(|(at, n)| (*at, marked(&world, &ids, n))));
+    demote(&world, ClusterTier::L2, &all, false);
+    drop(world);
+    let row = key::cluster(ids.overworld, all[0].pos.cluster(ClusterTier::L2)).to_vec();
+    (disk, ids, all, row)
+}
+
+#[test]
+fn a_damaged_group_costs_its_own_chunks_only() {
+    let (disk, ids, [a, b, far], row) = frozen();
+    // The first group lies first behind the directory: 8 bytes, 64 groups of 24 and 3 slots of 12.
+    disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 8 + 64 * 24 + 3 * 12 + 5);
+    let world = disk.open(&[]);
+    for at in [a, b] {
+        assert_eq!(corrupt(world.load(at)).space, Space::ClusterL2);
+        corrupt(world.transaction(|tx| {
+            tx.save(at, filled(&world, ids.air));
+            Ok::<_, Error>(())
+        }));
+    }
+    let sound = world.load(far).expect("another group").expect("is there");
+    assert_eq!(*sound, marked(&world, &ids, 3));
+    // A place of the damaged group that holds nothing is absent.
+    assert_eq!(world.load(ids.at(1, 1, 1)).expect("the directory says so"), None);
+    // Damage outside a box is not the box's.
+    let around = |at: ChunkAt| ChunkBox::new(at.pos, at.pos);
+    world.content_hash_of(ids.overworld, around(far)).expect("hashes");
+    corrupt(world.content_hash_of(ids.overworld, around(a)));
+    let deleted = world.transaction(|tx| tx.delete_box(ids.overworld, around(far))).expect("deletes");
+    assert_eq!(deleted.value, 1);
+    save(&world, [(far, marked(&world, &ids, 3))]);
+
+    assert!(world.set_aside(a).expect("sets aside"));
+    assert_eq!(world.load(a).expect("is absent"), None);
+    corrupt(world.load(b));
+    assert!(world.set_aside(b).expect("sets aside"));
+    save(&world, [(b, filled(&world, ids.air))]);
+    let quarantined = world.quarantined().expect("lists");
+    assert_eq!(
+        quarantined.iter().map(|entry| (entry.space, &entry.key)).collect::<Vec<_>>(),
+        [(Space::ClusterL2, &row)]
+    );
+    assert_eq!(*world.load(far).expect("is sound").expect("is there"), marked(&world, &ids, 3));
+}
+
+#[test]
+fn a_damaged_directory_hides_no_hotter_copy() {
+    let (disk, ids, [a, b, far], row) = frozen();
+    let world = disk.open(&[]);
+    save(&world, [(a, marked(&world, &ids, 9))]);
+    drop(world);
+    disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 9);
+    let world = disk.open(&[]);
+    assert_eq!(*world.load(a).expect("is hot").expect("is there"), marked(&world, &ids, 9));
+    corrupt(world.load(b));
+    corrupt(world.load(far));
+    // Even a place that may have been empty: nobody can tell.
+    corrupt(world.load(ids.at(1, 1, 1)));
+    assert_eq!(findings(&world).len(), 1, "{:?}", findings(&world));
+}
+
+#[test]
+fn a_damaged_entity_is_not_absent() {
+    let (disk, ids, a, b) = farm();
+    let row = key::entity(uuid(1));
+    disk.raw().flip(Family::Entity, row, frame::LEN_BYTES + 3);
+    let world = disk.open(&[]);
+    assert_eq!(corrupt(world.entity(uuid(1))).space, Space::Entity);
+    corrupt(world.transaction(|tx| {
+        tx.put_entity(uuid(1), ids.cow_in(b));
+        Ok::<_, Error>(())
+    }));
+    // Its chunk lives on.
+    world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(9, 9, 9), ids.stone)).expect("commits");
+    assert!(world.load(a).expect("loads").expect("is there").entities().contains(&uuid(1)));
+    assert_eq!(findings(&world).len(), 2, "the row, and the reference to it: {:?}", findings(&world));
+}
+
+#[test]
+fn a_damaged_property_is_not_absent() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let set = world.transaction(|tx| {
+        tx.set_property(Property::Seed, Some(vec![1; 8]));
+        Ok::<_, Error>(())
+    });
+    drop(set.expect("sets"));
+    drop(world);
+    disk.raw().flip(Family::WorldMeta, b"seed", frame::LEN_BYTES + 2);
+    let world = disk.open(&[]);
+    assert_eq!(corrupt(world.property(&Property::Seed)).place, "property `seed`");
+    corrupt(world.transaction(|tx| tx.property(&Property::Seed)));
+    assert_eq!(findings(&world).len(), 1);
+    assert!(world.engine().last_commit().get() > 0);
+}
+
+#[test]
+fn a_damaged_map_of_opacity_is_drawn_again() {
+    let (disk, ids, a, _) = farm();
+    disk.raw().flip(Family::OpacityMap, key::opacity_patch(a), frame::LEN_BYTES + 1);
+    let world = disk.open(&[]);
+    let cell = LocalPos::from_index(7).expect("below 4096");
+    let (x, z) = (cell.x().into(), cell.z().into());
+    corrupt(world.opacity(ids.overworld, x, z));
+    corrupt(world.fold_opacity(10));
+    world.rebuild_opacity().expect("the chunks are sound");
+    let y = i64::from(cell.y());
+    assert_eq!(world.opacity(ids.overworld, x, z).expect("reads").runs(), [y..=y]);
+    assert_sound(&world);
+}

@@ -1,0 +1,144 @@
+//! Limits: exact, checked before anything is written, and those of the world, not of whoever opens it.
+
+use super::*;
+use cg_store::StoreLimits;
+
+/// The frame around every stored value.
+const FRAME: u64 = cg_format::frame::LEN_BYTES as u64;
+
+fn limited(limits: StoreLimits) -> World<MemEngine> {
+    World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory")
+}
+
+fn refused<T: std::fmt::Debug>(
+    world: &World<MemEngine>,
+    body: impl FnOnce(&mut Transaction<'_, MemEngine>) -> Result<T, Error>,
+) -> (String, u64, u64) {
+    let before = rows(world);
+    match world.transaction(body) {
+        Err(Error::TooLarge { what, len_bytes, limit_bytes }) => {
+            assert!(before == rows(world), "a refused transaction wrote something");
+            (what, len_bytes, limit_bytes)
+        }
+        other => panic!("not refused as too large: {other:?}"),
+    }
+}
+
+#[test]
+fn a_chunk_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
+    let limits = StoreLimits { chunk_bytes: 1000, ..StoreLimits::default() };
+    let world = limited(limits);
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    let sized = |len_bytes: u64| {
+        let mut chunk = filled(&world, ids.air);
+        chunk.set_side(ids.light, Vec::new());
+        let rest = len_bytes - FRAME - chunk.to_bytes().len() as u64;
+        chunk.set_side(ids.light, vec![7; rest as usize]);
+        chunk
+    };
+    save(&world, [(a, sized(1000))]);
+    let error = refused(&world, |tx| {
+        tx.save(ids.at(1, 0, 0), filled(&world, ids.stone));
+        tx.save(a, sized(1001));
+        Ok(())
+    });
+    assert_eq!(error, (a.to_string(), 1001, 1000));
+    assert_eq!(world.load(a).expect("loads").as_deref(), Some(&sized(1000)));
+}
+
+#[test]
+fn an_entity_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
+    let world = limited(StoreLimits { entity_bytes: 300, ..StoreLimits::default() });
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, filled(&world, ids.air))]);
+    let sized = |len_bytes: u64| {
+        let mut cow = ids.cow_in(a);
+        cow.set_component(ids.items, Vec::new()).expect("short");
+        let mut bytes = Vec::new();
+        cow.encode(&mut bytes);
+        let rest = len_bytes - FRAME - bytes.len() as u64;
+        cow.set_component(ids.items, vec![7; rest as usize]).expect("short");
+        cow
+    };
+    let put = world.transaction(|tx| {
+        tx.put_entity(uuid(1), sized(300));
+        Ok::<_, Error>(())
+    });
+    put.expect("fits");
+    let error = refused(&world, |tx| {
+        tx.put_entity(uuid(2), sized(301));
+        Ok(())
+    });
+    assert_eq!(error, (format!("entity {}", uuid(2)), 301, 300));
+    assert_eq!(world.entity(uuid(2)).expect("reads"), None);
+}
+
+#[test]
+fn a_property_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
+    let world = limited(StoreLimits { property_bytes: 64, ..StoreLimits::default() });
+    let note = Property::Named(name("game:note"));
+    let set = |len: usize| {
+        let note = note.clone();
+        move |tx: &mut Transaction<'_, MemEngine>| {
+            tx.set_property(note, Some(vec![1; len]));
+            Ok(())
+        }
+    };
+    world.transaction::<_, Error>(set(64)).expect("fits");
+    assert_eq!(refused(&world, set(65)), ("game:note".into(), 65, 64));
+    assert_eq!(world.property(&note).expect("reads"), Some(vec![1; 64]));
+}
+
+#[test]
+fn a_transaction_over_the_limit_writes_none_of_its_rows() {
+    let world = limited(StoreLimits { batch_bytes: 5000, ..StoreLimits::default() });
+    let ids = Ids::register(&world);
+    let (what, len_bytes, limit_bytes) = refused(&world, |tx| {
+        for x in 0..100 {
+            tx.save(ids.at(x, 0, 0), marked(&world, &ids, x as u16));
+        }
+        Ok(())
+    });
+    assert_eq!((what.as_str(), limit_bytes), ("the transaction", 5000));
+    assert!((5001..200_000).contains(&len_bytes), "{len_bytes}");
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.air))]);
+}
+
+#[test]
+fn a_raised_limit_holds_for_transactions_of_many_megabytes() {
+    let limits = StoreLimits { batch_bytes: 100 << 20, chunk_bytes: 40 << 20, ..StoreLimits::default() };
+    let disk = Disk::new();
+    let roomy = WorldOptions { limits, ..options() };
+    let world = World::create(disk.path(), &[], &roomy).expect("is created");
+    let ids = Ids::register(&world);
+    let big = |fill: u8| {
+        let mut chunk = filled(&world, ids.air);
+        chunk.set_side(ids.light, vec![fill; 35 << 20]);
+        chunk
+    };
+    save(&world, [(ids.at(0, 0, 0), big(1)), (ids.at(0, 0, 1), big(2))]);
+    drop(world);
+    let world = disk.open(&[]);
+    let chunk = world.load(ids.at(0, 0, 1)).expect("loads").expect("is there");
+    assert_eq!(chunk.side(ids.light).map(<[u8]>::len), Some(35 << 20));
+}
+
+#[test]
+fn a_world_keeps_the_limits_it_was_created_with() {
+    let disk = Disk::new();
+    let limits = StoreLimits { chunk_bytes: 200, ..StoreLimits::default() };
+    let strict = WorldOptions { limits, ..options() };
+    drop(World::create(disk.path(), &[], &strict).expect("is created"));
+    let world = disk.open(&[]);
+    assert_eq!(world.limits(), limits);
+    let ids = Ids::register(&world);
+    let error = world.transaction(|tx| {
+        let mut chunk = filled(&world, ids.air);
+        chunk.set_side(ids.light, vec![7; 200]);
+        tx.save(ids.at(0, 0, 0), chunk);
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(error, Err(Error::TooLarge { limit_bytes: 200, .. })), "{error:?}");
+}

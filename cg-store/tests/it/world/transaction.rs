@@ -1,0 +1,473 @@
+//! Transactions: whole or not at all, alone and beside many others.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use super::*;
+use cg_store::{ConflictKey, Peek};
+
+over_both_engines! {
+    a_transaction_sees_its_own_writes_and_others_see_them_after_it
+    an_error_of_the_closure_writes_nothing
+    a_read_that_was_overtaken_is_a_conflict_with_its_key
+    blind_writes_do_not_conflict
+    what_was_read_as_absent_is_guarded_too
+    a_read_only_transaction_is_checked_too
+    a_transaction_inside_another_is_refused
+    a_panic_leaves_the_world_usable
+    names_are_registered_inside_a_transaction
+    equal_writes_write_nothing
+    deleting_a_box_deletes_what_is_stored_and_what_was_written
+    counters_are_never_lost_between_threads
+    readers_never_see_half_a_transaction
+    blind_saves_of_many_threads_keep_the_map_of_opacity_right
+}
+
+fn set<E: Engine>(world: &World<E>, property: &Property, bytes: &[u8]) -> u64 {
+    let set = world.transaction(|tx| {
+        tx.set_property(property.clone(), Some(bytes.to_vec()));
+        Ok::<_, Error>(())
+    });
+    set.expect("sets").seq
+}
+
+fn a_transaction_sees_its_own_writes_and_others_see_them_after_it<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
+    save(world, [(b, filled(world, ids.stone))]);
+    let committed = world
+        .transaction(|tx| {
+            assert_eq!(tx.load(a)?, None);
+            tx.save(a, filled(world, ids.air));
+            let corner = BlockPos::new(0, 0, 0);
+            assert_eq!(tx.set_block(ids.overworld, corner, ids.glass)?, ids.air);
+            assert_eq!(tx.block(ids.overworld, corner)?, Some(ids.glass));
+            tx.delete(b);
+            assert_eq!(tx.load(b)?, None);
+            assert_eq!(tx.block(ids.overworld, BlockPos::new(16, 0, 0))?, None);
+            tx.put_entity(uuid(1), ids.cow_in(a));
+            assert_eq!(tx.entity(uuid(1))?, Some(ids.cow_in(a)));
+            tx.set_property(Property::Seed, Some(vec![1; 8]));
+            assert_eq!(tx.property(&Property::Seed)?, Some(vec![1; 8]));
+            // Nobody else sees any of it.
+            assert_eq!(world.load(a)?, None);
+            assert!(world.load(b)?.is_some());
+            assert_eq!(world.entity(uuid(1))?, None);
+            assert_eq!(world.property(&Property::Seed)?, None);
+            Ok::<_, Error>(7)
+        })
+        .expect("commits");
+    assert_eq!((committed.value, committed.seq), (7, world.last_commit()));
+    let (chunk, version) = world.load_versioned(a).expect("loads").expect("is there");
+    assert_eq!((chunk.block(LocalPos::new(0, 0, 0)), version), (ids.glass, committed.seq));
+    assert_eq!(world.load(b).expect("loads"), None);
+    assert!(matches!(world.peek(b), Peek::Absent));
+    assert_eq!(world.property(&Property::Seed).expect("reads"), Some(vec![1; 8]));
+    assert_sound(world);
+}
+
+#[derive(Debug)]
+enum HostError {
+    Mine(u8),
+    World(Error),
+}
+
+impl From<Error> for HostError {
+    fn from(error: Error) -> Self {
+        Self::World(error)
+    }
+}
+
+fn an_error_of_the_closure_writes_nothing<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let before = rows(world);
+    let error = world
+        .transaction(|tx| {
+            tx.save(ids.at(0, 0, 0), filled(world, ids.stone));
+            tx.put_entity(uuid(1), ids.cow_in(ids.at(0, 0, 0)));
+            tx.set_property(Property::Time, Some(vec![0; 8]));
+            Err::<(), _>(HostError::Mine(3))
+        })
+        .expect_err("fails");
+    assert!(matches!(error, HostError::Mine(3)), "{error:?}");
+    assert!(before == rows(world));
+    let error = world.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.stone)?;
+        Ok::<_, HostError>(())
+    });
+    assert!(matches!(error, Err(HostError::World(Error::ChunkAbsent { .. }))), "{error:?}");
+    assert!(before == rows(world));
+}
+
+fn a_read_that_was_overtaken_is_a_conflict_with_its_key<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let (a, other) = (ids.at(0, 0, 0), ids.at(9, 0, 0));
+    let mine = Property::Named(name("game:mine"));
+    let chest = Property::Named(name("game:chest"));
+    save(world, [(a, filled(world, ids.air)), (other, filled(world, ids.air))]);
+    world
+        .transaction(|tx| {
+            tx.put_entity(uuid(1), ids.cow_in(a));
+            Ok::<_, Error>(())
+        })
+        .expect("puts");
+    type Step<'s, E> = &'s (dyn Fn(&mut Transaction<'_, E>) -> Result<(), Error> + Sync);
+    let cases: [(ConflictKey, Step<'_, E>, Step<'_, E>); 3] = [
+        (ConflictKey::Chunk(a), &|tx| tx.load(a).map(drop), &|tx| {
+            tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.stone).map(drop)
+        }),
+        (ConflictKey::Entity(uuid(1)), &|tx| tx.entity(uuid(1)).map(drop), &|tx| {
+            tx.move_entity(uuid(1), Owner::Chunk(other)).map(drop)
+        }),
+        (ConflictKey::Property("game:chest".into()), &|tx| tx.property(&chest).map(drop), &|tx| {
+            tx.set_property(chest.clone(), Some(vec![9]));
+            Ok(())
+        }),
+    ];
+    for (expected, read, write) in cases {
+        let conflicts = world.stats().conflicts;
+        let error = world
+            .transaction(|tx| {
+                read(tx)?;
+                thread::scope(|scope| {
+                    scope.spawn(|| world.transaction(write).expect("commits")).join().expect("no panic");
+                });
+                tx.set_property(mine.clone(), Some(vec![1]));
+                Ok::<_, Error>(())
+            })
+            .expect_err("was overtaken");
+        assert!(matches!(&error, Error::Conflict { key } if *key == expected), "{error}");
+        assert_eq!(world.property(&mine).expect("reads"), None, "nothing was written");
+        assert_eq!(world.stats().conflicts, conflicts + 1);
+    }
+    assert_sound(world);
+}
+
+fn blind_writes_do_not_conflict<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let a = ids.at(0, 0, 0);
+    world
+        .transaction(|tx| {
+            tx.save(a, filled(world, ids.stone));
+            tx.set_property(Property::Time, Some(vec![1]));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    save(world, [(a, filled(world, ids.glass))]);
+                    set(world, &Property::Time, &[2]);
+                });
+            });
+            Ok::<_, Error>(())
+        })
+        .expect("the last writer wins");
+    assert_eq!(world.load(a).expect("loads").as_deref(), Some(&filled(world, ids.stone)));
+    assert_eq!(world.property(&Property::Time).expect("reads"), Some(vec![1]));
+}
+
+fn what_was_read_as_absent_is_guarded_too<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let a = ids.at(0, 0, 0);
+    let error = world
+        .transaction(|tx| {
+            assert_eq!(tx.load(a)?, None);
+            thread::scope(|scope| scope.spawn(|| save(world, [(a, filled(world, ids.glass))])).join())
+                .expect("no panic");
+            tx.save(a, filled(world, ids.stone));
+            Ok::<_, Error>(())
+        })
+        .expect_err("was generated by somebody else meanwhile");
+    assert!(matches!(&error, Error::Conflict { key: ConflictKey::Chunk(at) } if *at == a), "{error}");
+    assert_eq!(world.load(a).expect("loads").as_deref(), Some(&filled(world, ids.glass)));
+}
+
+fn a_read_only_transaction_is_checked_too<E: Engine>(world: &World<E>) {
+    let (left, right) = (Property::Named(name("game:left")), Property::Named(name("game:right")));
+    let both = |value: u8| {
+        let set = world.transaction(|tx| {
+            tx.set_property(left.clone(), Some(vec![value]));
+            tx.set_property(right.clone(), Some(vec![value]));
+            Ok::<_, Error>(())
+        });
+        set.expect("sets")
+    };
+    both(1);
+    let torn = world.transaction(|tx| {
+        let first = tx.property(&left)?;
+        thread::scope(|scope| drop(scope.spawn(|| both(2)).join().expect("no panic")));
+        Ok::<_, Error>((first, tx.property(&right)?))
+    });
+    let error = torn.expect_err("it read two states");
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
+
+fn a_transaction_inside_another_is_refused<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let elsewhere = in_memory();
+    world
+        .transaction(|tx| {
+            let error = world.transaction(|_| Ok::<_, Error>(())).expect_err("nested");
+            assert!(matches!(error, Error::Nested), "{error}");
+            let clone = world.clone();
+            let error = clone.transaction(|_| Ok::<_, Error>(())).expect_err("nested through a clone");
+            assert!(matches!(error, Error::Nested), "{error}");
+            // Another world is another matter.
+            set(&elsewhere, &Property::Time, &[1]);
+            tx.save(ids.at(0, 0, 0), filled(world, ids.stone));
+            Ok::<_, Error>(())
+        })
+        .expect("the outer one goes on");
+    assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+    set(world, &Property::Time, &[2]);
+}
+
+fn a_panic_leaves_the_world_usable<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let before = rows(world);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        world.transaction(|tx| {
+            tx.save(ids.at(0, 0, 0), filled(world, ids.stone));
+            if tx.load(ids.at(0, 0, 0))?.is_some() {
+                panic!("the host's own");
+            }
+            Ok::<_, Error>(())
+        })
+    }));
+    assert!(panicked.is_err());
+    assert!(before == rows(world));
+    save(world, [(ids.at(0, 0, 0), filled(world, ids.glass))]);
+    assert_sound(world);
+}
+
+fn names_are_registered_inside_a_transaction<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let a = ids.at(0, 0, 0);
+    world
+        .transaction(|tx| {
+            tx.save(a, filled(world, ids.air));
+            let [copper] = world.register_blocks(["game:copper"])?;
+            tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), copper)?;
+            assert_eq!(tx.catalog().block_id("game:copper"), None, "the catalog is the one it began with");
+            Ok::<_, Error>(())
+        })
+        .expect("a name that is new since the transaction began can be used in it");
+    let copper = world.catalog().block_id("game:copper").expect("registered");
+    let chunk = world.load(a).expect("loads").expect("is there");
+    assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), copper);
+    assert_sound(world);
+}
+
+fn equal_writes_write_nothing<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let a = ids.at(0, 0, 0);
+    let whole = || {
+        let mut chunk = marked(world, &ids, 5);
+        let schema = world.catalog().current_schema();
+        chunk.set_block(LocalPos::new(1, 2, 3), ids.machine, &schema).expect("is registered");
+        chunk.set_side(ids.light, vec![1, 2, 3]);
+        chunk.add_entity(uuid(1));
+        chunk
+    };
+    let write = || {
+        let written = world.transaction(|tx| {
+            tx.save(a, whole());
+            tx.put_entity(uuid(1), ids.cow_in(a));
+            tx.delete(ids.at(7, 7, 7));
+            tx.delete_entity(uuid(99));
+            Ok::<_, Error>(())
+        });
+        written.expect("commits").seq
+    };
+    let first = write();
+    let (before, stats) = (rows(world), world.stats());
+    assert_eq!(write(), first, "the answer is the commit that made it so");
+    assert!(before == rows(world));
+    let work = world.stats() - stats;
+    assert_eq!((work.commits, work.rows_written), (0, 0));
+    assert_eq!(world.last_commit(), world.engine().last_commit().get(), "not even the sequence moves");
+    // There and back in one transaction is no change either.
+    world
+        .transaction(|tx| {
+            let cell = BlockPos::new(0, 0, 0);
+            let old = tx.set_block(ids.overworld, cell, ids.glass)?;
+            tx.set_block(ids.overworld, cell, old)
+        })
+        .expect("commits");
+    assert!(before == rows(world));
+}
+
+fn deleting_a_box_deletes_what_is_stored_and_what_was_written<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    // Cubes of 16 chunks meet between -1 and 0 and between 15 and 16.
+    let spots = [-17, -16, -1, 0, 1, 15, 16, 17];
+    let mut all = BTreeSet::new();
+    for x in spots {
+        for y in [-1, 0] {
+            for z in [-16, 15, 16] {
+                all.insert(ids.at(x, y, z));
+            }
+        }
+    }
+    save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
+    let elsewhere = ChunkAt::new(ids.nether, ChunkPos::constant(0, 0, 15));
+    save(world, [(elsewhere, filled(world, ids.stone))]);
+    let area = ChunkBox::new(ChunkPos::constant(16, 5, 15), ChunkPos::constant(-1, 0, -16));
+    let inside: BTreeSet<_> = all.iter().copied().filter(|at| area.contains(at.pos)).collect();
+    assert_eq!(inside.len(), 5 * 2);
+    let (deleted, new) = (*inside.first().expect("some"), ids.at(3, 3, 3));
+    let committed = world
+        .transaction(|tx| {
+            tx.delete(deleted);
+            tx.save(new, filled(world, ids.glass));
+            tx.delete_box(ids.overworld, area)
+        })
+        .expect("deletes");
+    assert_eq!(committed.value, inside.len() as u64 - 1 + 1, "one was deleted already, one was new");
+    for at in all.iter().chain([&new, &elsewhere]) {
+        let stays = *at == elsewhere || (all.contains(at) && !inside.contains(at));
+        assert_eq!(world.load(*at).expect("loads").is_some(), stays, "{at}");
+    }
+    // The whole world, corner to corner.
+    let [min, max] = [ChunkPos::MIN, ChunkPos::MAX].map(|end| ChunkPos::constant(end, end, end));
+    let ends = [min, max].map(|pos| ChunkAt::new(ids.overworld, pos));
+    save(world, ends.map(|at| (at, filled(world, ids.stone))));
+    let all_of_it =
+        world.transaction(|tx| tx.delete_box(ids.overworld, ChunkBox::new(min, max))).expect("deletes");
+    assert_eq!(all_of_it.value, (all.len() - inside.len() + 2) as u64);
+    assert!(world.load(elsewhere).expect("loads").is_some(), "another dimension is another world");
+    assert_sound(world);
+}
+
+/// Runs a transaction until it meets no conflict.
+fn insist<E: Engine, T>(
+    world: &World<E>,
+    mut body: impl FnMut(&mut Transaction<'_, E>) -> Result<T, Error>,
+) -> cg_store::Committed<T, E> {
+    loop {
+        match world.transaction(&mut body) {
+            Err(Error::Conflict { .. }) => {}
+            done => return done.expect("nothing but conflicts"),
+        }
+    }
+}
+
+fn counters_are_never_lost_between_threads<E: Engine>(world: &World<E>) {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 60;
+    const COUNTERS: u64 = 3;
+    let ids = Ids::register(world);
+    let place = |n: u64| ids.at(n as i64, 0, 0);
+    let cell = LocalPos::new(0, 0, 0);
+    save(world, (0..COUNTERS).map(|n| (place(n), filled(world, ids.machine))));
+    let start = Barrier::new(THREADS as usize);
+    // For every counter: which commit gave it which value.
+    let history: Mutex<Vec<(u64, u64, u64)>> = Mutex::default();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (start, history, ids) = (&start, &history, &ids);
+            scope.spawn(move || {
+                start.wait();
+                for round in 0..EACH {
+                    let counter = (thread * 31 + round * 17) % COUNTERS;
+                    let committed = insist(world, |tx| {
+                        let at = place(counter);
+                        let chunk = tx.load(at)?.expect("was saved");
+                        let bytes = chunk.component(cell.into(), ids.power).expect("a machine has power");
+                        let value = u32::from_le_bytes(bytes.try_into().expect("four bytes")) + 1;
+                        tx.set_component(at, cell.into(), ids.power, &value.to_le_bytes())?;
+                        Ok(value)
+                    });
+                    let step = (counter, committed.seq, committed.value.into());
+                    history.lock().expect("no panic").push(step);
+                    // A read that begins after the commit returned sees it or a later one.
+                    let (chunk, version) =
+                        world.load_versioned(place(counter)).expect("loads").expect("is there");
+                    let bytes = chunk.component(cell.into(), ids.power).expect("a machine has power");
+                    let seen = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+                    assert!(version >= committed.seq && seen >= committed.value);
+                }
+            });
+        }
+    });
+    // The values of a counter grow by one in the order of the commits: each saw the one before it.
+    let mut history = history.into_inner().expect("no panic");
+    history.sort_unstable();
+    let mut expected = BTreeMap::new();
+    for (counter, _, value) in history {
+        let next = expected.entry(counter).or_insert(0);
+        *next += 1;
+        assert_eq!(value, *next, "counter {counter}");
+    }
+    assert_eq!(expected.values().sum::<u64>(), THREADS * EACH);
+    assert_sound(world);
+}
+
+fn readers_never_see_half_a_transaction<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    // The pair lies in two shards, two cubes and two rows.
+    let pair = [ids.at(0, 0, 0), ids.at(100, -3, 7)];
+    let write = |value: u16| save(world, pair.map(|at| (at, marked(world, &ids, value))));
+    write(0);
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (done, ids) = (&done, &ids);
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let mut seen = 0;
+                while done.load(Ordering::Acquire) == 0 {
+                    let read = world.transaction(|tx| {
+                        let [a, b] = pair.map(|at| tx.load(at));
+                        Ok::<_, Error>((a?.expect("is there"), b?.expect("is there")))
+                    });
+                    match read {
+                        Ok(read) => assert_eq!(read.value.0, read.value.1, "half of a transaction"),
+                        Err(Error::Conflict { .. }) => continue,
+                        Err(error) => panic!("{error}"),
+                    }
+                    // What one thread reads never goes back.
+                    let (_, version) = world.load_versioned(pair[0]).expect("loads").expect("is there");
+                    assert!(version >= seen);
+                    seen = version;
+                    let sum = world.content_hash_of(ids.overworld, ChunkBox::new(pair[0].pos, pair[0].pos));
+                    sum.expect("a scan beside commits");
+                }
+            });
+        }
+        for value in 1..200 {
+            write(value);
+        }
+        done.store(1, Ordering::Release);
+    });
+    assert_sound(world);
+}
+
+fn blind_saves_of_many_threads_keep_the_map_of_opacity_right<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let a = ids.at(0, 0, 0);
+    let start = Barrier::new(4);
+    thread::scope(|scope| {
+        for thread in 0..4_u16 {
+            let (start, ids) = (&start, &ids);
+            scope.spawn(move || {
+                start.wait();
+                for round in 0..50 {
+                    // Some of these are equal to what another thread has just saved.
+                    save(world, [(a, marked(world, ids, (round % 3) * 256 + thread % 2))]);
+                }
+            });
+        }
+    });
+    let chunk = world.load(a).expect("loads").expect("is there");
+    for x in 0..16 {
+        for z in 0..16 {
+            let column = world.opacity(ids.overworld, x, z).expect("reads");
+            for y in 0..16 {
+                let cell = LocalPos::new(x as u8, y as u8, z as u8);
+                assert_eq!(column.is_opaque(y), chunk.block(cell) == ids.stone, "{x} {y} {z}");
+            }
+        }
+    }
+    assert!(world.stats().preparations_repeated > 0, "no commit met another one: the test shows nothing");
+    assert_sound(world);
+}

@@ -1,0 +1,246 @@
+//! Verification finds whatever is planted, and nothing in a sound world.
+
+use super::tier::demote;
+use super::*;
+use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo};
+use cg_format::entity::Reason;
+use cg_format::{ClusterTier, Limits, Space, key};
+use expect_test::{Expect, expect};
+
+over_both_engines! {
+    a_sound_world_of_all_tiers_is_clean
+    a_quick_look_decodes_nothing
+    an_orphaned_reference
+    a_wrong_owner
+    an_owner_that_does_not_know_it
+    an_entity_in_two_chunks
+    a_version_from_the_future
+    a_slot_from_the_future
+    a_shadow_that_is_newer_than_what_hides_it
+    a_key_that_nobody_knows
+    a_chunk_that_does_not_decode
+    a_block_that_was_never_issued
+    a_chunk_in_a_dimension_that_was_never_issued
+    side_data_of_a_kind_that_was_never_issued
+    an_entity_type_that_was_never_issued
+}
+
+/// A sound world with a chunk and a cow in it.
+fn base<E: Engine>(world: &World<E>) -> (Ids, ChunkAt) {
+    let ids = Ids::register(world);
+    let a = ids.at(1, 2, 3);
+    save(world, [(a, marked(world, &ids, 1))]);
+    let put = world.transaction(|tx| {
+        tx.put_entity(uuid(1), ids.cow_in(a));
+        Ok::<_, Error>(())
+    });
+    put.expect("puts");
+    assert_sound(world);
+    (ids, a)
+}
+
+#[track_caller]
+fn found<E: Engine>(world: &World<E>, expected: Expect) {
+    expected.assert_eq(&findings(world).join("\n"));
+}
+
+fn put_chunk(at: ChunkAt, chunk: &Chunk) -> (Space, Vec<u8>, Option<Draft>) {
+    (Space::ChunkL0, key::chunk(at).to_vec(), Some(Draft::plain(Codec::None, 0, |out| chunk.encode(out))))
+}
+
+fn put_entity(id: EntityId, entity: &Entity) -> (Space, Vec<u8>, Option<Draft>) {
+    (Space::Entity, key::entity(id).to_vec(), Some(Draft::plain(Codec::None, 0, |out| entity.encode(out))))
+}
+
+fn a_sound_world_of_all_tiers_is_clean<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let (b, c, gone) = (ids.at(-1, 0, 0), ids.at(-20, 0, 0), ids.at(40, 0, 0));
+    save(world, [b, c, gone].map(|at| (at, filled(world, ids.machine))));
+    demote(world, ClusterTier::L1, &[b], true);
+    demote(world, ClusterTier::L2, &[c, gone], false);
+    save(world, [(b, marked(world, &ids, 4))]);
+    world
+        .transaction(|tx| {
+            tx.delete(gone);
+            tx.set_property(Property::Named(name("game:note")), Some(vec![1]));
+            tx.set_property(Property::Key, Some(vec![1; 16]));
+            Ok::<_, Error>(())
+        })
+        .expect("commits");
+    world.fold_opacity(1).expect("folds");
+    let mut calls = 0;
+    let report = world.verify(VerifyDepth::Full, |_| calls += 1).expect("verifies");
+    assert!(report.is_ok(), "{:?}", report.findings);
+    assert_eq!(calls, 0, "progress is told every 1024 rows");
+    let checked = |what: &str| report.checked.get(what).copied().unwrap_or(0);
+    assert_eq!((checked("chunks"), checked("references"), checked("entity")), (3, 1, 1));
+    assert_eq!((checked("chunkl0"), checked("chunkl1"), checked("chunkl2")), (3, 1, 2), "{a}");
+}
+
+fn a_quick_look_decodes_nothing<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    plant(world, [(Space::ChunkL0, key::chunk(ids.at(0, 0, 0)).to_vec(), Some(plain(b"no chunk")))]);
+    let before = world.stats();
+    let report = world.verify(VerifyDepth::Quick, |_| {}).expect("verifies");
+    assert!(report.is_ok(), "the frame is sound: {:?}", report.findings);
+    assert_eq!((world.stats() - before).chunks_decoded, 0, "{a}");
+    assert_eq!(findings(world).len(), 1);
+}
+
+fn an_orphaned_reference<E: Engine>(world: &World<E>) {
+    let (_, _) = base(world);
+    plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), None)]);
+    found(
+        world,
+        expect![
+            "chunkl0: chunk 1, 2, 3 of dimension 0 refers to entity 00000000-0000-0000-0000-000000000001, which is not stored or damaged"
+        ],
+    );
+}
+
+fn a_wrong_owner<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    let b = ids.at(5, 5, 5);
+    save(world, [(b, filled(world, ids.air))]);
+    plant(world, [put_entity(uuid(1), &ids.cow_in(b))]);
+    found(
+        world,
+        expect![
+            "entity: its owner is chunk 5, 5, 5 of dimension 0, but chunk 1, 2, 3 of dimension 0 refers to it"
+        ],
+    );
+}
+
+fn an_owner_that_does_not_know_it<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let detached = Owner::Detached(Reason::new("lost").expect("short"));
+    plant(
+        world,
+        [
+            put_entity(uuid(1), &ids.cow_in(a).owned_by(detached)),
+            put_entity(uuid(2), &ids.cow_in(ids.at(9, 9, 9))),
+        ],
+    );
+    found(
+        world,
+        expect![[r#"
+        entity: its owner is no chunk, but chunk 1, 2, 3 of dimension 0 refers to it
+        entity: its owner is chunk 9, 9, 9 of dimension 0, but no chunk refers to it"#]],
+    );
+}
+
+fn an_entity_in_two_chunks<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    let mut twin = filled(world, ids.stone);
+    twin.add_entity(uuid(1));
+    plant(world, [put_chunk(ids.at(5, 5, 5), &twin)]);
+    found(
+        world,
+        expect![[r#"
+        chunkl0: entity 00000000-0000-0000-0000-000000000001 is referred to by chunk 1, 2, 3 of dimension 0 too
+        entity: its owner is chunk 1, 2, 3 of dimension 0, but chunk 5, 5, 5 of dimension 0 refers to it"#]],
+    );
+}
+
+fn a_version_from_the_future<E: Engine>(world: &World<E>) {
+    let (_, a) = base(world);
+    let mut batch = Batch::new();
+    let chunk = world.load(a).expect("loads").expect("is there");
+    let draft = Draft::plain(Codec::None, 0, |out| chunk.encode(out));
+    batch.put(Space::ChunkL0, key::chunk(a), draft, Stamp::Keep(1000));
+    world.engine().commit(batch, &[], Level::Process).expect("commits");
+    found(world, expect!["chunkl0: version 1000 is newer than the last commit, 6"]);
+}
+
+/// Plants a chunk in a cluster under any version.
+fn put_slot<E: Engine>(world: &World<E>, tier: ClusterTier, at: ChunkAt, version: u64, value: Vec<u8>) {
+    let mut builder = ClusterBuilder::new(tier);
+    builder.put(Slot::of(at.pos, tier), SlotInfo { version, schema_generation: 0 }, value);
+    let draft = builder.finish(&mut Limits::default()).expect("is formed").expect("holds a chunk");
+    let row = key::cluster(at.dimension, at.pos.cluster(tier)).to_vec();
+    plant(world, [(Space::of_cluster(tier), row, Some(draft))]);
+}
+
+fn a_slot_from_the_future<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    put_slot(world, ClusterTier::L1, ids.at(20, 0, 0), 1000, filled(world, ids.stone).to_bytes());
+    found(
+        world,
+        expect!["chunkl1: chunk 20, 0, 0 of dimension 0 has version 1000, newer than the last commit, 6"],
+    );
+}
+
+fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let last = world.last_commit();
+    // Below the hot copy, which is as old as the last commit but one.
+    put_slot(world, ClusterTier::L1, a, last + 1, filled(world, ids.stone).to_bytes());
+    put_slot(world, ClusterTier::L2, a, last + 2, filled(world, ids.stone).to_bytes());
+    found(
+        world,
+        expect![[r#"
+        chunkl1: chunk 1, 2, 3 of dimension 0 has version 6, but a hotter copy with version 5 hides it
+        chunkl2: chunk 1, 2, 3 of dimension 0 has version 7, but a hotter copy with version 5 hides it"#]],
+    );
+}
+
+fn a_key_that_nobody_knows<E: Engine>(world: &World<E>) {
+    base(world);
+    plant(
+        world,
+        [
+            (Space::OpacityTile, vec![1; 7], Some(plain(b""))),
+            (Space::Quarantine, vec![200, 1, 2], Some(plain(b""))),
+            (Space::ChunkL0, vec![3; 5], Some(plain(b""))),
+        ],
+    );
+    found(
+        world,
+        expect![[r#"
+        chunkl0: key: dimension needs 8 bytes and 5 are left (at byte 0)
+        opacityMap: a key that this release does not know; the row is left alone
+        index: a key that this release does not know; the row is left alone"#]],
+    );
+}
+
+fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    plant(world, [(Space::ChunkL0, key::chunk(ids.at(0, 0, 0)).to_vec(), Some(plain(b"no chunk")))]);
+    put_slot(world, ClusterTier::L2, ids.at(50, 0, 0), 1, b"no chunk either".to_vec());
+    found(
+        world,
+        expect![[r#"
+            chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`
+            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`"#]],
+    );
+}
+
+fn a_block_that_was_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    let strange = Chunk::filled(BlockId::new(77), &cg_format::schema::NoComponents).expect("any block");
+    plant(world, [put_chunk(ids.at(0, 0, 0), &strange)]);
+    found(world, expect!["chunkl0: block id 77 was never issued"]);
+}
+
+fn a_chunk_in_a_dimension_that_was_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let nowhere = ChunkAt::new(Dimension::new(9), a.pos);
+    plant(world, [put_chunk(nowhere, &filled(world, ids.stone))]);
+    found(world, expect!["chunkl0: dimension 9 was never issued"]);
+}
+
+fn side_data_of_a_kind_that_was_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, _) = base(world);
+    let mut chunk = filled(world, ids.stone);
+    chunk.set_side(SideKind::new(40), vec![1]);
+    plant(world, [put_chunk(ids.at(0, 0, 0), &chunk)]);
+    found(world, expect!["chunkl0: kind 40 of side data was never issued"]);
+}
+
+fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let mut cow = ids.cow_in(a);
+    cow.kind = EntityTypeId::new(50);
+    plant(world, [put_entity(uuid(1), &cow)]);
+    found(world, expect!["entity: entity type 50 was never issued"]);
+}
