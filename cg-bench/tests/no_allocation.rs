@@ -1,10 +1,7 @@
 //! Counts what reading in a view allocates: nothing.
 //!
-//! A test binary of its own, because it replaces the allocator of the whole process.
-#![allow(unsafe_code, reason = "an allocator that counts is an `unsafe impl` around the system's")]
+//! A test binary of its own, because counting replaces the allocator of the whole process.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
 
 use cg_bench::world::{Generator, Scene};
@@ -12,46 +9,11 @@ use cg_format::chunk::{CellLayer, Chunk, ChunkView};
 use cg_format::{ChunkPos, ComponentId, LocalPos};
 use cg_registry::Catalog;
 
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count_one() {
-    // While a thread ends, its counter may be gone.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call is handed to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count_one();
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `System` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_len_bytes: usize) -> *mut u8 {
-        count_one();
-        // SAFETY: the pointer came from `System` with this layout.
-        unsafe { System.realloc(pointer, layout, new_len_bytes) }
-    }
-}
-
 /// How often a piece of code asks for memory.
 fn allocations<T>(code: impl FnOnce() -> T) -> (u64, T) {
-    let before = ALLOCATIONS.get();
-    let value = code();
-    (ALLOCATIONS.get() - before, value)
+    let mut value = None;
+    let counted = allocation_counter::measure(|| value = Some(code()));
+    (counted.count_total, value.expect("measuring runs the code"))
 }
 
 fn samples() -> Vec<(Generator, Chunk)> {

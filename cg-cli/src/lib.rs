@@ -5,4 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anvil;
+pub mod export;
+pub mod import;
 pub mod map;
+pub mod mapping;

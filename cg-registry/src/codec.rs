@@ -6,6 +6,7 @@
 
 mod rows;
 
+use bincode::error::DecodeError;
 use cg_format::wire::{Reader, Span, Trace};
 use cg_format::{Problem, Section};
 use serde::Serialize;
@@ -43,7 +44,14 @@ fn encode_record<T: Serialize>(record: &T) -> Vec<u8> {
 }
 
 fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), String> {
-    bincode::serde::decode_from_slice(bytes, config()).map_err(|error| error.to_string())
+    bincode::serde::decode_from_slice(bytes, config()).map_err(|error| match error {
+        DecodeError::UnexpectedEnd { additional } => format!("{additional} bytes are missing at its end"),
+        DecodeError::LimitExceeded => "it is over 1 MiB".into(),
+        DecodeError::UnexpectedVariant { found, .. } => format!("{found} is no number of a variant"),
+        DecodeError::InvalidBooleanValue(found) => format!("{found} is neither 0 nor 1"),
+        DecodeError::Utf8 { .. } => "a text in it is no UTF-8".into(),
+        other => other.to_string(),
+    })
 }
 
 impl Catalog {

@@ -7,7 +7,7 @@ use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
 use crate::directory::{self, State, WorldFile};
-use crate::engine::{Access, Engine, Resources, RocksEngine, RocksOptions};
+use crate::engine::{Access, Engine, EngineError, Resources, RocksEngine, RocksOptions};
 use crate::error::{Error, OpenError};
 use crate::meta;
 use crate::options::WorldOptions;
@@ -25,9 +25,9 @@ impl World<RocksEngine> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         let dir = dir.as_ref();
-        claim(dir)?;
         // Packs that do not fit are refused before anything is written.
         Registry::accept(&Catalog::new(), packs, &options.packs)?;
+        claim(dir)?;
         let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
@@ -36,6 +36,7 @@ impl World<RocksEngine> {
         let world = Self::begin(engine, ready.clone(), Some(dir.into()), packs, options)?;
         world.inner().engine.sync()?;
         ready.write(dir)?;
+        sync_parent(dir)?;
         Ok(world)
     }
 
@@ -98,10 +99,16 @@ impl World<RocksEngine> {
     /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
+        self.inner().check_open()?;
+        if !self.inner().engine.caps().checkpoint {
+            let what = "write a checkpoint when opened for reading only";
+            return Err(EngineError::Unsupported { what }.into());
+        }
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
         self.inner().engine.checkpoint(&directory::engine_dir(dir))?;
         WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
+        sync_parent(dir)?;
         Ok(())
     }
 }
@@ -111,6 +118,15 @@ fn claim(dir: &Path) -> Result<(), OpenError> {
     fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
     let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
     if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
+}
+
+/// Syncs the directory around a new world, so that a power cut does not take the world's own name.
+fn sync_parent(dir: &Path) -> Result<(), OpenError> {
+    match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
+        Some(parent) => directory::sync_directory(parent),
+        None => Ok(()),
+    }
 }
 
 /// Reads the file of a world whose creation was finished.

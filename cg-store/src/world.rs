@@ -14,6 +14,7 @@ use crate::commit_log::CommitLog;
 use crate::directory::{State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
+use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
@@ -50,18 +51,18 @@ pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct World<E: Engine = DefaultEngine> {
-    inner: Arc<Inner<E>>,
+    handle: Arc<Handle<E>>,
 }
 
 impl<E: Engine> Clone for World<E> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self { handle: Arc::clone(&self.handle) }
     }
 }
 
 impl<E: Engine> std::fmt::Debug for World<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.inner.fmt(f)
+        self.inner().fmt(f)
     }
 }
 
@@ -131,31 +132,35 @@ impl<E: Engine> World<E> {
             closed: AtomicBool::new(false),
             engine,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { handle: Arc::new(Handle::new(inner)) })
     }
 
     pub(crate) fn inner(&self) -> &Inner<E> {
-        &self.inner
+        self.handle.inner()
+    }
+
+    pub(crate) fn visitor(&self) -> Visitor<E> {
+        self.handle.visitor()
     }
 
     /// The world's identity, for ever.
     pub fn uuid(&self) -> Uuid {
-        self.inner.file.uuid
+        self.inner().file.uuid
     }
 
     /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
     pub fn incarnation(&self) -> Uuid {
-        self.inner.file.incarnation
+        self.inner().file.incarnation
     }
 
     /// Where the world lies; `None` for a world in memory.
     pub fn directory(&self) -> Option<&Path> {
-        self.inner.directory.as_deref()
+        self.inner().directory.as_deref()
     }
 
     /// The limits that the world keeps.
     pub fn limits(&self) -> StoreLimits {
-        *self.inner.limits.read()
+        *self.inner().limits.read()
     }
 
     /// Raises the world's limits for good. A limit that is not higher than the present one stays as it is.
@@ -185,19 +190,19 @@ impl<E: Engine> World<E> {
 
     /// The newest commit.
     pub fn last_commit(&self) -> u64 {
-        self.inner.commits.published()
+        self.inner().commits.published()
     }
 
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
     pub fn engine(&self) -> &E {
-        &self.inner.engine
+        &self.inner().engine
     }
 
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
-        self.inner.counters.read()
+        self.inner().counters.read()
     }
 
     /// How much the engine holds, by family.
@@ -205,7 +210,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.inner.engine.usage()?)
+        Ok(self.inner().engine.usage()?)
     }
 
     /// Waits until every commit so far survives a power cut.
@@ -213,16 +218,16 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Engine`] if syncing failed; the world is read-only from then on.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.inner.engine.sync()?)
+        Ok(self.inner().engine.sync()?)
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
-    /// does nothing.
+    /// does nothing. The directory can be opened again when the last handle is dropped.
     ///
     /// # Errors
     /// If the last writes fail; the world is closed all the same.
     pub fn close(&self) -> Result<(), Error> {
-        self.inner.close()
+        self.inner().close()
     }
 }
 
@@ -231,7 +236,8 @@ impl<E: Engine> Inner<E> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    fn close(&self) -> Result<(), Error> {
+    /// Closes the world, if it is not closed yet.
+    pub(crate) fn close(&self) -> Result<(), Error> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -240,14 +246,6 @@ impl<E: Engine> Inner<E> {
         let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry() };
         self.engine.close()?;
         folded
-    }
-}
-
-impl<E: Engine> Drop for Inner<E> {
-    fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            tracing::error!(%error, world = %self.file.uuid, "closing the world failed");
-        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! The generator: the same from the same seed, and every section of the format in use.
+
 use std::collections::BTreeSet;
 
 use cg_format::entity::Owner;

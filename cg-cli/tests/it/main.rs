@@ -2,7 +2,10 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
+mod cmd;
 mod corrupt;
+mod held;
+mod import;
 mod maker;
 mod traps;
 mod worlds;

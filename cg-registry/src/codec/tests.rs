@@ -196,7 +196,7 @@ fn damage_names_row_offset_and_value() {
     );
     check(
         with("blockSchemas", |bytes| bytes[8] = 4),
-        expect!["row `blockSchemas`: record 3 at byte 103: UnexpectedEnd { additional: 4 }"],
+        expect!["row `blockSchemas`: record 3 at byte 103: 4 bytes are missing at its end"],
     );
     check(
         with("blockSchemas", |bytes| bytes[8] = 2),
@@ -206,7 +206,7 @@ fn damage_names_row_offset_and_value() {
     );
     check(
         with("blockSchemas", |bytes| bytes[28] = 2),
-        expect!["row `blockSchemas`: record 0 at byte 16: InvalidBooleanValue(2)"],
+        expect!["row `blockSchemas`: record 0 at byte 16: 2 is neither 0 nor 1"],
     );
     check(
         with("componentSchemas", |bytes| bytes[28] = 3),

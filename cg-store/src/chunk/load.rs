@@ -53,8 +53,7 @@ impl<E: Engine> World<E> {
 
     /// Many chunks, one result per position in the order asked. One damaged chunk fails alone.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        let found = self.inner().stored_many(at);
-        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
+        self.inner().load_many(at)
     }
 
     /// A chunk if memory has it. Never reads from disk and never waits for it.
@@ -66,13 +65,15 @@ impl<E: Engine> World<E> {
         }
     }
 
-    /// Starts to load chunks in the background; they are in memory when the answer is ready.
+    /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
     pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
         let (sender, receiver) = channel();
-        let (world, at) = (self.clone(), at.to_vec());
+        let (world, at) = (self.visitor(), at.to_vec());
         self.inner().pool.spawn(move || {
-            // The host may have lost interest; the chunks are in memory all the same.
-            let _ = sender.send(world.load_many(&at));
+            // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
+            if let Ok(found) = world.visit(|world| world.load_many(&at)) {
+                let _ = sender.send(found);
+            }
         });
         PendingChunks { receiver }
     }
@@ -111,6 +112,7 @@ impl PendingChunks {
 impl<E: Engine> Inner<E> {
     /// A chunk as last committed.
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        self.check_open()?;
         let ticket = match self.cache.get(at) {
             Ok(entry) => {
                 Counters::add(&self.counters.cache_hits, 1);
@@ -130,6 +132,11 @@ impl<E: Engine> Inner<E> {
         find(&self.engine, &self.counters, at, |stored| {
             Ok(Stored { chunk: Arc::new(self.decode(&catalog, stored)?), version: stored.version })
         })
+    }
+
+    fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        let found = self.stored_many(at);
+        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
     /// Many chunks as last committed.

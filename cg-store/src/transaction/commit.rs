@@ -4,11 +4,12 @@ use std::fmt;
 
 use cg_format::Lookup;
 
+use super::Transaction;
 use super::prepare::{Prepared, prepare};
-use super::{Transaction, World};
 use crate::cache::Stored;
 use crate::engine::{Engine, Level};
 use crate::error::Error;
+use crate::handle::Visitor;
 use crate::stats::Counters;
 
 /// How often a commit is prepared again outside the commit lock before it is prepared under it.
@@ -60,11 +61,11 @@ pub struct Committed<T, E: Engine> {
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: World<E>,
+    world: Visitor<E>,
 }
 
 impl<T, E: Engine> Committed<T, E> {
-    pub(super) fn new(world: World<E>, value: T, seq: u64) -> Self {
+    pub(super) fn new(world: Visitor<E>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
@@ -74,25 +75,33 @@ impl<T, E: Engine> Committed<T, E> {
     }
 }
 
-/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime.
+/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime, and keeps no world open.
 pub struct Durable<E: Engine> {
-    world: World<E>,
+    world: Visitor<E>,
     seq: u64,
 }
 
 impl<E: Engine> Durable<E> {
     /// Whether the commit survives a power cut. Never blocks.
     pub fn is_durable(&self) -> bool {
-        self.world.inner().engine.last_synced().get() >= self.seq
+        self.world.visit(|world| world.engine.last_synced().get()).unwrap_or_else(|synced| synced) >= self.seq
     }
 
     /// Waits until the commit survives a power cut. Callers that wait together share one sync.
     ///
     /// # Errors
     /// [`Error::Engine`] if syncing failed; the world is read-only from then on, and the commit may be lost by a
-    /// power cut.
+    /// power cut. [`Error::Closed`] if the world is closed and closing could not sync it.
     pub fn wait(&self) -> Result<(), Error> {
-        if self.is_durable() { Ok(()) } else { Ok(self.world.inner().engine.sync()?) }
+        if self.is_durable() {
+            return Ok(());
+        }
+        match self.world.visit(|world| world.engine.sync()) {
+            Ok(synced) => Ok(synced?),
+            // It may have been closed since the first look.
+            Err(synced) if synced >= self.seq => Ok(()),
+            Err(_) => Err(Error::Closed),
+        }
     }
 }
 

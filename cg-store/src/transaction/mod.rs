@@ -83,7 +83,7 @@ impl<E: Engine> World<E> {
         };
         let value = body(&mut tx)?;
         let seq = commit::commit(tx)?;
-        let committed = Committed::new(self.clone(), value, seq);
+        let committed = Committed::new(self.visitor(), value, seq);
         if durability == Durability::Power {
             committed.durable().wait()?;
         }

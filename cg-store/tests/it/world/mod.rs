@@ -12,8 +12,10 @@ use cg_store::prelude::*;
 use cg_store::{VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod close;
 mod damage;
 mod limits;
+mod open;
 mod ownership;
 mod tier;
 mod transaction;
@@ -110,6 +112,10 @@ impl Raw {
 
     pub(crate) fn put(&self, family: Family, key: impl AsRef<[u8]>, row: &[u8]) {
         self.0.put_cf(&self.family(family), key, row).expect("writes");
+    }
+
+    pub(crate) fn drop_family(&self, family: Family) {
+        self.0.drop_cf(family.name()).expect("drops");
     }
 
     /// Flips one bit of a row.

@@ -1,0 +1,115 @@
+//! Who keeps a world open, and who only visits it while it is.
+//!
+//! **Invariant**: when the last [`Handle`] is gone, so is the engine, and its directory can be opened again. Tickets
+//! and background work hold a [`Visitor`], which keeps nothing open; closing waits for visits that have begun.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::engine::Engine;
+use crate::world::Inner;
+
+/// What all clones of a world share; closes it when it is dropped.
+pub(crate) struct Handle<E: Engine> {
+    inner: Arc<Inner<E>>,
+    visits: Arc<Visits>,
+}
+
+/// A way to a world that does not keep it open.
+pub(crate) struct Visitor<E: Engine> {
+    inner: Weak<Inner<E>>,
+    visits: Arc<Visits>,
+}
+
+impl<E: Engine> Handle<E> {
+    pub(crate) fn new(inner: Inner<E>) -> Self {
+        Self { inner: Arc::new(inner), visits: Arc::default() }
+    }
+
+    pub(crate) fn inner(&self) -> &Inner<E> {
+        &self.inner
+    }
+
+    pub(crate) fn visitor(&self) -> Visitor<E> {
+        Visitor { inner: Arc::downgrade(&self.inner), visits: Arc::clone(&self.visits) }
+    }
+}
+
+impl<E: Engine> Drop for Handle<E> {
+    fn drop(&mut self) {
+        if let Err(error) = self.inner.close() {
+            tracing::error!(%error, world = ?self.inner, "closing the world failed");
+        }
+        self.visits.end(self.inner.engine.last_synced().get());
+    }
+}
+
+impl<E: Engine> Visitor<E> {
+    /// Shows the world, or says which commit was synced last before it was gone.
+    pub(crate) fn visit<T>(&self, see: impl FnOnce(&Inner<E>) -> T) -> Result<T, u64> {
+        let _until_it_is_dropped = self.visits.begin()?;
+        let inner = self.inner.upgrade().expect("a world is not dropped while it is visited");
+        Ok(see(&inner))
+    }
+}
+
+impl<E: Engine> Clone for Visitor<E> {
+    fn clone(&self) -> Self {
+        Self { inner: Weak::clone(&self.inner), visits: Arc::clone(&self.visits) }
+    }
+}
+
+impl<E: Engine> fmt::Debug for Visitor<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visitor").finish_non_exhaustive()
+    }
+}
+
+/// The visits under way.
+#[derive(Debug, Default)]
+struct Visits {
+    state: Mutex<State>,
+    none: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: usize,
+    /// Set when the world is gone: the last commit that was synced.
+    ended_at: Option<u64>,
+}
+
+impl Visits {
+    fn begin(&self) -> Result<Visit<'_>, u64> {
+        let mut state = self.state.lock();
+        match state.ended_at {
+            Some(synced) => Err(synced),
+            None => {
+                state.under_way += 1;
+                Ok(Visit(self))
+            }
+        }
+    }
+
+    /// Waits for the visits under way and lets none begin afterwards.
+    fn end(&self, synced: u64) {
+        let mut state = self.state.lock();
+        self.none.wait_while(&mut state, |state| state.under_way > 0);
+        state.ended_at = Some(synced);
+    }
+}
+
+/// One visit, which ends with the value.
+struct Visit<'v>(&'v Visits);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.under_way -= 1;
+        if state.under_way == 0 {
+            self.0.none.notify_all();
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Opening: every refusal by itself, and that it changes no byte.
+
+use std::process::{Command, Stdio};
+
+use super::*;
+use cg_store::OpenError;
+use cg_store::engine::EngineError;
+use expect_test::{Expect, expect};
+
+/// A closed world with something in it.
+fn closed() -> (Disk, Ids) {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    (disk, ids)
+}
+
+/// The error of opening for writing and for reading, which change nothing.
+#[track_caller]
+fn refused(disk: &Disk, packs: &[PackManifest], expected: Expect) -> Error {
+    let before = disk.path().exists().then(|| disk.files());
+    let error = World::open(disk.path(), packs, &options()).expect_err("is refused");
+    let text = error.to_string().replace(&*disk.root().to_string_lossy(), "DIR");
+    expected.assert_eq(&text.replace(&std::process::id().to_string(), "PID"));
+    if packs.is_empty() {
+        let reading = World::open_read_only(disk.path(), &options()).expect_err("is refused");
+        assert_eq!(reading.to_string(), error.to_string());
+    }
+    assert!(before == disk.path().exists().then(|| disk.files()), "a refused open changed the directory");
+    error
+}
+
+fn edit_world_file(disk: &Disk, edit: impl FnOnce(String) -> String) {
+    let path = disk.path().join("world.cg");
+    let text = edit(fs::read_to_string(&path).expect("reads"));
+    let body: String =
+        text.lines().filter(|line| !line.starts_with("crc32c")).map(|line| format!("{line}\n")).collect();
+    fs::write(&path, format!("{body}crc32c = {:08x}\n", crc32c::crc32c(body.as_bytes()))).expect("writes");
+}
+
+#[test]
+fn a_directory_that_is_no_world() {
+    let disk = Disk::new();
+    let expected = expect!["DIR/world is not a world: it has no file `world.cg`"];
+    let error = refused(&disk, &[], expected);
+    assert!(matches!(error, Error::Open(OpenError::NotAWorld { .. })));
+    fs::create_dir(disk.path()).expect("creates");
+    fs::write(disk.path().join("level.dat"), b"another game").expect("writes");
+    let error = refused(&disk, &[], expect!["DIR/world is not a world: it has no file `world.cg`"]);
+    assert!(matches!(error, Error::Open(OpenError::NotAWorld { .. })));
+    let error = World::create(disk.path(), &[], &options()).expect_err("is not empty");
+    assert!(matches!(error, Error::Open(OpenError::NotEmpty { .. })), "{error}");
+    assert_eq!(disk.files().len(), 1);
+}
+
+#[test]
+fn a_world_that_was_never_finished() {
+    let (disk, _) = closed();
+    edit_world_file(&disk, |text| text.replace("state = ready", "state = creating"));
+    let error = refused(
+        &disk,
+        &[],
+        expect![
+            "DIR/world was never finished being created; delete the directory and create the world again"
+        ],
+    );
+    assert!(matches!(error, Error::Open(OpenError::HalfCreated { .. })));
+}
+
+#[test]
+fn a_world_of_a_newer_release() {
+    let (disk, _) = closed();
+    edit_world_file(&disk, |text| text.replace("frame_version = 1", "frame_version = 2"));
+    let error = refused(
+        &disk,
+        &[],
+        expect![
+            "frame_version is 2, and this release knows 1; open the world with the release that wrote it"
+        ],
+    );
+    assert!(matches!(
+        error,
+        Error::Open(OpenError::NewerFormat { field: "frame_version", found: 2, newest: 1 })
+    ));
+}
+
+#[test]
+fn a_damaged_world_file() {
+    let (disk, _) = closed();
+    let path = disk.path().join("world.cg");
+    let text = fs::read_to_string(&path).expect("reads");
+    fs::write(&path, text.replace("state = ready", "state = ruddy")).expect("writes");
+    let before = disk.files();
+    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    assert!(matches!(error, Error::Open(OpenError::DamagedWorldFile { .. })), "{error}");
+    assert!(before == disk.files());
+}
+
+#[test]
+fn a_world_without_its_database() {
+    let (disk, _) = closed();
+    fs::remove_dir_all(disk.path().join("db")).expect("removes");
+    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    assert!(
+        matches!(error, Error::Open(OpenError::Engine { source: EngineError::NotAnEngineDir { .. }, .. })),
+        "{error}"
+    );
+    assert!(!disk.path().join("db").exists(), "opening makes no database");
+}
+
+#[test]
+fn a_world_without_one_of_its_families() {
+    let (disk, _) = closed();
+    disk.raw().drop_family(Family::Object);
+    let error =
+        refused(&disk, &[], expect!["DIR/world: DIR/world/db has no family object: not a complete world"]);
+    assert!(matches!(
+        error,
+        Error::Open(OpenError::Engine {
+            source: EngineError::MissingFamily { family: Family::Object, .. },
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_world_that_is_open_already() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    for opened in [World::open(disk.path(), &[], &options()), World::open_read_only(disk.path(), &options())]
+    {
+        let error = opened.expect_err("is locked");
+        assert!(
+            matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
+                if *by == std::process::id()),
+            "{error}"
+        );
+    }
+    // Any number may read it together, and nobody writes meanwhile.
+    drop(world);
+    let readers = [(); 2].map(|()| World::open_read_only(disk.path(), &options()).expect("opens"));
+    let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+    assert!(
+        matches!(error, Error::Open(OpenError::Engine { source: EngineError::Locked { .. }, .. })),
+        "{error}"
+    );
+    drop(readers);
+    drop(disk.open(&[]));
+}
+
+/// Not a test by itself: the second process of the test below.
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn hold_a_world_open() {
+    let dir = std::env::var_os("CG_TEST_WORLD").expect("the directory");
+    let world = World::open(dir, &[], &options()).expect("opens");
+    println!("\nis open");
+    // Until it is killed.
+    loop {
+        world.flush().expect("flushes");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_world_that_another_process_has_open_until_it_dies() {
+    use std::io::BufRead as _;
+    let (disk, ids) = closed();
+    let mut other = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--ignored", "--exact", "--nocapture", "world::open::hold_a_world_open"])
+        .env("CG_TEST_WORLD", disk.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let lines = std::io::BufReader::new(other.stdout.take().expect("is piped")).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "is open"), "the other process opened the world");
+    let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+    let by = other.id();
+    other.kill().expect("is killed");
+    other.wait().expect("is gone");
+    assert!(
+        matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(found), .. }, .. })
+            if *found == by),
+        "{error}"
+    );
+    let world = disk.open(&[]);
+    assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+    assert_sound(&world);
+}
+
+#[test]
+fn reading_changes_no_byte() {
+    let (disk, ids) = closed();
+    let before = disk.files();
+    {
+        let world = World::open_read_only(disk.path(), &options()).expect("opens");
+        assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+        assert_eq!(Ids::of(&world).stone, ids.stone);
+        assert_sound(&world);
+        world.content_hash().expect("hashes");
+        let error = world.transaction(|tx| {
+            tx.save(ids.at(0, 0, 0), filled(&world, ids.air));
+            Ok::<_, Error>(())
+        });
+        assert!(matches!(error, Err(Error::Engine(EngineError::OpenedReadOnly))), "{error:?}");
+        for refused in [
+            world.register_blocks(["game:new"]).map(drop),
+            world.fold_opacity(1).map(drop),
+            world.rebuild_opacity(),
+            world.flush(),
+        ] {
+            assert!(matches!(refused, Err(Error::Engine(EngineError::OpenedReadOnly))), "{refused:?}");
+        }
+        assert_eq!(world.catalog().block_id("game:new"), None);
+        assert!(!world.set_aside(ids.at(0, 0, 0)).expect("is sound"));
+        world.close().expect("closes");
+    }
+    assert!(before == disk.files());
+}
+
+fn pack(blocks: &str) -> PackManifest {
+    let text = format!(
+        r#"{{ "pack": "mill", "version": "1", "namespaces": ["mill"],
+            "components": [{{ "name": "mill:grain", "size": 4 }}], "blocks": [{blocks}] }}"#
+    );
+    PackManifest::from_json(&text).expect("a manifest")
+}
+
+#[test]
+fn packs_that_do_not_fit_change_no_byte() {
+    let stone = pack(r#"{ "name": "mill:stone", "components": ["mill:grain"] }"#);
+    let mut narrower = stone.clone();
+    narrower.components[0].size = cg_registry::Size::Fixed(2);
+    let disk = Disk::new();
+    drop(disk.create(std::slice::from_ref(&stone)));
+    // A chunk that uses it, so that the catalog cannot be all there is.
+    let world = disk.open(std::slice::from_ref(&stone));
+    let id = world.catalog().block_id("mill:stone").expect("offered");
+    let overworld = world.register_dimension("game:overworld").expect("registers");
+    let at = ChunkAt::new(overworld, ChunkPos::constant(0, 0, 0));
+    save(&world, [(at, filled(&world, id))]);
+    drop(world);
+    let plan = World::plan(disk.path(), std::slice::from_ref(&narrower), &options()).expect("plans");
+    assert!(!plan.is_accepted());
+    let before = disk.files();
+    let error =
+        World::open(disk.path(), std::slice::from_ref(&narrower), &options()).expect_err("is refused");
+    let Error::Open(OpenError::NeedsPlan { report }) = &error else { panic!("{error}") };
+    assert_eq!(*report, plan.report());
+    assert!(report.contains("mill:grain"), "{report}");
+    assert!(before == disk.files(), "a refused open changed the directory");
+    drop(disk.open(std::slice::from_ref(&stone)));
+
+    // Nor does a world come to be whose packs do not fit.
+    let mut twin = stone.clone();
+    twin.pack = "windmill".into();
+    let elsewhere = Disk::new();
+    let error = World::create(elsewhere.path(), &[stone, twin], &options()).expect_err("is refused");
+    assert!(matches!(error, Error::Open(OpenError::NeedsPlan { .. })), "{error}");
+    assert!(!elsewhere.path().exists(), "nothing was created");
+}
+
+#[test]
+fn a_checkpoint_is_a_world_of_its_own() {
+    let (disk, ids) = closed();
+    let world = disk.open(&[]);
+    let (a, b) = (ids.at(0, 0, 0), ids.at(0, 0, 1));
+    let [late] = world.register_blocks(["game:late"]).expect("registers");
+    save(&world, [(b, filled(&world, late))]);
+    let copy = Disk::new();
+    world.checkpoint(copy.path()).expect("copies");
+    let hash = world.content_hash().expect("hashes");
+    save(&world, [(a, filled(&world, ids.glass))]);
+    let error = world.checkpoint(copy.path()).expect_err("holds a world");
+    assert!(matches!(error, Error::Open(OpenError::NotEmpty { .. })), "{error}");
+
+    // Read while the original plays on.
+    let before = copy.files();
+    let reader = World::open_read_only(copy.path(), &options()).expect("opens");
+    assert_eq!((reader.uuid(), reader.incarnation()), (world.uuid(), world.incarnation()));
+    assert_eq!(reader.content_hash().expect("hashes"), hash);
+    assert_eq!(reader.catalog().block_id("game:late"), Some(late));
+    assert_sound(&reader);
+    save(&world, [(b, filled(&world, ids.glass))]);
+    assert_eq!(reader.content_hash().expect("hashes"), hash);
+    drop(reader);
+    assert!(before == copy.files());
+
+    // Played on, it is another life of the same world, and stays that one.
+    let second = copy.open(&[]);
+    assert_eq!(second.uuid(), world.uuid());
+    assert_ne!(second.incarnation(), world.incarnation());
+    save(&second, [(a, filled(&second, ids.air))]);
+    let incarnation = second.incarnation();
+    drop(second);
+    let second = copy.open(&[]);
+    assert_eq!(second.incarnation(), incarnation);
+    assert_eq!(second.load(a).expect("loads").as_deref(), Some(&filled(&second, ids.air)));
+    assert_eq!(world.load(a).expect("loads").as_deref(), Some(&filled(&world, ids.glass)));
+    assert_sound(&second);
+    assert_sound(&world);
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_made_leaves_nothing_behind() {
+    let (disk, _) = closed();
+    let reader = World::open_read_only(disk.path(), &options()).expect("opens");
+    let copy = Disk::new();
+    reader.checkpoint(copy.path()).expect_err("an engine opened for reading writes none");
+    assert!(!copy.path().exists());
+    drop(reader);
+    let world = disk.open(&[]);
+    world.close().expect("closes");
+    let error = world.checkpoint(copy.path()).expect_err("is closed");
+    assert!(matches!(error, Error::Closed), "{error}");
+    assert!(!copy.path().exists());
+}
