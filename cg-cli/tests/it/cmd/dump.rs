@@ -103,11 +103,7 @@ fn a_damaged_row_is_shown_up_to_the_damage() {
           000020  6e 6f 74 20 61 20 63 68                           component offset
         unexplained
           000028  75 6e 6b                                          3 bytes
-<<<<<<< HEAD
-        ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 16)
-=======
         ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 40)
->>>>>>> main
     "#]]
     .assert_eq(&said.out);
 }

@@ -15,25 +15,6 @@ fn a_chunk_is_summed_up() {
     check(
         &["--chunk", "0", "4", "-1"],
         expect![[r#"
-<<<<<<< HEAD
-        chunk 0 4 -1 of game:overworld
-          version 10, tier L0, schema generation 0, 1.7 KiB
-        blocks: 6 kinds
-          2,302  :air
-          1,536  game:stone
-            256  game:grass_block
-              1  game:water
-              1  game:chest
-              1  game:oak_slab[type=bottom]
-        upper layers: 1 blocks
-        components
-              1  game:items  (8 B)
-        entities: 1
-          00000000-0000-0000-0000-000000005ee9  game:sheep at 4.50 71.00 -8.75
-        side data
-               40 B  game:light
-    "#]],
-=======
             chunk 0 4 -1 of game:overworld
               version 10, tier L0, schema generation 0, 1.7 KiB
             blocks: 6 kinds
@@ -51,7 +32,6 @@ fn a_chunk_is_summed_up() {
             side data
                    40 B  game:light
         "#]],
->>>>>>> main
     );
 }
 
