@@ -25,7 +25,9 @@ const SCRIPT: &str = "testdata/independent/check_export.py";
 /// A total differs, or `cg` failed.
 pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcome> {
     let Some(worlds) = context.worlds()? else {
-        return Ok(Outcome::Missing("the independent reader needs the real worlds, which are not here".to_owned()));
+        return Ok(Outcome::Missing(
+            "the independent reader needs the real worlds, which are not here".to_owned(),
+        ));
     };
     let folder = context.root.join("target/independent");
     match fs::remove_dir_all(&folder) {

@@ -21,25 +21,41 @@ fn a_save_goes_in_and_comes_out() {
     let [save, world, out] = ["save", "world", "out"].map(|name| dir.path().join(name));
     made::make(&save);
     let said = run(&args("import", &[&save, &world], &[]));
-    expect![[""]].assert_eq(&said.good());
+    expect![[r#"
+        entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now b39ac9f0-6cec-83fb-be67-525673ebde77
+        entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now 6118dab7-adac-81ba-90a6-f692f74f7496
+        entities/r.0.0.mca slot 0: an entity without UUID, now b658c8cd-38f1-80d2-a4aa-f23df3ee8610
+        imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        everything could be read
+    "#]].assert_eq(&said.good());
     let said = run(&args("import", &[&save, &world], &[]));
     assert_eq!(said.code, 2);
-    expect![[""]].assert_eq(&said.err);
+    expect![[r#"
+        cg: the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world
+    "#]]
+    .assert_eq(&said.err);
     let report = run(&args("import", &[&save, &world], &["--merge", "keep", "--json"])).json();
     assert_eq!(report["imported_chunks"], 0);
     assert_eq!(report["kept_chunks"], 9);
     assert_eq!(report["unreadable"], json!([]));
 
-    let said = run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
+    let said =
+        run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
     assert_eq!(said.code, 0, "{}", said.err);
-    expect![[""]].assert_eq(&said.out);
+    expect![[r#"
+        {"files":4,"columns":9,"chunks":9,"entities":11,"not_exported":{}}
+    "#]]
+    .assert_eq(&said.out);
     assert!(out.join("region/r.0.0.mca").is_file() && out.join("DIM-1/region/r.-1.0.mca").is_file());
     let said = run(&args("export", &[&world], &["--mca", out.to_str().expect("a path of letters")]));
     assert_eq!(said.code, 2, "{}", said.err);
     let only = dir.path().join("only");
     let only = only.to_str().expect("a path of letters");
     let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:the_nether"]));
-    expect![[""]].assert_eq(&said.good());
+    expect![[r#"
+        exported: files 1, columns 1, chunks 1, entities 0
+    "#]]
+    .assert_eq(&said.good());
     let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:moon"]));
     assert_eq!(said.code, 2, "{}", said.err);
 }
@@ -70,7 +86,7 @@ fn losses_are_listed_and_end_with_1() {
     assert_eq!(said.code, 1);
     let report = said.json();
     assert_eq!(report["unreadable"].as_array().map(Vec::len), Some(105));
-    expect![[""]].assert_eq(&report["unreadable"][0].to_string());
+    expect![[r#"{"file":"1.12.2_prismarine_r.0.-1.mca","reason":"Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later","slot":865}"#]].assert_eq(&report["unreadable"][0].to_string());
     assert_eq!(report["imported_columns"], 0);
 }
 
