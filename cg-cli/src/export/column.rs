@@ -89,7 +89,8 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
     }
 
     fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> Blocks {
-        let mut cells = [BlockId::new(0); LocalPos::COUNT];
+        let mut cells: Box<[BlockId; LocalPos::COUNT]> =
+            vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
         chunk.unpack(CellOrder::Yzx, &mut cells);
         let upper: HashMap<LocalPos, BlockId> = chunk
             .upper_layers()
@@ -103,7 +104,9 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         let mut numbers = HashMap::<(BlockId, Option<BlockId>), u16>::new();
         let mut palette: Vec<Arc<str>> = Vec::new();
         let mut indices = Box::new([0; CELLS]);
-        for ((index, block), cell) in indices.iter_mut().zip(cells).zip(CellOrder::Yzx.cells()) {
+        for ((index, block), cell) in
+            indices.iter_mut().zip(cells.iter().copied()).zip(CellOrder::Yzx.cells())
+        {
             let above = if upper.is_empty() { None } else { upper.get(&cell).copied() };
             *index = *numbers.entry((block, above)).or_insert_with(|| {
                 palette.push(self.state(block, above, report).into());

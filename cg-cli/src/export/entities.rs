@@ -25,6 +25,9 @@ pub(super) enum Root {
     NoNbt,
 }
 
+/// The lists of a region's columns.
+pub(super) type Lists = BTreeMap<(ListedIn, (i32, i32)), Vec<Listed>>;
+
 /// An entity as a list of a save holds it.
 #[derive(Debug)]
 pub(super) struct Listed {
@@ -49,17 +52,16 @@ pub(super) fn root<E: Engine>(
     };
     let origin = origin(&ids, entity);
     if let Some(vehicle) = origin.as_ref().and_then(|origin| origin.vehicle) {
-        if let Some(vehicle) = world.entity(vehicle)?.and_then(|vehicle| self::origin(&ids, &vehicle)) {
-            if vehicle.riders.is_some_and(|riders| riders.ids.contains(&id)) {
-                return Ok(Root::Rides);
-            }
+        let vehicle = world.entity(vehicle)?.and_then(|vehicle| self::origin(&ids, &vehicle));
+        if vehicle.and_then(|vehicle| vehicle.riders).is_some_and(|riders| riders.ids.contains(&id)) {
+            return Ok(Root::Rides);
         }
     }
     let listed_in = origin.as_ref().map_or(ListedIn::EntityFile, |origin| origin.place);
     // One that the host has not moved goes back to the list that it stood in.
     if let Some(origin) = origin {
-        let was = position(nbt).map(|pos| place::of_entity(entity.position.dimension(), pos, origin.column));
-        if was == Some(entity.position) {
+        let was = place::of_entity(entity.position.dimension(), position(nbt), origin.column);
+        if was == entity.position {
             return Ok(Root::In(listed_in, origin.column));
         }
     }
@@ -72,7 +74,7 @@ pub(super) fn listed<E: Engine>(
     world: &World<E>,
     roots: &[EntityId],
     report: &mut ExportReport,
-) -> Result<BTreeMap<(ListedIn, (i32, i32)), Vec<Listed>>, Error> {
+) -> Result<Lists, Error> {
     let catalog = world.catalog();
     let ids = Ids::find(&catalog);
     let mut lists = BTreeMap::<_, Vec<Listed>>::new();
@@ -114,8 +116,8 @@ fn collect<E: Engine>(
         let Some(entity) = world.entity(id)? else { continue };
         let nbt = ids.entity_nbt.and_then(|component| entity.component(component));
         let origin = origin(ids, &entity);
-        let rides = origin.as_ref().and_then(|origin| origin.vehicle);
-        let Some(nbt) = nbt.filter(|_| depth == 0 || rides == vehicle) else { continue };
+        let under = origin.as_ref().and_then(|origin| origin.vehicle);
+        let Some(nbt) = nbt.filter(|_| depth == 0 || under == vehicle) else { continue };
         let riders = origin.and_then(|origin| origin.riders);
         if depth < MAX_RIDER_DEPTH && !records.contains_key(&id) {
             next.extend(
@@ -140,8 +142,7 @@ fn origin(ids: &Ids, entity: &Entity) -> Option<Origin> {
     Origin::decode(entity.component(ids.entity_origin?)?).ok()
 }
 
-/// The position in an entity's NBT; `None` when the bytes are no NBT.
-fn position(nbt: &[u8]) -> Option<Option<[f64; 3]>> {
-    let split = entity::split(nbt, &nbt::Limits::default()).ok()?;
-    Some(split.first()?.pos)
+/// The position in an entity's NBT.
+fn position(nbt: &[u8]) -> Option<[f64; 3]> {
+    entity::split(nbt, &nbt::Limits::default()).ok()?.first()?.pos
 }

@@ -40,7 +40,7 @@ use cg_store::{Area, World};
 use serde::Serialize;
 
 use self::column::ColumnBuilder;
-use self::entities::Listed;
+use self::entities::{Listed, Lists};
 use self::survey::{Contents, survey};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
@@ -165,6 +165,9 @@ fn dimension_name(catalog: &Catalog, dimension: Dimension) -> String {
     name::text(name.map_or("", |name| name.as_str()))
 }
 
+/// The columns of a region with the heights of their chunks, in slot order.
+type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
+
 /// One region on its way out.
 struct Region<'a, E: Engine> {
     world: &'a World<E>,
@@ -200,7 +203,7 @@ impl<E: Engine> Region<'_, E> {
                     report.entities += entity_count;
                 }
                 Err(error) => {
-                    report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1)
+                    report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1);
                 }
             }
         }
@@ -208,11 +211,7 @@ impl<E: Engine> Region<'_, E> {
         self.write_entities(listed, report)
     }
 
-    fn write_entities(
-        &self,
-        listed: BTreeMap<(ListedIn, (i32, i32)), Vec<Listed>>,
-        report: &mut ExportReport,
-    ) -> Result<(), ExportError> {
+    fn write_entities(&self, listed: Lists, report: &mut ExportReport) -> Result<(), ExportError> {
         let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
         for ((_, column), listed) in listed {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
@@ -235,13 +234,13 @@ impl<E: Engine> Region<'_, E> {
     }
 
     /// The heights of the stored chunks of each column, ascending.
-    fn chunks(&self) -> Result<BTreeMap<Slot, ((i32, i32), Vec<i32>)>, ExportError> {
+    fn chunks(&self) -> Result<Heights, ExportError> {
         let corner = |dx: i64, y: i64| {
             let (x, z) = (i64::from(self.pos.x()) * 32 + dx, i64::from(self.pos.z()) * 32 + dx);
             ChunkPos::new(x, y, z).expect("a region lies inside the world")
         };
         let area = ChunkBox::new(corner(0, *SECTION_Y.start()), corner(31, *SECTION_Y.end()));
-        let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<i32>)>::new();
+        let mut columns = Heights::new();
         self.world.for_each_chunk(Area::Box(self.dimension, area), |stored| {
             if let Ok(stored) = stored {
                 let pos = stored.at.pos;
@@ -250,7 +249,9 @@ impl<E: Engine> Region<'_, E> {
             }
             ControlFlow::<()>::Continue(())
         })?;
-        columns.values_mut().for_each(|(_, heights)| heights.sort_unstable());
+        for (_, heights) in columns.values_mut() {
+            heights.sort_unstable();
+        }
         Ok(columns)
     }
 

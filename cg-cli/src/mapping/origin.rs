@@ -64,8 +64,9 @@ impl Origin {
         }
         writer.u32(self.index);
         let riders = self.riders.as_ref().filter(|riders| !riders.ids.is_empty());
-        let rides = if self.vehicle.is_some() { RIDES } else { 0 };
-        writer.u8(rides | if riders.is_some() { HAS_RIDERS } else { 0 });
+        let upwards = if self.vehicle.is_some() { RIDES } else { 0 };
+        let downwards = if riders.is_some() { HAS_RIDERS } else { 0 };
+        writer.u8(upwards | downwards);
         if let Some(vehicle) = self.vehicle {
             writer.bytes(&vehicle.to_bytes());
         }
