@@ -62,7 +62,9 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
                 Err(error) => return Err(error),
             };
             let side = |kind: Option<_>| kind.and_then(|kind| chunk.side(kind));
-            rest = rest.or_else(|| side(self.ids.column).and_then(read_rest));
+            if let (None, Some(bytes)) = (&rest, side(self.ids.column)) {
+                rest = read_rest(bytes, report);
+            }
             status = status.or_else(|| side(self.ids.status).map(<[u8]>::to_vec));
             sections.push(Section {
                 y,
@@ -76,7 +78,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         }
         if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, x, z)) {
             let bytes = self.world.property(&Property::Named(property))?;
-            rest = bytes.and_then(|bytes| read_rest(&bytes));
+            rest = bytes.and_then(|bytes| read_rest(&bytes, report));
         }
         let mut column = rest.unwrap_or_else(|| new_column(x, z, status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
@@ -89,29 +91,40 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
     }
 
     fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> Blocks {
+        if let [only] = chunk.palette().as_slice()
+            && chunk.upper_layers().next().is_none()
+        {
+            return Blocks { palette: vec![self.state(only.block, None, report).into()], indices: None };
+        }
         let mut cells: Box<[BlockId; LocalPos::COUNT]> =
             vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
         chunk.unpack(CellOrder::Yzx, &mut cells);
-        let upper: HashMap<LocalPos, BlockId> = chunk
-            .upper_layers()
-            .filter(|(at, _)| at.layer == 1)
-            .map(|(at, block)| (at.cell, block))
-            .collect();
-        report.missed(
-            "blocks in a third layer or above",
-            chunk.upper_layers().filter(|(at, _)| at.layer > 1).count() as u64,
-        );
+        let mut upper = HashMap::<LocalPos, BlockId>::new();
+        let mut too_high = 0;
+        for (at, block) in chunk.upper_layers() {
+            if at.layer == 1 {
+                upper.insert(at.cell, block);
+            } else {
+                too_high += 1;
+            }
+        }
+        report.missed("blocks in a third layer or above", too_high);
         let mut numbers = HashMap::<(BlockId, Option<BlockId>), u16>::new();
         let mut palette: Vec<Arc<str>> = Vec::new();
         let mut indices = Box::new([0; CELLS]);
-        for ((index, block), cell) in
-            indices.iter_mut().zip(cells.iter().copied()).zip(CellOrder::Yzx.cells())
-        {
+        // Neighbours are mostly of one kind.
+        let mut last = None;
+        for ((index, block), cell) in indices.iter_mut().zip(cells.iter()).zip(CellOrder::Yzx.cells()) {
             let above = if upper.is_empty() { None } else { upper.get(&cell).copied() };
-            *index = *numbers.entry((block, above)).or_insert_with(|| {
-                palette.push(self.state(block, above, report).into());
-                (palette.len() - 1) as u16
-            });
+            let kind = (*block, above);
+            *index = match last {
+                Some((before, number)) if before == kind => number,
+                _ => *numbers.entry(kind).or_insert_with(|| {
+                    palette.push(self.state(*block, above, report).into());
+                    (palette.len() - 1) as u16
+                }),
+            };
+            last = Some((kind, *index));
         }
         let indices = (palette.len() > 1).then_some(indices);
         Blocks { palette, indices }
@@ -142,7 +155,10 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         }
         report.missed("components that are no block entities", others);
         if let Some(side) = self.ids.block_entities.and_then(|kind| chunk.side(kind)) {
-            out.extend(listed_block_entities(side).into_iter().map(block_entity));
+            match listed_block_entities(side) {
+                Some(listed) => out.extend(listed.into_iter().map(block_entity)),
+                None => report.missed("lists of block entities that are none", 1),
+            }
         }
     }
 
@@ -157,10 +173,13 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
 }
 
 /// What a column's record says; the chunks are not in it.
-fn read_rest(bytes: &[u8]) -> Option<Column> {
+fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
     match Decoder::default().decode(bytes) {
         Ok(Payload::Column(column)) => Some(column),
-        _ => None,
+        _ => {
+            report.missed("records of columns that are none", 1);
+            None
+        }
     }
 }
 

@@ -41,7 +41,7 @@ use serde::Serialize;
 
 use self::column::ColumnBuilder;
 use self::entities::{Listed, Lists};
-use self::survey::{Contents, survey};
+use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::{save, write};
@@ -141,7 +141,8 @@ pub fn export<E: Engine>(
         }
     };
     let mut report = ExportReport::default();
-    let regions = survey(world, &catalog, only, &mut report)?;
+    let Survey { regions, riders } = survey(world, &catalog, only, &mut report)?;
+    let mut joined = 0;
     let count = regions.len();
     for (done, ((dimension, pos), contents)) in regions.into_iter().enumerate() {
         let dimension_name = dimension_name(&catalog, dimension);
@@ -149,13 +150,17 @@ pub fn export<E: Engine>(
             Some(folder) => {
                 let folder = dir.join(folder);
                 let region = Region { world, catalog: &catalog, dimension, dimension_name, pos, folder };
-                region.write(contents, &mut report)?;
+                joined += region.write(contents, &mut report)?;
             }
             None => report
                 .missed(format!("regions of `{dimension_name}`, which no folder of a save can be named"), 1),
         }
         watch(ExportProgress { regions_done: done + 1, regions: count });
     }
+    report.missed(
+        "entities that ride in a circle, or a vehicle that cannot be exported",
+        riders.saturating_sub(joined),
+    );
     Ok(report)
 }
 
@@ -180,12 +185,14 @@ struct Region<'a, E: Engine> {
 }
 
 impl<E: Engine> Region<'_, E> {
-    fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<(), ExportError> {
+    /// Writes the region's files; gives the count of entities that ride others in it.
+    fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<u64, ExportError> {
         let mut columns = self.chunks()?;
         for column in contents.bare_columns {
             columns.entry(slot_of(column)).or_insert((column, Vec::new()));
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
+        let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
         let mut writer = None;
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         for (slot, ((x, z), heights)) in columns {
@@ -208,7 +215,8 @@ impl<E: Engine> Region<'_, E> {
             }
         }
         self.finish(writer, report)?;
-        self.write_entities(listed, report)
+        self.write_entities(listed, report)?;
+        Ok(riders)
     }
 
     fn write_entities(&self, listed: Lists, report: &mut ExportReport) -> Result<(), ExportError> {

@@ -21,14 +21,23 @@ pub(super) struct Contents {
     pub(super) entities: Vec<EntityId>,
 }
 
+/// What a world has to be exported.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) regions: BTreeMap<(Dimension, RegionPos), Contents>,
+    /// Entities that go into the vehicles they ride.
+    pub(super) riders: u64,
+}
+
 /// The regions of a world, or of one of its dimensions.
 pub(super) fn survey<E: Engine>(
     world: &World<E>,
     catalog: &Catalog,
     only: Option<Dimension>,
     report: &mut ExportReport,
-) -> Result<BTreeMap<(Dimension, RegionPos), Contents>, Error> {
+) -> Result<Survey, Error> {
     let mut regions = BTreeMap::<(Dimension, RegionPos), Contents>::new();
+    let mut riders = 0;
     let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
     let (mut outside, mut damaged) = (0, 0);
     world.for_each_chunk(Area::World, |stored| {
@@ -72,7 +81,7 @@ pub(super) fn survey<E: Engine>(
         }
         match entities::root(world, catalog, id, &entity) {
             Err(error) => return ControlFlow::Break(error),
-            Ok(entities::Root::Rides) => {}
+            Ok(entities::Root::Rides) => riders += 1,
             Ok(entities::Root::NoNbt) => report.missed("entities that never were in a save", 1),
             Ok(entities::Root::In(_, column)) => match region_of(column) {
                 Some(region) => {
@@ -84,7 +93,7 @@ pub(super) fn survey<E: Engine>(
         }
         ControlFlow::Continue(())
     })?;
-    failed.map_or(Ok(regions), Err)
+    failed.map_or(Ok(Survey { regions, riders }), Err)
 }
 
 fn region_of((x, z): (i32, i32)) -> Option<RegionPos> {

@@ -133,7 +133,11 @@ impl<'a, E: Engine> Importer<'a, E> {
                 Content::PointsOfInterest => {
                     self.progress.report.not_carried.insert("points of interest".to_owned());
                 }
-                Content::Entities(entities) => self.entities(slot, &catalog, entities)?,
+                Content::Entities(entities) => {
+                    if self.fits(slot, entities.len_bytes()) {
+                        self.entities(slot, &catalog, entities)?;
+                    }
+                }
                 Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
             }
             self.progress.next_slot = slot.index() + 1;
@@ -219,6 +223,9 @@ impl<'a, E: Engine> Importer<'a, E> {
         for problem in problems {
             self.unreadable(slot, problem);
         }
+        if !self.fits(slot, len_bytes) {
+            return Ok(());
+        }
         let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
         let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
         let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
@@ -286,6 +293,18 @@ impl<'a, E: Engine> Importer<'a, E> {
                 |(_, version): &(std::sync::Arc<Chunk>, u64)| *version > self.head.began_after;
             self.pending.chunks.contains_key(&at) || stored.get(&at).is_some_and(came_with_this)
         }))
+    }
+
+    /// Whether one transaction can hold a column; reports it if not.
+    fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
+        // Some of what is pending may go with it.
+        let limit_bytes = (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES);
+        if len_bytes > limit_bytes {
+            let reason =
+                format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction");
+            self.unreadable(slot, reason);
+        }
+        len_bytes <= limit_bytes
     }
 
     /// Leaves out chunks that the world's limits refuse.
@@ -425,16 +444,16 @@ fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, E
         .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
     if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
         let before = fitting.remove_side(side).unwrap_or_default();
-        beside.extend(listed_block_entities(&before).into_iter().map(<[u8]>::to_vec));
+        beside.extend(listed_block_entities(&before).unwrap_or_default().into_iter().map(<[u8]>::to_vec));
         fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
     }
     Ok(fitting)
 }
 
-/// The block entities of the side data that lists those without an owner.
-pub(crate) fn listed_block_entities(side: &[u8]) -> Vec<&[u8]> {
-    let Ok(list) = nbt::Compound::parse(side, &nbt::Limits::default()) else { return Vec::new() };
-    list.list("block_entities").into_iter().flat_map(nbt::List::compounds).map(nbt::Compound::raw).collect()
+/// The block entities of the side data that lists those without an owner; `None` when it is no such list.
+pub(crate) fn listed_block_entities(side: &[u8]) -> Option<Vec<&[u8]>> {
+    let list = nbt::Compound::parse(side, &nbt::Limits::default()).ok()?.list("block_entities")?;
+    Some(list.compounds().map(nbt::Compound::raw).collect())
 }
 
 const _: () = assert!(water::WATER.len() < 64, "a name that is always short enough");

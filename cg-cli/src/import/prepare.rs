@@ -22,6 +22,9 @@ use crate::mapping::{Ids, kind, name};
 /// The same whatever runs beside it, so a save gives the same ids every time it is imported.
 pub(super) const SLOTS_PER_JOB: u16 = 16;
 
+/// What an entity takes besides its NBT, generously.
+const ENTITY_BYTES: usize = 512;
+
 /// A range of slots of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Job {
@@ -85,6 +88,13 @@ pub(super) struct PreparedEntities {
     /// Each with its riders, vehicles first.
     pub(super) groups: Vec<Vec<EntityRecord>>,
     pub(super) not_carried: BTreeSet<String>,
+}
+
+impl PreparedEntities {
+    /// About how many bytes the entities take.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.groups.iter().flatten().map(|record| record.nbt.len() + ENTITY_BYTES).sum()
+    }
 }
 
 /// Reads a job's slots.
@@ -216,9 +226,9 @@ impl Builder<'_> {
             write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
         });
         let groups = groups_of(&entities);
-        len_bytes += rest.len() + groups.iter().flatten().map(|record| record.nbt.len() + 256).sum::<usize>();
         let entities =
             PreparedEntities { place: ListedIn::Column, column: (x, z), data_version, groups, not_carried };
+        len_bytes += rest.len() + entities.len_bytes();
         PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes }
     }
 

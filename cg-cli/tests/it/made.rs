@@ -320,3 +320,102 @@ fn a_world_that_is_not_empty_needs_a_word() {
     assert_eq!(held.figures(), held_before.figures());
     assert_eq!(hash(&world), before);
 }
+
+#[test]
+fn entities_that_come_before_their_chunk_are_given_to_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    // A bare folder: that the first file holds entities is only seen inside.
+    let cow = maker::entity("minecraft:cow", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[]);
+    let bat = maker::entity("minecraft:bat", [0, 0, 0, 2], [5.0, 900.0, 5.0], &[]);
+    let entities = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![cow, bat],
+        not_carried: BTreeSet::new(),
+    };
+    let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
+    maker::region(&save.join("entities.mca"), &slots);
+    // One in a column, standing in the next, which comes later.
+    let mut first = maker::column(0, 0, [patterned(4, 2)]);
+    first.entities = vec![maker::entity("minecraft:pig", [0, 0, 0, 3], [16.5, 70.0, 5.0], &[])];
+    let columns = [first, maker::column(1, 0, [patterned(4, 2)])];
+    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    maker::region(&save.join("r.0.0.mca"), &slots);
+
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.entities, report.detached), (3, 1));
+    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let owner = |id: u128| {
+        world.entity(EntityId::new(uuid::Uuid::from_u128(id))).expect("no damage").expect("stored").owner
+    };
+    let chunk = |x| Owner::Chunk(ChunkAt::new(overworld, ChunkPos::new(x, 4, 0).expect("inside")));
+    assert_eq!((owner(1), owner(3)), (chunk(0), chunk(1)));
+    assert!(matches!(owner(2), Owner::Detached(reason) if reason.as_str() == "no chunk here"));
+}
+
+#[test]
+fn a_column_in_two_files_is_taken_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir_all(save.join("region")).expect("a directory");
+    let slots =
+        [maker::zlib((3, 0), &write::column(&maker::column(3, 0, [patterned(4, 2)])).expect("a column"))];
+    maker::region(&save.join("region/r.0.0.mca"), &slots);
+    let other =
+        [maker::zlib((3, 0), &write::column(&maker::column(3, 0, [patterned(4, 9)])).expect("a column"))];
+    maker::region(&save.join("region/r.5.5.mca"), &other);
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
+    expect![[r#"[Unreadable { file: "region/r.5.5.mca", slot: Some(3), reason: "column (3, 0) was met before in this save" }]"#]].assert_eq(&format!("{:?}", report.unreadable));
+    assert_eq!(held::count(&world).states.len(), 2);
+}
+
+#[test]
+fn what_is_over_the_worlds_limits_is_reported_and_costs_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    let swollen = |nbt: &[u8], len_bytes: usize| {
+        nbt::payload(|out| {
+            out.raw_fields(&nbt[..nbt.len() - 1]);
+            out.byte_array("books", &vec![7; len_bytes]);
+        })
+    };
+    let mut column = maker::column(0, 0, [section(0, &[([1, 2, 3], CHEST)]), patterned(1, 3)]);
+    let mut chest = block_entity("minecraft:chest", [1, 2, 3]);
+    chest.nbt = swollen(&chest.nbt, 17 << 20);
+    column.block_entities = vec![chest];
+    let cart = maker::entity("minecraft:chest_minecart", [0, 0, 0, 1], [1.0, 20.0, 1.0], &[]);
+    let pig = maker::entity("minecraft:pig", [0, 0, 0, 2], [1.0, 20.0, 1.0], &[]);
+    column.entities = vec![swollen(&cart, 2 << 20), pig];
+    let slots = [maker::zlib((0, 0), &write::column(&column).expect("a column"))];
+    maker::region(&save.join("r.0.0.mca"), &slots);
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.imported_columns, report.imported_chunks, report.entities), (1, 1, 1));
+    let reasons: Vec<_> = report.unreadable.iter().map(|lost| lost.reason.as_str()).collect();
+    expect![[r#"
+        section 0: it takes 17826700 bytes, more than the world's 16777216
+        entity 00000000-0000-0000-0000-000000000001 (minecraft:chest_minecart) takes 2097789 bytes, more than the world's 1048576"#]].assert_eq(&reasons.join("\n"));
+    assert_eq!(held::count(&world).entities.len(), 1);
+}
+
+#[test]
+fn a_world_whose_making_was_cut_short_is_made_anew() {
+    use cg_cli::import::open_or_create;
+    use cg_store::directory::{State, WorldFile};
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("world");
+    fs::create_dir_all(at.join("db")).expect("a directory");
+    WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
+    let options = WorldOptions::process();
+    assert!(World::open(&at, &[], &options).is_err(), "it was never finished");
+    let uuid = open_or_create(&at, &options).expect("made anew").uuid();
+    assert_eq!(open_or_create(&at, &options).expect("opened").uuid(), uuid);
+    fs::write(at.join("notes.txt"), "mine").expect("written");
+    WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
+    assert!(open_or_create(&at, &options).is_err());
+    assert!(at.join("notes.txt").is_file());
+}
