@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
 use cg_format::entity::{Entity, Owner};
@@ -11,7 +12,9 @@ use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, World};
 
-use super::prepare::{Content, Job, Prepared, PreparedColumn, PreparedEntities, list_block_entities};
+use super::prepare::{
+    Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
+};
 use super::progress::{self, FileProgress, Head, Stored};
 use super::source::Source;
 use super::{ImportError, ImportReport, Merge, Unreadable};
@@ -28,6 +31,9 @@ const ROW_OVERHEAD_BYTES: u64 = 256;
 const ADOPTIONS: usize = 512;
 /// Sections that a save can have, and so the chunks of a column that can come from one.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
+
+/// A stored chunk and the commit that last changed it.
+type Versioned = (Arc<Chunk>, u64);
 
 /// An import's only writer.
 pub(super) struct Importer<'a, E: Engine> {
@@ -183,9 +189,9 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
     fn register(
         &self,
-        states: &[super::prepare::LocalState],
+        states: &[LocalState],
         slots: &[(Slot, Content)],
-    ) -> Result<std::sync::Arc<Catalog>, ImportError> {
+    ) -> Result<Arc<Catalog>, ImportError> {
         let catalog = self.world.catalog();
         let mut new = Registration::default();
         for state in states {
@@ -204,7 +210,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         });
         let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
         for kind in kinds {
-            let name = name::of(kind).map_err(Error::from)?;
+            let name = name::of_entity_kind(kind);
             if catalog.entity_type(name.as_str()).is_none() {
                 new.entities.push(name);
             }
@@ -263,7 +269,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         x: i32,
         z: i32,
         wanted: impl Iterator<Item = ChunkAt>,
-    ) -> Result<BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>, ImportError> {
+    ) -> Result<BTreeMap<ChunkAt, Versioned>, ImportError> {
         let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
         let wanted: Vec<_> = if self.head.merge.is_some() { all.collect() } else { wanted.collect() };
         let mut stored = BTreeMap::new();
@@ -278,7 +284,7 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Whether this import brought the column before, from another file.
     fn is_doubled(
         &self,
-        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        stored: &BTreeMap<ChunkAt, Versioned>,
         mut wanted: impl Iterator<Item = ChunkAt>,
         property: &Name,
     ) -> Result<bool, ImportError> {
@@ -289,8 +295,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             return Ok(true);
         }
         Ok(wanted.any(|at| {
-            let came_with_this =
-                |(_, version): &(std::sync::Arc<Chunk>, u64)| *version > self.head.began_after;
+            let came_with_this = |(_, version): &Versioned| *version > self.head.began_after;
             self.pending.chunks.contains_key(&at) || stored.get(&at).is_some_and(came_with_this)
         }))
     }
@@ -333,14 +338,13 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
     fn put_rest(
         &mut self,
-        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        stored: &BTreeMap<ChunkAt, Versioned>,
         new: &mut BTreeMap<ChunkAt, Chunk>,
         property: Name,
         rest: Vec<u8>,
     ) {
         let Some(side) = self.ids.column else { return };
-        let has_rest =
-            |(_, (chunk, _)): &(&ChunkAt, &(std::sync::Arc<Chunk>, u64))| chunk.side(side).is_some();
+        let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
         let before: Vec<_> = stored.iter().filter(has_rest).collect();
         if self.head.merge == Some(Merge::Keep) && !before.is_empty() {
             return;

@@ -34,6 +34,11 @@ pub fn of(text: &str) -> Result<Name, NameError> {
     }
 }
 
+/// The name of an entity's kind. Its NBT says the kind too, so one that is too long for a name loses nothing.
+pub fn of_entity_kind(kind: &str) -> Name {
+    of(kind).unwrap_or_else(|_| of("").expect("the empty text has a short name"))
+}
+
 /// The text of a name that [`of`] gave. Any other name stands for itself.
 pub fn text(name: &str) -> String {
     let escaped = name.strip_prefix(ESCAPED).and_then(unescape);

@@ -53,18 +53,10 @@ fn check(file: &str) {
         let wanted = sample[0].as_str().expect("text");
         assert!(found.iter().any(|kind| kind == wanted), "{file}: {pos:?} has {found:?}, not {wanted}");
     }
-    let is_long = std::env::var_os("CG_LONG_TESTS").is_some();
-    if ROUND_TRIPS.contains(&file) || is_long && report.imported_columns + report.entities > 0 {
+    if report.imported_columns + report.entities > 0 {
         round::check(file, &folder.join(file), &world);
     }
 }
-
-/// Files that are also exported, compared and imported again; with `CG_LONG_TESTS` all are.
-const ROUND_TRIPS: [&str; 3] = [
-    "mca_old/1.14.4_prismarine_r.0.-1.mca",
-    "mca/1.21.1_prismarine_r.0.0.mca",
-    "mca/entities_1.18_r.0.1.mca",
-];
 
 macro_rules! every_file {
     ($($test:ident: $file:literal,)*) => {$(
