@@ -174,13 +174,11 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
 
 /// What a column's record says; the chunks are not in it.
 fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
-    match Decoder::default().decode(bytes) {
-        Ok(Payload::Column(column)) => Some(column),
-        _ => {
-            report.missed("records of columns that are none", 1);
-            None
-        }
+    if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
+        return Some(column);
     }
+    report.missed("records of columns that are none", 1);
+    None
 }
 
 /// A column that no save had: generated to the end, unless its chunks say otherwise.

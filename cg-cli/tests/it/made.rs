@@ -245,19 +245,17 @@ fn run(
     Ok((world, report))
 }
 
-#[test]
-fn an_import_that_is_stopped_anywhere_continues() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let save = dir.path().join("save");
-    make(&save);
-    let (world, whole) = imported(&save, &dir.path().join("whole"));
+/// Stops an import after every possible number of transactions, and continues it.
+#[track_caller]
+fn check_stops(dir: &Path, save: &Path, least_stops: u64) {
+    let (world, whole) = imported(save, &dir.join("whole"));
     let expected = hash(&world);
     let mut stops = 0;
     for after in 1.. {
-        let at = dir.path().join(format!("stopped {after}"));
+        let at = dir.join(format!("stopped {after}"));
         drop(World::create(&at, &[], &WorldOptions::process()).expect("a new world"));
         let stop = ImportOptions { stop_after_transactions: Some(after), ..ImportOptions::default() };
-        match run(&save, &at, stop) {
+        match run(save, &at, stop) {
             Ok(_) => break,
             Err(ImportError::Stopped(count)) => assert_eq!(count, after),
             Err(error) => panic!("{error}"),
@@ -265,16 +263,51 @@ fn an_import_that_is_stopped_anywhere_continues() {
         stops += 1;
         // Not in another way than it was begun, and not from another save.
         let merge = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
-        let error = run(&save, &at, merge).expect_err("begun without --merge");
+        let error = run(save, &at, merge).expect_err("begun without --merge");
         expect!["the unfinished import was begun without --merge; continue it so"]
             .assert_eq(&error.to_string());
-        let error = run(&save.join("DIM-1"), &at, ImportOptions::default()).expect_err("another save");
+        let other = dir.join("other");
+        fs::create_dir_all(other.join("region")).expect("a directory");
+        let error = run(&other, &at, ImportOptions::default()).expect_err("another save");
         assert!(matches!(error, ImportError::OtherImport), "{error}");
-        let (world, report) = run(&save, &at, ImportOptions::default()).expect("it continues");
+        let (world, report) = run(save, &at, ImportOptions::default()).expect("it continues");
         assert_eq!(report, whole, "stopped after {after}");
         assert_eq!(hash(&world), expected, "stopped after {after}");
     }
-    assert!(stops >= 4, "only {stops} stops");
+    assert!(stops >= least_stops, "only {stops} stops");
+}
+
+#[test]
+fn an_import_that_is_stopped_anywhere_continues() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    make(&save);
+    check_stops(dir.path(), &save, 4);
+}
+
+#[test]
+fn an_import_that_is_stopped_between_large_columns_continues() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    // Neighbours that are read together and are too much for one transaction.
+    let columns = (0..3).map(|x| {
+        let mut column = maker::column(x, 0, [section(0, &[([1, 2, 3], CHEST)])]);
+        let mut chest = block_entity("minecraft:chest", [x * 16 + 1, 2, 3]);
+        chest.nbt = swollen(&chest.nbt, 13 << 20);
+        column.block_entities = vec![chest];
+        maker::zlib((x, 0), &write::column(&column).expect("a column"))
+    });
+    maker::region(&save.join("r.0.0.mca"), &columns.collect::<Vec<_>>());
+    check_stops(dir.path(), &save, 3);
+}
+
+/// A compound with so many bytes more.
+fn swollen(nbt: &[u8], len_bytes: usize) -> Vec<u8> {
+    nbt::payload(|out| {
+        out.raw_fields(&nbt[..nbt.len() - 1]);
+        out.byte_array("books", &vec![7; len_bytes]);
+    })
 }
 
 #[test]
@@ -378,12 +411,6 @@ fn what_is_over_the_worlds_limits_is_reported_and_costs_nothing_else() {
     let dir = tempfile::tempdir().expect("a directory");
     let save = dir.path().join("save");
     fs::create_dir(&save).expect("a directory");
-    let swollen = |nbt: &[u8], len_bytes: usize| {
-        nbt::payload(|out| {
-            out.raw_fields(&nbt[..nbt.len() - 1]);
-            out.byte_array("books", &vec![7; len_bytes]);
-        })
-    };
     let mut column = maker::column(0, 0, [section(0, &[([1, 2, 3], CHEST)]), patterned(1, 3)]);
     let mut chest = block_entity("minecraft:chest", [1, 2, 3]);
     chest.nbt = swollen(&chest.nbt, 17 << 20);
