@@ -2,9 +2,10 @@
 //!
 //! | level | a killed process | a power cut |
 //! |---|---|---|
-//! | [`Process`](Durability::Process) | survives | survives from the next sync on |
+//! | [`Process`](Durability::Process) | survives | survives about a second later |
 //! | [`Power`](Durability::Power) | survives | survives |
 //!
+//! A world syncs by itself every second in which something was committed, and whenever it is asked to.
 //! Whatever the level, a transaction is seen whole or not at all after any crash.
 
 /// When a commit returns.

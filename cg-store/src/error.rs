@@ -288,7 +288,7 @@ pub enum OpenError {
     #[error("cannot start the world's threads: {source}")]
     Threads {
         /// What the system said.
-        source: rayon::ThreadPoolBuildError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The disk refused.
     #[error("cannot {action} {}: {source}", path.display())]

@@ -4,17 +4,21 @@
 //! and background work hold a [`Visitor`], which keeps nothing open; closing waits for visits that have begun.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::engine::Engine;
+use crate::steady_sync::SteadySync;
 use crate::world::Inner;
 
 /// What all clones of a world share; closes it when it is dropped.
 pub(crate) struct Handle<E: Engine> {
     inner: Arc<Inner<E>>,
     visits: Arc<Visits>,
+    /// Absent where nothing outlives the process, or nothing is written.
+    sync: Option<SteadySync>,
 }
 
 /// A way to a world that does not keep it open.
@@ -24,8 +28,14 @@ pub(crate) struct Visitor<E: Engine> {
 }
 
 impl<E: Engine> Handle<E> {
-    pub(crate) fn new(inner: Inner<E>) -> Self {
-        Self { inner: Arc::new(inner), visits: Arc::default() }
+    /// Holds a world, and syncs its commits if they are to outlive the process.
+    pub(crate) fn new(inner: Inner<E>) -> io::Result<Self> {
+        let caps = inner.engine.caps();
+        let mut handle = Self { inner: Arc::new(inner), visits: Arc::default(), sync: None };
+        if caps.durable && !caps.read_only {
+            handle.sync = Some(SteadySync::start(handle.visitor())?);
+        }
+        Ok(handle)
     }
 
     pub(crate) fn inner(&self) -> &Inner<E> {
@@ -43,6 +53,9 @@ impl<E: Engine> Drop for Handle<E> {
             tracing::error!(%error, world = ?self.inner, "closing the world failed");
         }
         self.visits.end(self.inner.engine.last_synced().get());
+        if let Some(sync) = &mut self.sync {
+            sync.end();
+        }
     }
 }
 
@@ -84,13 +97,11 @@ struct State {
 impl Visits {
     fn begin(&self) -> Result<Visit<'_>, u64> {
         let mut state = self.state.lock();
-        match state.ended_at {
-            Some(synced) => Err(synced),
-            None => {
-                state.under_way += 1;
-                Ok(Visit(self))
-            }
+        if let Some(synced) = state.ended_at {
+            return Err(synced);
         }
+        state.under_way += 1;
+        Ok(Visit(self))
     }
 
     /// Waits for the visits under way and lets none begin afterwards.

@@ -39,6 +39,7 @@ mod quarantine;
 mod registry;
 mod source;
 mod stats;
+mod steady_sync;
 mod transaction;
 mod verify;
 mod world;

@@ -42,7 +42,7 @@ impl WorldOptions {
         Self::default()
     }
 
-    /// Commits survive a killed process at once, a power cut from the next sync on.
+    /// Commits survive a killed process at once, a power cut about a second later.
     pub fn process() -> Self {
         Self { durability: Durability::Process, ..Self::default() }
     }

@@ -126,7 +126,7 @@ impl<E: Engine> World<E> {
             .num_threads(2)
             .thread_name(|index| format!("cg-store-{index}"))
             .build()
-            .map_err(|error| OpenError::Threads { source: error })?;
+            .map_err(|error| OpenError::Threads { source: error.into() })?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
             registry: Registry::new(catalog),
@@ -141,7 +141,8 @@ impl<E: Engine> World<E> {
             closed: AtomicBool::new(false),
             engine,
         };
-        Ok(Self { handle: Arc::new(Handle::new(inner)) })
+        let handle = Handle::new(inner).map_err(|error| OpenError::Threads { source: error.into() })?;
+        Ok(Self { handle: Arc::new(handle) })
     }
 
     pub(crate) fn inner(&self) -> &Inner<E> {
