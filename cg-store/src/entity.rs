@@ -21,6 +21,23 @@ impl<E: Engine> World<E> {
 
     /// The commit that last wrote an entity, or `None` if the world does not have it. One key read, nothing decoded.
     ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// # let world = World::temporary(&[], &WorldOptions::default())?;
+    /// # let overworld = world.register_dimension("game:overworld")?;
+    /// # let cow = world.register_entity("game:cow")?;
+    /// # let id = EntityId::from_bytes([7; 16]);
+    /// # let nowhere = Owner::Detached(cg_format::entity::Reason::new("cargo")?);
+    /// # let place = EntityPos::new(overworld, BlockPos::new(0, 64, 0), [0.0; 3])?;
+    /// assert_eq!(world.entity_version(id)?, None);
+    /// let put = world.transaction(|tx| {
+    ///     tx.put_entity(id, Entity::new(cow, nowhere, place));
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(world.entity_version(id)?, Some(put.seq));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the storage fails.
     pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {

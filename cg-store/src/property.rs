@@ -67,6 +67,25 @@ impl<E: Engine> World<E> {
     /// Shows the named properties that begin with a text, ascending by name, until `visit` breaks. A damaged one is
     /// shown as an error. Reads their rows once.
     ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use cg_store::prelude::*;
+    /// let world = World::temporary(&[], &WorldOptions::default())?;
+    /// world.transaction(|tx| {
+    ///     for name in ["game:a/1", "game:a/2", "game:b", "other:a/3"] {
+    ///         tx.set_property(Property::Named(Name::new(name)?), Some(name.into()));
+    ///     }
+    ///     Ok::<_, Box<dyn std::error::Error>>(())
+    /// })?;
+    /// let mut names = Vec::new();
+    /// world.for_each_property("game:a/", |property| {
+    ///     names.extend(property.map(|(name, _)| name.to_owned()));
+    ///     ControlFlow::<()>::Continue(())
+    /// })?;
+    /// assert_eq!(names, ["game:a/1", "game:a/2"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the engine fails.
     pub fn for_each_property<B>(
