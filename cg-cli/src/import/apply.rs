@@ -18,9 +18,9 @@ use super::prepare::{
 use super::progress::{self, FileProgress, Head, Stored};
 use super::source::Source;
 use super::{ImportError, ImportReport, Merge, Unreadable};
+use crate::anvil::nbt;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionFile;
-use crate::anvil::{nbt, water};
 use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
@@ -59,7 +59,8 @@ pub(super) struct Pending {
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
     properties: BTreeMap<Name, Option<Vec<u8>>>,
-    len_bytes: usize,
+    /// About how many bytes all this takes.
+    pub(super) len_bytes: usize,
 }
 
 impl<'a, E: Engine> Importer<'a, E> {
@@ -414,11 +415,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         Ok(())
     }
 
-    pub(super) fn weigh(&mut self, len_bytes: usize) {
-        self.pending.len_bytes += len_bytes;
-    }
-
-    pub(super) fn entities(
+    fn entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
@@ -459,5 +456,3 @@ pub(crate) fn listed_block_entities(side: &[u8]) -> Option<Vec<&[u8]>> {
     let list = nbt::Compound::parse(side, &nbt::Limits::default()).ok()?.list("block_entities")?;
     Some(list.compounds().map(nbt::Compound::raw).collect())
 }
-
-const _: () = assert!(water::WATER.len() < 64, "a name that is always short enough");

@@ -14,6 +14,7 @@ use super::{ImportError, Merge, Rekeyed};
 use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionKind;
+use crate::mapping::origin::ListedIn;
 use crate::mapping::{NO_CHUNK, Origin, name, place};
 
 /// What an entity's frame, position and owner add to its components, generously.
@@ -101,7 +102,10 @@ impl<E: Engine> Importer<'_, E> {
         self.pending.deleted.remove(&id);
         self.pending.entities.insert(id, entity);
         self.progress.report.entities += 1;
-        self.weigh(len_bytes as usize);
+        if origin.place == ListedIn::EntityFile {
+            // A column was weighed with the entities in it.
+            self.pending.len_bytes += len_bytes as usize;
+        }
         Ok(())
     }
 

@@ -156,8 +156,8 @@ impl Merge {
 
 /// Imports a save, a folder of region files, or one region file; `watch` is told how far it is.
 ///
-/// What cannot be read is in the report and costs nothing else. Commits at the world's own durability are not needed:
-/// each transaction survives a kill, and everything is on the disk when this returns.
+/// What cannot be read is in the report and costs nothing else. Each transaction survives a kill, and everything is on
+/// the disk when this returns, whatever the world's own durability.
 ///
 /// # Errors
 /// [`ImportError`]. What was committed before stays, and the next run continues there.

@@ -1,7 +1,7 @@
 //! Out of a world again: what an export wrote against what was imported, and imported once more.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use cg_cli::anvil::column::{CELLS, Column, Section};
@@ -12,15 +12,6 @@ use cg_store::engine::RocksEngine;
 
 use crate::import::imported;
 use crate::worlds;
-
-/// Where to write an export: below `$CG_EXPORT_DIR`, where another reader looks at it, or nowhere for long.
-pub(crate) fn target(file: &str) -> (PathBuf, Option<tempfile::TempDir>) {
-    if let Some(folder) = std::env::var_os("CG_EXPORT_DIR") {
-        return (Path::new(&folder).join("world").join(file).with_extension(""), None);
-    }
-    let folder = tempfile::tempdir().expect("a directory");
-    (folder.path().join("save"), Some(folder))
-}
 
 pub(crate) fn exported(world: &World<RocksEngine>, dir: &Path) -> ExportReport {
     let report = export(world, dir, &ExportOptions::default(), |_| {}).expect("an export");
@@ -88,7 +79,8 @@ pub(crate) fn check_columns(file: &str, before: &[&Column], after: &[&Column]) {
 /// Exports an imported file, compares it with the file, and imports it again.
 #[track_caller]
 pub(crate) fn check(file: &str, source: &Path, world: &World<RocksEngine>) {
-    let (target, _kept) = target(file);
+    let folder = tempfile::tempdir().expect("a directory");
+    let target = folder.path().join("save");
     exported(world, &target);
     let files = save::find(&target).expect("a save");
     let [found] = files.as_slice() else { panic!("{file}: {files:?}") };
