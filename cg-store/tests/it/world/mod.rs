@@ -16,6 +16,7 @@ mod close;
 mod damage;
 mod durability;
 mod hash;
+mod history;
 mod limits;
 mod load;
 mod opacity;
