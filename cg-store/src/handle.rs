@@ -84,12 +84,11 @@ struct State {
 impl Visits {
     fn begin(&self) -> Result<Visit<'_>, u64> {
         let mut state = self.state.lock();
-        match state.ended_at {
-            Some(synced) => Err(synced),
-            None => {
-                state.under_way += 1;
-                Ok(Visit(self))
-            }
+        if let Some(synced) = state.ended_at {
+            Err(synced)
+        } else {
+            state.under_way += 1;
+            Ok(Visit(self))
         }
     }
 
