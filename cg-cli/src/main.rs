@@ -1,3 +1,23 @@
 //! The `cg` tool: import, export, inspect, verify and draw worlds.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod args;
+mod cmd;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let out = output::Output::new(args.format());
+    match args.command.run(&out) {
+        Ok(outcome) => outcome.into(),
+        Err(failure) => {
+            eprintln!("cg: {failure}");
+            failure.into()
+        }
+    }
+}

@@ -188,11 +188,7 @@ impl Delta {
     }
 
     fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
-        let at = reader.offset_bytes();
-        let version = reader.u8("delta version")?;
-        if let Some(problem) = Problem::of_version("delta version", version.into(), DELTA_VERSION.into()) {
-            return Err(DecodeError::new(Section::Delta, at, problem));
-        }
+        reader.version_u8("delta version", DELTA_VERSION)?;
         let sets = read_sets(&mut reader)?;
         let added = read_references(&mut reader, "added count", "added", |_| false)?;
         let removed = read_references(&mut reader, "removed count", "removed", |id| added.contains(&id))?;

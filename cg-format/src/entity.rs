@@ -153,11 +153,7 @@ impl Entity {
     }
 
     fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
-        let at = reader.offset_bytes();
-        let version = reader.u64("format version")?;
-        if let Some(problem) = Problem::of_version("format version", version, FORMAT_VERSION) {
-            return Err(DecodeError::new(Section::Entity, at, problem));
-        }
+        reader.version_u64("format version", FORMAT_VERSION)?;
         let kind = EntityTypeId::new(reader.u64("entity type")?);
         let owner = Owner::read(&mut reader)?;
         let position = EntityPos::read(&mut reader)?;

@@ -233,17 +233,6 @@ pub enum Problem {
     },
 }
 
-impl Problem {
-    /// What is wrong with a version field, if anything: versions count from 1 to the newest that this code reads.
-    pub(crate) const fn of_version(field: &'static str, found: u64, newest: u64) -> Option<Self> {
-        match found {
-            0 => Some(Self::OutOfRange { field, found, allowed: "1 and up" }),
-            _ if found > newest => Some(Self::Newer { field, found, newest }),
-            _ => None,
-        }
-    }
-}
-
 /// A coordinate outside the world: chunk coordinates run from −2^59 to 2^59 − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{axis} is {found}, the world's {unit} coordinates run from {min} to {max}")]

@@ -329,18 +329,7 @@ fn reserved() -> Vec<u8> {
 }
 
 fn parse_header(reader: &mut Reader<'_>) -> Result<(FrameHeader, u32), DecodeError> {
-    let here = reader.clone();
-    match reader.u8("frame version")? {
-        FRAME_VERSION => {}
-        0 => {
-            let problem = Problem::OutOfRange { field: "frame version", found: 0, allowed: "1" };
-            return Err(here.error(problem));
-        }
-        found => {
-            let (found, newest) = (found.into(), FRAME_VERSION.into());
-            return Err(here.error(Problem::Newer { field: "frame version", found, newest }));
-        }
-    }
+    reader.version_u8("frame version", FRAME_VERSION)?;
     let here = reader.clone();
     let byte = reader.u8("kind")?;
     let Some(kind) = FrameKind::from_byte(byte) else {

@@ -1,6 +1,6 @@
 //! Row keys: which bytes name a row, and how they sort.
 //!
-//! Every integer in a key is big-endian and every signed one is biased (see [`morton`](crate::morton)), so that
+//! Every integer in a key is big-endian and every signed one is biased (see [`morton`]), so that
 //! byte order is number order and an aligned cube of chunks is one contiguous range.
 //!
 //! | [`Space`] | family | key | bytes |
@@ -30,7 +30,10 @@ use core::ops::RangeInclusive;
 
 use crate::morton::{self, bias, unbias};
 use crate::wire::Reader;
-use crate::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, DecodeError, Dimension, EntityId, Problem, Section};
+use crate::{
+    ChunkAt, ChunkPos, ClusterPos, ClusterTier, DecodeError, Dimension, EntityId, OutOfRange, Problem,
+    Section,
+};
 
 /// What a row is. The number is part of every row's checksum, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,10 +125,10 @@ impl Space {
     /// The tag byte that starts the space's keys in the `index` family.
     pub const fn index_tag(self) -> Option<u8> {
         match self {
-            Self::Heat => Some(1),
-            Self::ChangeMark => Some(2),
-            Self::Quarantine => Some(3),
-            Self::Intent => Some(4),
+            Self::Heat => Some(HEAT_TAG),
+            Self::ChangeMark => Some(CHANGE_MARK_TAG),
+            Self::Quarantine => Some(QUARANTINE_TAG),
+            Self::Intent => Some(INTENT_TAG),
             _ => None,
         }
     }
@@ -239,8 +242,15 @@ pub const DELTA_LEN_BYTES: usize = CHUNK_LEN_BYTES + 8;
 pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
 /// Bytes of a change mark's key.
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
+/// Bytes of an intent's key.
+pub const INTENT_LEN_BYTES: usize = 1 + 8;
 /// The longest object name.
 pub const OBJECT_MAX_LEN_BYTES: usize = 512;
+
+const HEAT_TAG: u8 = 1;
+const CHANGE_MARK_TAG: u8 = 2;
+const QUARANTINE_TAG: u8 = 3;
+const INTENT_TAG: u8 = 4;
 
 /// A chunk's key in `chunkl0`.
 pub fn chunk(at: ChunkAt) -> [u8; CHUNK_LEN_BYTES] {
@@ -252,9 +262,7 @@ pub fn chunk(at: ChunkAt) -> [u8; CHUNK_LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length or a chunk outside the world.
 pub fn decode_chunk(key: &[u8]) -> Result<ChunkAt, DecodeError> {
-    let (dimension, [x, y, z]) = decode_cube(key)?;
-    let pos = ChunkPos::new(x, y, z).map_err(|error| outside(error.found))?;
-    Ok(ChunkAt { dimension, pos })
+    whole(key, read_chunk)
 }
 
 /// A cluster's key in `chunkl1` or `chunkl2`.
@@ -267,9 +275,7 @@ pub fn cluster(dimension: Dimension, pos: ClusterPos) -> [u8; CHUNK_LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length or a cluster outside the world.
 pub fn decode_cluster(tier: ClusterTier, key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
-    let (dimension, [x, y, z]) = decode_cube(key)?;
-    let pos = ClusterPos::new(tier, x, y, z).map_err(|error| outside(error.found))?;
-    Ok((dimension, pos))
+    whole(key, |reader| read_cluster(reader, tier))
 }
 
 /// The keys in `chunkl0` of exactly the chunks of a cluster: from its first child to its last.
@@ -288,10 +294,7 @@ pub fn entity(id: EntityId) -> [u8; EntityId::LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length.
 pub fn decode_entity(key: &[u8]) -> Result<EntityId, DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    let id = reader.array("entity uuid")?;
-    reader.end("bytes behind the key")?;
-    Ok(EntityId::from_bytes(id))
+    whole(key, |reader| reader.array("entity uuid").map(EntityId::from_bytes))
 }
 
 /// The key of the opacity tile over a chunk: 4×4 chunks, 64×64 columns.
@@ -308,11 +311,7 @@ pub fn opacity_tile(at: ChunkAt) -> [u8; OPACITY_TILE_LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length.
 pub fn decode_opacity_tile(key: &[u8]) -> Result<(Dimension, [i64; 2]), DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    let dimension = Dimension::new(u64::from_be_bytes(reader.array("dimension")?));
-    let tile = morton::decode_2d(&reader.array("tile")?);
-    reader.end("bytes behind the key")?;
-    Ok((dimension, tile))
+    whole(key, read_tile)
 }
 
 /// The key of one chunk's opacity patch: its tile's key, its y, and its place `x·4 + z` in the tile.
@@ -331,20 +330,19 @@ pub fn opacity_patch(at: ChunkAt) -> [u8; OPACITY_PATCH_LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length, a place above 15 or a chunk outside the world.
 pub fn decode_opacity_patch(key: &[u8]) -> Result<ChunkAt, DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    let tile: [u8; OPACITY_TILE_LEN_BYTES] = reader.array("tile")?;
-    let (dimension, [tile_x, tile_z]) = decode_opacity_tile(&tile)?;
-    let y = unbias(u64::from_be_bytes(reader.array("chunk y")?));
-    let at = reader.offset_bytes();
-    let place = i64::from(reader.u8("place in tile")?);
-    reader.end("bytes behind the key")?;
-    if place > 15 {
-        let problem = Problem::OutOfRange { field: "place in tile", found: place as u64, allowed: "0 to 15" };
-        return Err(DecodeError::new(Section::Key, at, problem));
-    }
-    let axis = |tile: i64, place: i64| tile.checked_mul(4).map_or(tile, |min| min | place);
-    let pos = ChunkPos::new(axis(tile_x, place >> 2), y, axis(tile_z, place & 3));
-    Ok(ChunkAt { dimension, pos: pos.map_err(|error| outside(error.found))? })
+    whole(key, |reader| {
+        let (dimension, [tile_x, tile_z]) = read_tile(reader)?;
+        let y = unbias(u64::from_be_bytes(reader.array("chunk y")?));
+        let here = reader.clone();
+        let place = i64::from(reader.u8("place in tile")?);
+        if place > 15 {
+            let (field, found) = ("place in tile", place as u64);
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "0 to 15" }));
+        }
+        let axis = |tile: i64, place: i64| tile.checked_mul(4).map_or(tile, |min| min | place);
+        let pos = ChunkPos::new(axis(tile_x, place >> 2), y, axis(tile_z, place & 3));
+        Ok(ChunkAt { dimension, pos: pos.map_err(|error| outside(&here, error))? })
+    })
 }
 
 /// The key of a chunk's delta: deltas of one chunk sort by the commit that made them.
@@ -361,22 +359,29 @@ pub fn delta(at: ChunkAt, commit_seq: u64) -> [u8; DELTA_LEN_BYTES] {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length or a chunk outside the world.
 pub fn decode_delta(key: &[u8]) -> Result<(ChunkAt, u64), DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    let at = decode_chunk(reader.take("chunk", CHUNK_LEN_BYTES)?)?;
-    let commit_seq = u64::from_be_bytes(reader.array("commit sequence")?);
-    reader.end("bytes behind the key")?;
-    Ok((at, commit_seq))
+    whole(key, |reader| Ok((read_chunk(reader)?, u64::from_be_bytes(reader.array("commit sequence")?))))
 }
 
 /// The key of the heat row of the 4³ cube around a chunk.
 pub fn heat(at: ChunkAt) -> [u8; HEAT_LEN_BYTES] {
-    tagged(1, &cluster(at.dimension, at.pos.cluster(ClusterTier::L1)))
+    tagged(HEAT_TAG, &cluster(at.dimension, at.pos.cluster(ClusterTier::L1)))
+}
+
+/// The inverse of [`heat`]: the cube.
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or tag, or a cluster outside the world.
+pub fn decode_heat(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
+    whole(key, |reader| {
+        reader.expect_u8("tag", HEAT_TAG)?;
+        read_cluster(reader, ClusterTier::L1)
+    })
 }
 
 /// The key of the change mark of a cluster's cube.
 pub fn change_mark(dimension: Dimension, pos: ClusterPos) -> [u8; CHANGE_MARK_LEN_BYTES] {
     let scaled: [u8; 1 + CHUNK_LEN_BYTES] = tagged(pos.tier().scale_level(), &cluster(dimension, pos));
-    tagged(2, &scaled)
+    tagged(CHANGE_MARK_TAG, &scaled)
 }
 
 /// The inverse of [`change_mark`].
@@ -384,21 +389,17 @@ pub fn change_mark(dimension: Dimension, pos: ClusterPos) -> [u8; CHANGE_MARK_LE
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length, tag or scale, or a cluster outside the world.
 pub fn decode_change_mark(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    reader.expect_u8("tag", 2)?;
-    let at = reader.offset_bytes();
-    let level = reader.u8("scale level")?;
-    let Some(tier) = ClusterTier::from_scale_level(level) else {
-        let problem = Problem::OutOfRange { field: "scale level", found: level.into(), allowed: "1 or 2" };
-        return Err(DecodeError::new(Section::Key, at, problem));
-    };
-    decode_cluster(tier, reader.rest())
+    whole(key, |reader| {
+        reader.expect_u8("tag", CHANGE_MARK_TAG)?;
+        let tier = reader.scale_level()?;
+        read_cluster(reader, tier)
+    })
 }
 
 /// The key under which a damaged row is set aside.
 pub fn quarantine(space: Space, key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 + key.len());
-    out.extend([3, space.byte()]);
+    out.extend([QUARANTINE_TAG, space.byte()]);
     out.extend_from_slice(key);
     out
 }
@@ -408,15 +409,32 @@ pub fn quarantine(space: Space, key: &[u8]) -> Vec<u8> {
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another tag or an unknown space.
 pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8]), DecodeError> {
-    let mut reader = Reader::new(key, Section::Key);
-    reader.expect_u8("tag", 3)?;
-    let at = reader.offset_bytes();
-    let byte = reader.u8("space")?;
-    let Some(space) = Space::from_byte(byte) else {
-        let problem = Problem::OutOfRange { field: "space", found: byte.into(), allowed: "1 to 16" };
-        return Err(DecodeError::new(Section::Key, at, problem));
-    };
-    Ok((space, reader.rest()))
+    whole(key, |reader| {
+        reader.expect_u8("tag", QUARANTINE_TAG)?;
+        let here = reader.clone();
+        let byte = reader.u8("space")?;
+        let Some(space) = Space::from_byte(byte) else {
+            let (field, found) = ("space", byte.into());
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 to 16" }));
+        };
+        Ok((space, reader.rest()))
+    })
+}
+
+/// The key of a piece of work that is to be rolled forward; numbers are given out in rising order.
+pub fn intent(number: u64) -> [u8; INTENT_LEN_BYTES] {
+    tagged(INTENT_TAG, &number.to_be_bytes())
+}
+
+/// The inverse of [`intent`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or tag.
+pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
+    whole(key, |reader| {
+        reader.expect_u8("tag", INTENT_TAG)?;
+        reader.array("number").map(u64::from_be_bytes)
+    })
 }
 
 fn cube(dimension: Dimension, coordinates: [i64; 3]) -> [u8; CHUNK_LEN_BYTES] {
@@ -427,12 +445,39 @@ fn cube(dimension: Dimension, coordinates: [i64; 3]) -> [u8; CHUNK_LEN_BYTES] {
     key
 }
 
-fn decode_cube(key: &[u8]) -> Result<(Dimension, [i64; 3]), DecodeError> {
+/// Reads a key to its end.
+fn whole<'a, T>(
+    key: &'a [u8],
+    read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
     let mut reader = Reader::new(key, Section::Key);
-    let dimension = Dimension::new(u64::from_be_bytes(reader.array("dimension")?));
-    let code = reader.array("Morton code")?;
+    let value = read(&mut reader)?;
     reader.end("bytes behind the key")?;
-    Ok((dimension, morton::decode_3d(&code)))
+    Ok(value)
+}
+
+fn read_chunk(reader: &mut Reader<'_>) -> Result<ChunkAt, DecodeError> {
+    let dimension = read_dimension(reader)?;
+    let here = reader.clone();
+    let [x, y, z] = morton::decode_3d(&reader.array("Morton code")?);
+    let pos = ChunkPos::new(x, y, z).map_err(|error| outside(&here, error))?;
+    Ok(ChunkAt { dimension, pos })
+}
+
+fn read_cluster(reader: &mut Reader<'_>, tier: ClusterTier) -> Result<(Dimension, ClusterPos), DecodeError> {
+    let dimension = read_dimension(reader)?;
+    let here = reader.clone();
+    let [x, y, z] = morton::decode_3d(&reader.array("Morton code")?);
+    let pos = ClusterPos::new(tier, x, y, z).map_err(|error| outside(&here, error))?;
+    Ok((dimension, pos))
+}
+
+fn read_tile(reader: &mut Reader<'_>) -> Result<(Dimension, [i64; 2]), DecodeError> {
+    Ok((read_dimension(reader)?, morton::decode_2d(&reader.array("tile")?)))
+}
+
+fn read_dimension(reader: &mut Reader<'_>) -> Result<Dimension, DecodeError> {
+    reader.array("dimension").map(u64::from_be_bytes).map(Dimension::new)
 }
 
 fn tagged<const N: usize>(tag: u8, rest: &[u8]) -> [u8; N] {
@@ -443,13 +488,12 @@ fn tagged<const N: usize>(tag: u8, rest: &[u8]) -> [u8; N] {
     key
 }
 
-fn outside(found: i64) -> DecodeError {
-    let problem = Problem::OutOfRange {
+fn outside(here: &Reader<'_>, error: OutOfRange) -> DecodeError {
+    here.error(Problem::OutOfRange {
         field: "coordinate",
-        found: found.cast_unsigned(),
+        found: error.found.cast_unsigned(),
         allowed: "a position inside the world",
-    };
-    DecodeError::new(Section::Key, 8, problem)
+    })
 }
 
 #[cfg(test)]

@@ -31,6 +31,18 @@ impl CellOrder {
     /// All six orders.
     pub const ALL: [Self; 6] = [Self::Xyz, Self::Xzy, Self::Yxz, Self::Yzx, Self::Zxy, Self::Zyx];
 
+    /// The axes from the slowest to the fastest: 0 for x, 1 for y, 2 for z.
+    pub const fn axes(self) -> [usize; 3] {
+        match self {
+            Self::Xyz => [0, 1, 2],
+            Self::Xzy => [0, 2, 1],
+            Self::Yxz => [1, 0, 2],
+            Self::Yzx => [1, 2, 0],
+            Self::Zxy => [2, 0, 1],
+            Self::Zyx => [2, 1, 0],
+        }
+    }
+
     /// The place of a cell in the array.
     pub const fn index(self, cell: LocalPos) -> u16 {
         let [x, y, z] = self.shifts();

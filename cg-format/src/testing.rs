@@ -1,9 +1,8 @@
-//! What the tests of layouts share: dumps, golden files, and tables of `docs/format/` held against spans.
+//! What the tests of layouts share: dumps and golden files.
 
 use std::path::Path;
 use std::string::String;
-use std::vec::Vec;
-use std::{eprintln, format, fs};
+use std::{eprintln, fs};
 
 use crate::wire::{Span, annotate};
 
@@ -35,32 +34,4 @@ pub(crate) fn golden(name: &str, bytes: &[u8], text: &str) {
     let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(read(&value) == bytes, "{} differs from what is encoded; see its snapshot", value.display());
     assert_eq!(String::from_utf8(read(&description)).unwrap(), text, "{}", description.display());
-}
-
-/// The rows of the table under `<!-- layout: NAME -->`, without its head: the cells of each.
-pub(crate) fn table<'a>(doc: &'a str, name: &str) -> Vec<Vec<&'a str>> {
-    let marker = format!("<!-- layout: {name} -->\n");
-    let (_, behind) = doc.split_once(&marker).unwrap_or_else(|| panic!("no {marker:?} in the page"));
-    let lines = behind.trim_start().lines().take_while(|line| line.starts_with('|'));
-    let cells = |line: &'a str| line.trim_matches('|').split('|').map(str::trim).collect();
-    lines.skip(2).map(cells).collect()
-}
-
-/// Checks that a table lists exactly the fields that a decoder read, and the widths of those with one width.
-#[track_caller]
-pub(crate) fn check_table(doc: &str, name: &str, spans: &[Span]) {
-    let rows = table(doc, name);
-    for span in spans {
-        let quoted = format!("`{}`", span.field);
-        let Some(row) = rows.iter().find(|row| row[2] == quoted) else {
-            panic!("table {name} has no row for the field {quoted}");
-        };
-        if let Ok(width) = row[1].parse::<u64>() {
-            assert_eq!(span.len_bytes, width, "table {name}, width of {quoted}");
-        }
-    }
-    for row in &rows {
-        let is_read = spans.iter().any(|span| row[2] == format!("`{}`", span.field));
-        assert!(is_read, "table {name} lists {}, which no golden has", row[2]);
-    }
 }

@@ -1,11 +1,12 @@
 //! The bytes of a catalog: ten rows, each with tails until it is folded.
 //!
-//! A list of names is `u64 count`, then per name `u32 length, UTF-8`. A list of records is `u64 format_version = 1`,
+//! A list of names is `u64 count`, then per name `u32 length, UTF-8`. A list of records is `u64 format version = 1`,
 //! `u64 count`, then the records as bincode 2 writes them with fixed-width little-endian integers. Tables, reasons
 //! and an example: `docs/format/registry.md`.
 
 mod rows;
 
+use bincode::error::DecodeError;
 use cg_format::wire::{Reader, Span, Trace};
 use cg_format::{Problem, Section};
 use serde::Serialize;
@@ -43,7 +44,14 @@ fn encode_record<T: Serialize>(record: &T) -> Vec<u8> {
 }
 
 fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), String> {
-    bincode::serde::decode_from_slice(bytes, config()).map_err(|error| error.to_string())
+    bincode::serde::decode_from_slice(bytes, config()).map_err(|error| match error {
+        DecodeError::UnexpectedEnd { additional } => format!("{additional} bytes are missing at its end"),
+        DecodeError::LimitExceeded => "it is over 1 MiB".into(),
+        DecodeError::UnexpectedVariant { found, .. } => format!("{found} is no number of a variant"),
+        DecodeError::InvalidBooleanValue(found) => format!("{found} is neither 0 nor 1"),
+        DecodeError::Utf8 { .. } => "a text in it is no UTF-8".into(),
+        other => other.to_string(),
+    })
 }
 
 impl Catalog {
@@ -193,13 +201,13 @@ pub(crate) fn encode_names(names: &[Name]) -> Vec<u8> {
 fn decode_names(row: &str, bytes: &[u8], trace: Option<&Trace>) -> Result<Vec<Located<Name>>, RegistryError> {
     let bad = |error| RegistryError::Bytes { row: row.into(), error };
     let mut reader = Reader::new(bytes, Section::NameList).traced(trace);
-    let count = read_count(&mut reader, "name_count", 4).map_err(bad)?;
+    let count = read_count(&mut reader, "name count", "names", 4).map_err(bad)?;
     let mut out = Vec::with_capacity(count as usize);
     for index in 0..count {
         let before = reader.clone();
-        let len_bytes = reader.u32("name_len").map_err(bad)?;
+        let len_bytes = reader.u32("name length").map_err(bad)?;
         if len_bytes as usize > Name::MAX_LEN_BYTES {
-            let (field, found, allowed) = ("name_len", len_bytes.into(), "at most 65535");
+            let (field, found, allowed) = ("name length", len_bytes.into(), "at most 65535");
             return Err(bad(before.error(Problem::OutOfRange { field, found, allowed })));
         }
         let offset_bytes = reader.offset_bytes();
@@ -215,7 +223,7 @@ fn decode_names(row: &str, bytes: &[u8], trace: Option<&Trace>) -> Result<Vec<Lo
         })?;
         out.push((offset_bytes, name));
     }
-    reader.end("bytes_after_the_last_name").map_err(bad)?;
+    reader.end("bytes behind the last name").map_err(bad)?;
     Ok(out)
 }
 
@@ -238,19 +246,9 @@ fn decode_records<T: DeserializeOwned>(
 ) -> Result<Vec<Located<T>>, RegistryError> {
     let bad = |error| RegistryError::Bytes { row: row.into(), error };
     let mut reader = Reader::new(bytes, Section::Records).traced(trace);
-    let before = reader.clone();
-    let found = reader.u64("format_version").map_err(bad)?;
-    if found != FORMAT_VERSION {
-        let (field, newest) = ("format_version", FORMAT_VERSION);
-        let problem = if found > newest {
-            Problem::Newer { field, found, newest }
-        } else {
-            Problem::OutOfRange { field, found, allowed: "1" }
-        };
-        return Err(bad(before.error(problem)));
-    }
+    reader.version_u64("format version", FORMAT_VERSION).map_err(bad)?;
     // The shortest record, a block without components, has 21 bytes.
-    let count = read_count(&mut reader, "record_count", 20).map_err(bad)?;
+    let count = read_count(&mut reader, "record count", "records", 20).map_err(bad)?;
     let mut out = Vec::new();
     for index in 0..count {
         let offset_bytes = reader.offset_bytes();
@@ -264,7 +262,7 @@ fn decode_records<T: DeserializeOwned>(
         reader.take("record", len_bytes).map_err(bad)?;
         out.push((offset_bytes, record));
     }
-    reader.end("bytes_after_the_last_record").map_err(bad)?;
+    reader.end("bytes behind the last record").map_err(bad)?;
     Ok(out)
 }
 
@@ -272,6 +270,7 @@ fn decode_records<T: DeserializeOwned>(
 fn read_count(
     reader: &mut Reader<'_>,
     field: &'static str,
+    items: &'static str,
     width_bytes: u64,
 ) -> Result<u64, cg_format::DecodeError> {
     let before = reader.clone();
@@ -281,7 +280,12 @@ fn read_count(
     }
     let left = reader.left_bytes() as u64;
     if count * width_bytes > left {
-        return Err(before.error(Problem::CountExceedsInput { field, count, width: width_bytes, left }));
+        return Err(before.error(Problem::CountExceedsInput {
+            field: items,
+            count,
+            width: width_bytes,
+            left,
+        }));
     }
     Ok(count)
 }

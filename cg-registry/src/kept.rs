@@ -5,14 +5,14 @@
 //!
 //! | offset | width | field            | meaning                              | allowed                     |
 //! |--------|-------|------------------|--------------------------------------|-----------------------------|
-//! | 0      | 1     | `format_version` | version of this layout               | 1                           |
-//! | 1      | 4     | `entry_count`    | entries that follow                  | 1 or more                   |
+//! | 0      | 1     | `format version` | version of this layout               | 1                           |
+//! | 1      | 4     | `entry count`    | entries that follow                  | 1 or more                   |
 //! | 5      | 2     | `cell`           | cell in x-y-z order                  | below 4096                  |
 //! | 7      | 1     | `layer`          | layer of the cell                    | any                         |
 //! | 8      | 8     | `block`          | id of the block that owned the bytes | any                         |
 //! | 16     | 8     | `component`      | id of the component                  | any                         |
-//! | 24     | 4     | `len`            | bytes of the instance                | what is left                |
-//! | 28     | len   | `bytes`          | the instance                         | any                         |
+//! | 24     | 4     | `length`         | bytes of the instance                | what is left                |
+//! | 28     | length | `bytes`          | the instance                         | any                         |
 //!
 //! From `cell` on once per entry, ascending by cell, layer, block, component. Entries that are equal in all four
 //! keep the order in which they were put in; in `:lost_components` there are none.
@@ -113,19 +113,19 @@ impl KeptComponents {
     /// A [`DecodeError`] with the offset in the side data.
     pub fn decode(bytes: &[u8], trace: Option<&Trace>) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes, Section::SideData).traced(trace);
-        reader.expect_u8("format_version", FORMAT_VERSION)?;
+        reader.version_u8("format version", FORMAT_VERSION)?;
         let before = reader.clone();
-        let count = reader.u32("entry_count")?;
+        let count = reader.u32("entry count")?;
         let left = reader.left_bytes() as u64;
         if count == 0 {
             return Err(before.error(Problem::OutOfRange {
-                field: "entry_count",
+                field: "entry count",
                 found: 0,
                 allowed: "1 or more",
             }));
         }
         if u64::from(count) * ENTRY_BYTES > left {
-            let (field, width) = ("entry_count", ENTRY_BYTES);
+            let (field, width) = ("entries", ENTRY_BYTES);
             let problem = Problem::CountExceedsInput { field, count: count.into(), width, left };
             return Err(before.error(problem));
         }
@@ -145,10 +145,10 @@ impl KeptComponents {
                 let (field, allowed) = ("cell", "an entry that does not precede the one before it");
                 return Err(before.error(Problem::OutOfRange { field, found: found.into(), allowed }));
             }
-            let len_bytes = reader.u32("len")?;
+            let len_bytes = reader.u32("length")?;
             kept.push(owner, reader.take("bytes", len_bytes as usize)?.to_vec());
         }
-        reader.end("bytes_after_the_last_entry")?;
+        reader.end("bytes behind the last entry")?;
         Ok(kept)
     }
 }
@@ -190,15 +190,17 @@ mod tests {
     fn damage_is_named() {
         check(
             |bytes| bytes[0] = 2,
-            expect!["side data: format_version is 2, but the rest of the value implies 1 (at byte 0)"],
+            expect![
+                "side data: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+            ],
         );
         check(
             |bytes| bytes[1..5].fill(0),
-            expect!["side data: entry_count is 0, allowed is 1 or more (at byte 1)"],
+            expect!["side data: entry count is 0, allowed is 1 or more (at byte 1)"],
         );
         check(
             |bytes| bytes[1..5].fill(255),
-            expect!["side data: 4294967295 entry_count of 23 bytes exceed the 76 bytes left (at byte 1)"],
+            expect!["side data: 4294967295 entries of 23 bytes exceed the 76 bytes left (at byte 1)"],
         );
         check(|bytes| bytes[6] = 16, expect!["side data: cell is 4101, allowed is below 4096 (at byte 5)"]);
         check(
@@ -213,12 +215,25 @@ mod tests {
         );
         check(
             |bytes| bytes.push(0),
-            expect!["side data: bytes_after_the_last_entry must be zero or absent, found 1 (at byte 81)"],
+            expect!["side data: bytes behind the last entry must be zero or absent, found 1 (at byte 81)"],
         );
         check(
             |bytes| bytes[1] = 2,
-            expect!["side data: bytes_after_the_last_entry must be zero or absent, found 24 (at byte 57)"],
+            expect!["side data: bytes behind the last entry must be zero or absent, found 24 (at byte 57)"],
         );
+    }
+
+    #[test]
+    fn golden_bytes_decode_and_encode() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/draft/registry/kept/sample");
+        let path = |extension| format!("{path}.{extension}");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path("bin"), sample().encode()).unwrap();
+        }
+        let golden = std::fs::read(path("bin")).unwrap();
+        let kept = KeptComponents::decode(&golden, None).unwrap();
+        assert_eq!((kept.encode(), &kept), (golden, &sample()));
+        expect_test::expect_file![path("txt")].assert_eq(&format!("{kept:#?}\n"));
     }
 
     proptest! {

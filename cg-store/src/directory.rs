@@ -117,7 +117,7 @@ impl WorldFile {
     }
 
     fn encode(&self) -> String {
-        let mut text = format!(
+        let text = format!(
             "{MAGIC}{VERSION}\nuuid = {}\nincarnation = {}\nstate = {}\nchunk_side_blocks = {CHUNK_SIDE_BLOCKS}\n\
              key_version = {KEY_VERSION}\nframe_version = {FRAME_VERSION}\ndraft = {DRAFT}\n",
             self.uuid,
@@ -125,8 +125,7 @@ impl WorldFile {
             self.state.name(),
         );
         let sum = crc32c::crc32c(text.as_bytes());
-        text.push_str(&format!("crc32c = {sum:08x}\n"));
-        text
+        text + &format!("crc32c = {sum:08x}\n")
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Fault> {

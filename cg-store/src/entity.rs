@@ -1,7 +1,7 @@
 //! Entities as stored: one row per UUID, owned by one chunk or by none.
 
 use cg_format::entity::Entity;
-use cg_format::frame::FrameView;
+use cg_format::frame::{FrameView, version_of};
 use cg_format::{ComponentId, EntityId, Space, key};
 use cg_registry::{Catalog, Upgrader};
 
@@ -17,6 +17,15 @@ impl<E: Engine> World<E> {
     /// function that the host has not brought.
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.inner().entity(id)
+    }
+
+    /// The commit that last wrote an entity, or `None` if the world does not have it. One key read, nothing decoded.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
+        let row = self.inner().engine.get(Space::Entity, &key::entity(id))?;
+        Ok(row.and_then(|row| version_of(&row)))
     }
 }
 

@@ -157,6 +157,14 @@ pub enum Error {
     /// An opacity tile has more boundaries than its layout can count. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),
+    /// A slice that is not as long as its box has blocks.
+    #[error("a slice of {found} values does not fit a box of {expected} blocks")]
+    BoxLength {
+        /// The slice's length.
+        found: u64,
+        /// The box's blocks.
+        expected: u128,
+    },
     /// A name that cannot be registered.
     #[error(transparent)]
     Name(#[from] cg_registry::NameError),

@@ -1,6 +1,6 @@
 //! The world on disk: chunks, entities, properties and registries, committed together.
 //!
-//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine](crate::engine): RocksDB, or memory. Everything a
+//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine]: RocksDB, or memory. Everything a
 //! host changes, it changes in a [transaction](World::transaction) that is seen whole or not at all after any crash.
 //!
 //! What it is *not*: it generates nothing, simulates nothing and knows no game. It opens no network connection, and
@@ -14,22 +14,30 @@
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
 #![deny(unsafe_code)]
 
+mod bind;
+mod boxes;
 mod cache;
+mod census;
 mod chunk;
 mod commit_log;
 pub mod directory;
+#[cfg(feature = "rocks")]
+mod disk;
 mod durability;
 pub mod engine;
 mod entity;
 mod error;
 mod handle;
 mod hash;
+mod iterate;
+mod maintain;
 mod meta;
 mod opacity;
 mod options;
 mod property;
 mod quarantine;
 mod registry;
+mod source;
 mod stats;
 mod transaction;
 mod verify;
@@ -46,14 +54,18 @@ pub mod prelude {
     pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 
     pub use crate::{
-        Committed, Durability, Error, OpenError, Peek, Property, Transaction, World, WorldOptions,
+        Binding, BlockKind, Committed, Durability, Error, OpenError, Peek, Property, Transaction, World,
+        WorldOptions,
     };
 }
 
-pub use chunk::{Peek, PendingChunks, StoredChunk};
+pub use bind::{Binding, BlockKind};
+pub use census::{Census, TierCensus};
+pub use chunk::{Area, Peek, PendingChunks, StoredChunk};
 pub use durability::Durability;
 pub use error::{ConflictKey, Damage, Error, OpenError};
 pub use hash::ContentHash;
+pub use maintain::TickReport;
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use property::Property;

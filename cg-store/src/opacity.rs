@@ -14,9 +14,9 @@ use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
-use crate::world::World;
+use crate::world::{Inner, World};
 
 /// The opaque parts of one column of blocks, from the bottom of the world to its top.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ pub(crate) fn nothing() -> Draft {
 
 /// A chunk's outline; an absent chunk hides nothing.
 fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
-    chunk.map_or_else(|| Patch::from_fn(|_| false), |chunk| Patch::of_chunk(chunk, schema))
+    chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
 }
 
 impl<E: Engine> World<E> {
@@ -78,33 +78,11 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`opacity`](Self::opacity).
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
-        let inner = self.inner();
-        inner.check_open()?;
-        let mut done = 0;
+        let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            // Under the commit lock no patch can come between reading a tile and replacing it.
-            let mut committing = inner.commits.commit();
-            let next = inner.engine.scan(Family::OpacityMap, ALL_KEYS, |key, _| {
-                match Space::of_row(Family::OpacityMap, key) {
-                    Some(Space::OpacityPatch) => ControlFlow::Break(key.to_vec()),
-                    _ => ControlFlow::Continue(()),
-                }
-            })?;
-            let Some(patch_key) = next else { break };
-            let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
-                Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
-            })?;
-            let tile_key = key::opacity_tile(at);
-            let mut batch = Batch::new();
-            for patch in patch_keys(&inner.engine, &tile_key)? {
-                batch.delete(Space::OpacityPatch, patch);
-            }
-            if let Some(bytes) = folded(&inner.engine, tile_key)? {
-                let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-                batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
-            }
-            let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
-            committing.publish(seq, []);
+            let Some(tile) = self.inner().fold_next_tile(&behind)? else { break };
+            // Every patch of the tile sorts behind it and below its key with one more byte of ones.
+            behind = [&tile[..], &[0xff]].concat();
             done += 1;
         }
         Ok(done)
@@ -135,9 +113,7 @@ impl<E: Engine> World<E> {
             if let Some(patch) = patch(None, Some(&chunk), &schema) {
                 batch.put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
             }
-            /// Enough patches for a batch to be worth its commit.
-            const BATCH_BYTES: u64 = 4 << 20;
-            if batch.len_bytes() > BATCH_BYTES {
+            if batch.len_bytes() > REBUILD_BATCH_BYTES {
                 match inner.engine.commit(std::mem::take(&mut batch), &[], Level::Process) {
                     Ok(committed) => seq = committed.get(),
                     Err(error) => return ControlFlow::Break(error),
@@ -156,6 +132,44 @@ impl<E: Engine> World<E> {
         self.fold_opacity(usize::MAX).map(drop)
     }
 }
+
+impl<E: Engine> Inner<E> {
+    /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
+    pub(crate) fn fold_next_tile(
+        &self,
+        behind: &[u8],
+    ) -> Result<Option<[u8; key::OPACITY_TILE_LEN_BYTES]>, Error> {
+        self.check_open()?;
+        // Under the commit lock no patch can come between reading a tile and replacing it.
+        let mut committing = self.commits.commit();
+        let range = (Bound::Excluded(behind), Bound::Unbounded);
+        let next = self.engine.scan(Family::OpacityMap, range, |key, _| {
+            match Space::of_row(Family::OpacityMap, key) {
+                Some(Space::OpacityPatch) => ControlFlow::Break(key.to_vec()),
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        let Some(patch_key) = next else { return Ok(None) };
+        let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
+            Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
+        })?;
+        let tile_key = key::opacity_tile(at);
+        let mut batch = Batch::new();
+        for patch in patch_keys(&self.engine, &tile_key)? {
+            batch.delete(Space::OpacityPatch, patch);
+        }
+        if let Some(bytes) = folded(&self.engine, tile_key)? {
+            let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+            batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+        }
+        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
+        committing.publish(seq, []);
+        Ok(Some(tile_key))
+    }
+}
+
+/// Enough patches for a batch to be worth its commit.
+const REBUILD_BATCH_BYTES: u64 = 4 << 20;
 
 /// The keys of a tile's patches.
 fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {

@@ -51,7 +51,7 @@ impl WorldOptions {
 /// The largest values a world takes. Checked from the encoded length when a transaction is accepted.
 ///
 /// They are written into the world when it is created, so that every host of it agrees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
     /// One chunk with its side data. Default 16 MiB.
     pub chunk_bytes: u64,
@@ -61,6 +61,19 @@ pub struct StoreLimits {
     pub property_bytes: u64,
     /// One transaction. Default 64 MiB, at most 1 GiB.
     pub batch_bytes: u64,
+}
+
+impl StoreLimits {
+    /// The higher of each two limits.
+    #[must_use]
+    pub fn raised(self, to: Self) -> Self {
+        Self {
+            chunk_bytes: self.chunk_bytes.max(to.chunk_bytes),
+            entity_bytes: self.entity_bytes.max(to.entity_bytes),
+            property_bytes: self.property_bytes.max(to.property_bytes),
+            batch_bytes: self.batch_bytes.max(to.batch_bytes),
+        }
+    }
 }
 
 impl Default for StoreLimits {

@@ -1,9 +1,11 @@
 //! Properties: named values of the world itself and of mods, committed together with everything else.
 
 use std::fmt;
+use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
 use cg_format::frame::FrameView;
+use cg_format::key::Family;
 use cg_registry::Name;
 
 use crate::engine::Engine;
@@ -60,6 +62,34 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
         self.inner().property(property)
+    }
+
+    /// Shows the named properties that begin with a text, ascending by name, until `visit` breaks. A damaged one is
+    /// shown as an error. Reads their rows once.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_property<B>(
+        &self,
+        prefix: &str,
+        mut visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        let from = (Bound::Included(prefix.as_bytes()), Bound::Unbounded);
+        let ended = self.inner().engine.scan(Family::WorldProperties, from, |key, row| {
+            if !key.starts_with(prefix.as_bytes()) {
+                return ControlFlow::Break(None);
+            }
+            let name = String::from_utf8_lossy(key);
+            let frame = FrameView::open(Space::WorldProperty, key, row).map_err(|problem| {
+                Damage::of_row(Space::WorldProperty, key, format!("property `{name}`"), problem)
+            });
+            match frame {
+                Ok(frame) => visit(Ok((&name, frame.payload()))),
+                Err(damage) => visit(Err(damage)),
+            }
+            .map_break(Some)
+        })?;
+        Ok(ended.flatten())
     }
 }
 

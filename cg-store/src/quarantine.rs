@@ -142,10 +142,9 @@ impl<E: Engine> Inner<E> {
             // A damaged entity has no owner to be told from; verification reports it.
             if let Some((id, entity)) =
                 key::decode_entity(key).ok().and_then(|id| Some((id, entity::decode(id, row).ok()?)))
+                && matches!(entity.owner, Owner::Chunk(owner) if owner == at)
             {
-                if matches!(entity.owner, Owner::Chunk(owner) if owner == at) {
-                    found.push((id, entity));
-                }
+                found.push((id, entity));
             }
             ControlFlow::<()>::Continue(())
         })?;

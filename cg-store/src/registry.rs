@@ -96,6 +96,11 @@ impl<E: Engine> World<E> {
         self.inner().registry.catalog()
     }
 
+    /// The number of a dimension, or `None` if its name is not registered.
+    pub fn dimension(&self, name: &str) -> Option<Dimension> {
+        self.catalog().dimension(name)
+    }
+
     /// Issues ids for names that have none yet, all of them or none, and commits them before it returns.
     ///
     /// Names that are known already must be offered as they are stored. Serialised with commits; forces no sync: ids

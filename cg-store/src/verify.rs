@@ -108,7 +108,7 @@ impl Verifier<'_> {
     fn rows<V: ReadView>(&mut self, view: &V, family: Family, depth: VerifyDepth) -> Result<(), Error> {
         let scanned = view.scan(family, ALL_KEYS, |key, row| {
             self.rows += 1;
-            if self.rows % 1024 == 0 {
+            if self.rows.is_multiple_of(1024) {
                 (self.progress)(self.rows);
             }
             self.count(family.name());

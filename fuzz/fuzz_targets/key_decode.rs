@@ -31,6 +31,12 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok((dimension, pos)) = key::decode_change_mark(bytes) {
         assert_eq!(key::change_mark(dimension, pos), bytes);
     }
+    if let Ok((dimension, pos)) = key::decode_heat(bytes) {
+        assert_eq!(key::heat(ChunkAt { dimension, pos: pos.min_chunk() }), bytes);
+    }
+    if let Ok(number) = key::decode_intent(bytes) {
+        assert_eq!(key::intent(number), bytes);
+    }
     if let Ok((space, row)) = key::decode_quarantine(bytes) {
         assert_eq!(key::quarantine(space, row), bytes);
     }

@@ -22,19 +22,31 @@ pub(crate) struct Options {
     /// Only this kind; all three when left out.
     #[arg(long)]
     only: Option<Torment>,
-    /// How many rounds of each kind.
+    /// How many rounds of each kind: kills, flipped bits, random cuts.
     #[arg(long)]
     rounds: Option<u64>,
     /// Where the random numbers start; a run prints its own, so that it can be repeated.
     #[arg(long)]
     seed: Option<u64>,
+    /// The small size of each kind, as the tests run it: a minute in all.
+    #[arg(long)]
+    ci: bool,
+    /// Torture a broken worker, `split` or `lie`, and see it caught.
+    #[arg(long = "break", value_name = "HOW")]
+    broken: Option<String>,
+    /// Optimise the engine above RocksDB too.
+    #[arg(long)]
+    release: bool,
 }
 
-/// Sets up, then builds and runs the torturer of cg-store.
+/// Sets up, then builds and runs `cg-torture`.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
     let environment = setup::prepare(context)?;
-    let mut tool =
-        context.cargo().args(["run", "--release", "--package", "cg-store", "--bin", "cg-torture", "--"]);
+    let mut tool = context.cargo().arg("run");
+    if options.release {
+        tool = tool.arg("--release");
+    }
+    tool = tool.args(["--package", "cg-bench", "--bin", "cg-torture", "--"]);
     if let Some(only) = options.only {
         tool = tool.args([
             "--only",
@@ -49,6 +61,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         if let Some(value) = value {
             tool = tool.arg(name).arg(value.to_string());
         }
+    }
+    if options.ci {
+        tool = tool.arg("--ci");
+    }
+    if let Some(how) = &options.broken {
+        tool = tool.args(["--break", how]);
     }
     environment.apply(tool).run()
 }

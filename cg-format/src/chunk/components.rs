@@ -11,7 +11,7 @@ use super::blocks::LocalIds;
 use super::header::out_of_range;
 use super::instances::{CellLayer, Instances};
 use super::layers::LayersView;
-use super::palette::PaletteView;
+use super::palette::{self, PaletteView};
 use crate::wire::Reader;
 use crate::{BlockId, ComponentId, ComponentShape, DecodeError, LocalPos, Problem, SchemaView, Section};
 
@@ -36,7 +36,7 @@ pub(super) struct UnreadView<'a> {
     /// Columns of this component and of all behind it are in the unread part.
     pub(super) from: ComponentId,
     pub(super) bytes: &'a [u8],
-    /// The kinds in the palette that may own some of it.
+    /// The kinds in the chunk that may own some of it.
     pub(super) owners: Vec<BlockId>,
 }
 
@@ -183,6 +183,8 @@ pub(super) fn read_section<'a>(
     mut reader: Reader<'a>,
     expected: Option<Vec<(ComponentId, Vec<CellLayer>)>>,
     palette: &PaletteView<'_>,
+    ids: &LocalIds,
+    layers: &LayersView<'_>,
     schema: &(impl SchemaView + ?Sized),
 ) -> Result<(Vec<ColumnView<'a>>, Option<UnreadView<'a>>), DecodeError> {
     reader.enter(Section::Components);
@@ -191,13 +193,16 @@ pub(super) fn read_section<'a>(
             0 => &[],
             left_bytes => reader.take("unread components", left_bytes)?,
         };
+        let locals = ids.iter().copied().chain(layers.iter().map(|entry| entry.local));
+        let counts = palette::count(palette.count(), locals);
         let may_own = |block: &BlockId| {
             schema.components_of(*block).is_none_or(|has| has.iter().any(|component| *component >= from))
         };
-        Ok(Some(UnreadView { from, bytes, owners: palette.iter().filter(may_own).collect() }))
+        let occurring = palette.iter().zip(counts).filter(|(_, count)| *count > 0).map(|(block, _)| block);
+        Ok(Some(UnreadView { from, bytes, owners: occurring.filter(may_own).collect() }))
     };
     let Some(expected) = expected else {
-        // A kind of block is unknown, so it may own instances of any component.
+        // A kind that some block is of is unknown, so it may own instances of any component.
         let unread = unread(&mut reader, ComponentId::new(0))?;
         return Ok((Vec::new(), unread));
     };
@@ -235,7 +240,7 @@ pub(super) fn read_section<'a>(
 }
 
 /// The instances of every component that a chunk's blocks have, components ascending; `None` if the schema does not
-/// know a kind of block.
+/// know the kind of some block. A kind that only the palette holds has no instances, known or not.
 pub(super) fn expected_instances(
     palette: &PaletteView<'_>,
     ids: &LocalIds,
@@ -253,11 +258,22 @@ pub(super) fn expected_instances(
 pub(super) fn instances_of<'s>(
     kinds: impl Iterator<Item = Option<&'s [ComponentId]>>,
     ids: &LocalIds,
-    upper: impl Iterator<Item = (LocalPos, u32)>,
+    upper: impl Iterator<Item = (LocalPos, u32)> + Clone,
 ) -> Option<Vec<(ComponentId, Vec<CellLayer>)>> {
     let mut pairs: Vec<(u32, ComponentId)> = Vec::new();
+    let mut unknown: Vec<u32> = Vec::new();
     for (local, components) in (0..).zip(kinds) {
-        pairs.extend(components?.iter().map(|component| (local, *component)));
+        match components {
+            Some(components) => pairs.extend(components.iter().map(|component| (local, *component))),
+            None => unknown.push(local),
+        }
+    }
+    if !unknown.is_empty() {
+        let is_unknown = |local: u32| unknown.binary_search(&local).is_ok();
+        let mut locals = ids.iter().copied().chain(upper.clone().map(|(_, local)| local));
+        if locals.any(is_unknown) {
+            return None;
+        }
     }
     if pairs.is_empty() {
         return Some(Vec::new());

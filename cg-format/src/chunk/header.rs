@@ -24,15 +24,7 @@ impl Header {
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.enter(Section::ChunkHeader);
-        let at = reader.clone();
-        match reader.u64("format version")? {
-            FORMAT_VERSION => {}
-            0 => return Err(at.error(out_of_range("format version", 0, "1"))),
-            found => {
-                let newest = FORMAT_VERSION;
-                return Err(at.error(Problem::Newer { field: "format version", found, newest }));
-            }
-        }
+        reader.version_u64("format version", FORMAT_VERSION)?;
         let at_component_offset = reader.clone();
         let component_offset_bytes = reader.u64("component offset")?;
         let at_entity_offset = reader.clone();

@@ -88,7 +88,7 @@ impl<'a> LayersView<'a> {
     }
 
     /// All entries in order of cells, then layers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Upper> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Upper> + Clone {
         (0..self.count).map(|index| self.get(index))
     }
 

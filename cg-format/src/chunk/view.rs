@@ -77,7 +77,7 @@ impl<'a> ChunkView<'a> {
         let columns_len = header.entity_offset_bytes - header.component_offset_bytes;
         let section = split(&mut reader, columns_len)?;
         let expected = components::expected_instances(&palette, &ids, &layers, schema);
-        let (columns, unread) = components::read_section(section, expected, &palette, schema)?;
+        let (columns, unread) = components::read_section(section, expected, &palette, &ids, &layers, schema)?;
 
         let entities = EntitiesView::read(&mut reader)?;
         let chunk_len_bytes = (reader.offset_bytes() - start) as usize;

@@ -65,24 +65,8 @@ impl Head {
 
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.enter(Section::ClusterDirectory);
-        let here = reader.clone();
-        match reader.u8("directory version")? {
-            DIRECTORY_VERSION => {}
-            0 => {
-                let problem = Problem::OutOfRange { field: "directory version", found: 0, allowed: "1" };
-                return Err(here.error(problem));
-            }
-            found => {
-                let (field, newest) = ("directory version", DIRECTORY_VERSION.into());
-                return Err(here.error(Problem::Newer { field, found: found.into(), newest }));
-            }
-        }
-        let here = reader.clone();
-        let level = reader.u8("scale level")?;
-        let Some(tier) = ClusterTier::from_scale_level(level) else {
-            let (field, found) = ("scale level", level.into());
-            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 or 2" }));
-        };
+        reader.version_u8("directory version", DIRECTORY_VERSION)?;
+        let tier = reader.scale_level()?;
         let here = reader.clone();
         let reserved = reader.u16("reserved")?;
         if reserved != 0 {

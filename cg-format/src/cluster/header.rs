@@ -39,24 +39,8 @@ impl<'a> Header<'a> {
     /// Reads a header from a reader that stands at the first byte of a whole cluster.
     pub(super) fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let len_bytes = reader.left_bytes() as u64;
-        let here = reader.clone();
-        match reader.u64("format version")? {
-            FORMAT_VERSION => {}
-            0 => {
-                let problem = Problem::OutOfRange { field: "format version", found: 0, allowed: "1" };
-                return Err(here.error(problem));
-            }
-            found => {
-                let (field, newest) = ("format version", FORMAT_VERSION);
-                return Err(here.error(Problem::Newer { field, found, newest }));
-            }
-        }
-        let here = reader.clone();
-        let level = reader.u8("scale level")?;
-        let Some(tier) = ClusterTier::from_scale_level(level) else {
-            let (field, found) = ("scale level", level.into());
-            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 or 2" }));
-        };
+        reader.version_u64("format version", FORMAT_VERSION)?;
+        let tier = reader.scale_level()?;
         let start = reader.clone();
         let mut at = reader.clone().traced(None);
         let (offsets, _) = reader.take_items("chunk offsets", tier.slot_count() as u64, 8)?.as_chunks();

@@ -216,6 +216,11 @@ impl GroupBytes<'_> {
         self.group
     }
 
+    /// The group's bytes, decompressed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The group as a cluster of 4³ chunks in the seed form.
     pub fn view(&self) -> ClusterView<'_> {
         ClusterView::of_checked_group(&self.bytes).expect("the header was checked when the group was read")

@@ -1,3 +1,5 @@
+//! Clusters: laws over both forms, and helpers for the tests of layout and damage.
+
 use super::*;
 use crate::frame::{self, Codec, LEN_BYTES};
 use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};

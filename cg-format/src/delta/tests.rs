@@ -1,14 +1,12 @@
 //! Deltas: the layout pinned, what is refused, and the laws of merging and applying.
 
 use super::*;
-use crate::testing::{annotated, check_table, golden};
+use crate::testing::{annotated, golden};
 use crate::{ComponentId, ComponentShape};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::format;
 use std::string::ToString;
-
-const DOC: &str = include_str!("../../../docs/format/delta.md");
 
 fn at(x: u8, y: u8, z: u8, layer: u8) -> CellLayer {
     CellLayer::new(LocalPos::new(x, y, z), layer)
@@ -55,16 +53,13 @@ fn check_changed(at: usize, bytes: &[u8], expected: Expect) {
 
 #[test]
 fn bytes_are_pinned() {
-    let mut spans = Vec::new();
     for (name, delta) in [("evening", evening()), ("empty", Delta::new())] {
         let bytes = encoded(&delta);
         golden(&format!("delta/{name}"), &bytes, &format!("{delta:#?}\n"));
         let (fields, read) = Delta::trace(&bytes);
         assert_eq!(read, Ok(delta));
         insta::assert_snapshot!(name, annotated(&bytes, &fields));
-        spans.extend(fields);
     }
-    check_table(DOC, "delta", &spans);
 }
 
 #[test]

@@ -2,14 +2,12 @@
 
 use super::*;
 use crate::BlockPos;
-use crate::testing::{annotated, check_table, golden};
+use crate::testing::{annotated, golden};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::format;
 use std::string::ToString;
 use std::vec;
-
-const DOC: &str = include_str!("../../../docs/format/entity.md");
 
 /// Where the count of [`cow`]'s components stands.
 const COW_COUNT_AT: usize = 17 + 32 + 44;
@@ -52,16 +50,13 @@ fn check_changed(at: usize, bytes: &[u8], expected: Expect) {
 
 #[test]
 fn bytes_are_pinned() {
-    let mut spans = Vec::new();
     for (name, entity) in [("cow", cow()), ("sleeper", sleeper())] {
         let bytes = encoded(&entity);
         golden(&format!("entity/{name}"), &bytes, &format!("{entity:#?}\n"));
         let (fields, read) = Entity::trace(&bytes);
         assert_eq!(read, Ok(entity));
         insta::assert_snapshot!(name, annotated(&bytes, &fields));
-        spans.extend(fields);
     }
-    check_table(DOC, "entity", &spans);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Frames: what is refused, and that the checksum covers payload, place and header.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -87,7 +89,7 @@ fn each_field_is_checked_even_under_a_right_checksum() {
         expect!["(FrameHeader { kind: Plain, codec: None, version: 42, schema_generation: 3 }, 7)"],
     );
     for (at, value, expect) in [
-        (0, 0, expect!["frame: frame version is 0, allowed is 1 (at byte 0)"]),
+        (0, 0, expect!["frame: frame version is 0, allowed is 1 and up (at byte 0)"]),
         (
             0,
             2,

@@ -4,8 +4,8 @@ use super::*;
 use crate::BlockPos;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use std::format;
 use std::string::String;
-use std::{format, vec};
 
 fn at(dimension: u64, x: i64, y: i64, z: i64) -> ChunkAt {
     ChunkAt::new(Dimension::new(dimension), ChunkPos::new(x, y, z).unwrap())
@@ -47,6 +47,7 @@ fn bytes_are_pinned() {
         expect!["02020000000000000000e00000000000000000000000000000000000000000000004"],
     );
     check(&hex(&quarantine(Space::Entity, &[1, 2])), expect!["03060102"]);
+    check(&hex(&intent(258)), expect!["040000000000000102"]);
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn every_space_is_told_from_its_key() {
         (Space::Heat, heat(chunk_at).to_vec()),
         (Space::ChangeMark, change_mark(chunk_at.dimension, l1).to_vec()),
         (Space::Quarantine, quarantine(Space::Entity, &[1])),
-        (Space::Intent, vec![4, 0]),
+        (Space::Intent, intent(7).to_vec()),
     ] {
         assert_eq!(Space::of_row(space.family(), &key), Some(space));
     }
@@ -78,48 +79,6 @@ fn space_bytes_are_their_own_inverse() {
     assert_eq!(Space::from_byte(17), None);
 }
 
-/// The lengths that a space's keys can have, and `None` where there is no longest.
-fn lengths(space: Space) -> (usize, Option<usize>) {
-    let exactly = |len| (len, Some(len));
-    match space {
-        Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 => exactly(CHUNK_LEN_BYTES),
-        Space::Entity => exactly(EntityId::LEN_BYTES),
-        Space::OpacityTile => exactly(OPACITY_TILE_LEN_BYTES),
-        Space::OpacityPatch => exactly(OPACITY_PATCH_LEN_BYTES),
-        Space::ChunkDelta => exactly(DELTA_LEN_BYTES),
-        Space::Heat => exactly(HEAT_LEN_BYTES),
-        Space::ChangeMark => exactly(CHANGE_MARK_LEN_BYTES),
-        Space::Quarantine => (quarantine(Space::WorldMeta, &[0]).len(), None),
-        Space::Intent => exactly(1 + 8),
-        Space::Object => (1, Some(OBJECT_MAX_LEN_BYTES)),
-        Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),
-    }
-}
-
-#[test]
-fn the_table_of_keys_lists_every_space() {
-    let rows = crate::testing::table(include_str!("../../../docs/format/keys.md"), "keys");
-    assert_eq!(rows.len(), Space::ALL.len());
-    for (space, row) in Space::ALL.into_iter().zip(rows) {
-        let length = match lengths(space) {
-            (shortest, Some(longest)) if shortest == longest => format!("{shortest}"),
-            (shortest, Some(longest)) => format!("{shortest}…{longest}"),
-            (shortest, None) => format!("{shortest}…"),
-        };
-        let found = [row[0], row[1], row[2], row[4]].map(String::from);
-        let expected = [
-            format!("{}", space.byte()),
-            format!("`{space:?}`"),
-            format!("`{}`", space.family().name()),
-            length,
-        ];
-        assert_eq!(found, expected);
-        if let Some(tag) = space.index_tag() {
-            assert!(row[3].starts_with(&format!("{tag} ‖ ")), "{space:?}: tag {tag} in {}", row[3]);
-        }
-    }
-}
-
 #[test]
 fn wrong_keys_are_named() {
     let message = |error: DecodeError| format!("{error}");
@@ -128,7 +87,7 @@ fn wrong_keys_are_named() {
         expect!["key: Morton code needs 24 bytes and 23 are left (at byte 8)"],
     );
     check(
-        &message(decode_chunk(&[0; 33]).unwrap_err()),
+        &message(decode_chunk(&[chunk(at(0, 0, 0, 0)).as_slice(), &[0]].concat()).unwrap_err()),
         expect!["key: bytes behind the key must be zero or absent, found 1 (at byte 32)"],
     );
     check(
@@ -138,12 +97,42 @@ fn wrong_keys_are_named() {
     check(
         &message(decode_change_mark(&[2; 34]).unwrap_err()),
         expect![
-            "key: coordinate is 11538257567673229344, allowed is a position inside the world (at byte 8)"
+            "key: coordinate is 11538257567673229344, allowed is a position inside the world (at byte 10)"
         ],
     );
     check(
         &message(decode_change_mark(&[1; 34]).unwrap_err()),
         expect!["key: tag is 1, but the rest of the value implies 2 (at byte 0)"],
+    );
+    check(
+        &message(decode_delta(&[0; 40]).unwrap_err()),
+        expect!["key: coordinate is 9223372036854775808, allowed is a position inside the world (at byte 8)"],
+    );
+    check(
+        &message(decode_delta(&delta(at(0, 0, 0, 0), 1)[..39]).unwrap_err()),
+        expect!["key: commit sequence needs 8 bytes and 7 are left (at byte 32)"],
+    );
+    check(
+        &message(decode_opacity_patch(&[0; 30]).unwrap_err()),
+        expect!["key: chunk y needs 8 bytes and 6 are left (at byte 24)"],
+    );
+    let mut patch = opacity_patch(at(0, 0, 0, 0));
+    patch[32] = 16;
+    check(
+        &message(decode_opacity_patch(&patch).unwrap_err()),
+        expect!["key: place in tile is 16, allowed is 0 to 15 (at byte 32)"],
+    );
+    check(
+        &message(decode_heat(&[1; 32]).unwrap_err()),
+        expect!["key: Morton code needs 24 bytes and 23 are left (at byte 9)"],
+    );
+    check(
+        &message(decode_heat(&[2; 33]).unwrap_err()),
+        expect!["key: tag is 2, but the rest of the value implies 1 (at byte 0)"],
+    );
+    check(
+        &message(decode_intent(&[4; 10]).unwrap_err()),
+        expect!["key: bytes behind the key must be zero or absent, found 1 (at byte 9)"],
     );
     check(
         &message(decode_quarantine(&[3, 99, 0]).unwrap_err()),
@@ -165,6 +154,8 @@ proptest! {
             prop_assert_eq!(decode_change_mark(&change_mark(at.dimension, pos)), Ok((at.dimension, pos)));
             prop_assert!(chunks_of_cluster(at.dimension, pos).contains(&chunk(at)));
         }
+        prop_assert_eq!(decode_heat(&heat(at)), Ok((at.dimension, at.pos.cluster(ClusterTier::L1))));
+        prop_assert_eq!(decode_intent(&intent(seq)), Ok(seq));
         let id = EntityId::new(uuid::Uuid::from_u128(id));
         prop_assert_eq!(decode_entity(&entity(id)), Ok(id));
     }
@@ -175,6 +166,11 @@ proptest! {
         if let Ok((at, seq)) = decode_delta(&bytes) { prop_assert_eq!(&delta(at, seq)[..], &bytes[..]); }
         if let Ok(at) = decode_opacity_patch(&bytes) { prop_assert_eq!(&opacity_patch(at)[..], &bytes[..]); }
         if let Ok((dimension, pos)) = decode_change_mark(&bytes) { prop_assert_eq!(&change_mark(dimension, pos)[..], &bytes[..]); }
+        if let Ok((dimension, pos)) = decode_heat(&bytes) {
+            let at = ChunkAt { dimension, pos: pos.min_chunk() };
+            prop_assert_eq!(&heat(at)[..], &bytes[..]);
+        }
+        if let Ok(number) = decode_intent(&bytes) { prop_assert_eq!(&intent(number)[..], &bytes[..]); }
         if let Ok((space, key)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, key), bytes); }
     }
 }

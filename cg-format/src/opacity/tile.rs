@@ -142,17 +142,8 @@ const fn column_index(scale: ClusterTier, x: i64, z: i64) -> usize {
 }
 
 fn read_header(reader: &mut Reader<'_>) -> Result<ClusterTier, DecodeError> {
-    let at = reader.offset_bytes();
-    let version = reader.u64("format version")?;
-    if let Some(problem) = Problem::of_version("format version", version, FORMAT_VERSION) {
-        return Err(DecodeError::new(Section::OpacityTile, at, problem));
-    }
-    let at = reader.offset_bytes();
-    let level = reader.u8("scale level")?;
-    ClusterTier::from_scale_level(level).ok_or_else(|| {
-        let problem = Problem::OutOfRange { field: "scale level", found: level.into(), allowed: "1 or 2" };
-        DecodeError::new(Section::OpacityTile, at, problem)
-    })
+    reader.version_u64("format version", FORMAT_VERSION)?;
+    reader.scale_level()
 }
 
 /// Offsets run from the first boundary to the end of the value, each a whole number of boundaries further.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use crate::{DecodeError, Problem, Section};
+use crate::{ClusterTier, DecodeError, Problem, Section};
 
 /// A field that a decoder read: what a dump prints, and what the tables in `docs/format/` are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +198,46 @@ impl<'a> Reader<'a> {
             Problem::Disagrees { field, found: found.into(), expected: expected.into() }
         };
         Err(self.error(problem))
+    }
+
+    /// Takes the `u64` version of a layout: versions count from 1 to the newest that the caller reads.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`], [`Problem::Newer`] for a layout of a later release, or [`Problem::OutOfRange`] for 0.
+    pub fn version_u64(&mut self, field: &'static str, newest: u64) -> Result<u64, DecodeError> {
+        let here = self.clone();
+        let found = self.u64(field)?;
+        here.check_version(field, found, newest).map(|()| found)
+    }
+
+    /// Takes the one-byte version of a layout, as [`version_u64`](Self::version_u64) does.
+    ///
+    /// # Errors
+    /// As [`version_u64`](Self::version_u64).
+    pub fn version_u8(&mut self, field: &'static str, newest: u8) -> Result<u8, DecodeError> {
+        let here = self.clone();
+        let found = self.u8(field)?;
+        here.check_version(field, found.into(), newest.into()).map(|()| found)
+    }
+
+    fn check_version(&self, field: &'static str, found: u64, newest: u64) -> Result<(), DecodeError> {
+        match found {
+            0 => Err(self.error(Problem::OutOfRange { field, found, allowed: "1 and up" })),
+            _ if found > newest => Err(self.error(Problem::Newer { field, found, newest })),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the byte that names a cluster's scale: 1 or 2.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`], or [`Problem::OutOfRange`] with the byte found.
+    pub(crate) fn scale_level(&mut self) -> Result<ClusterTier, DecodeError> {
+        let here = self.clone();
+        let field = "scale level";
+        let found = self.u8(field)?;
+        ClusterTier::from_scale_level(found)
+            .ok_or_else(|| here.error(Problem::OutOfRange { field, found: found.into(), allowed: "1 or 2" }))
     }
 
     /// Checks that nothing is left.

@@ -3,6 +3,7 @@
 
 mod chunk;
 mod cluster;
+mod delta;
 mod entity;
 mod frame;
 mod key;

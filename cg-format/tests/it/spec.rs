@@ -1,52 +1,90 @@
-//! The tables in `docs/format/` against the decoders.
+//! The tables in `docs/format/` against the decoders; those of the registry are checked by cg-registry.
 //!
-//! A table that describes stored bytes has the columns `offset | width | field | meaning | allowed` and a marker on the
-//! line above it: `<!-- layout: NAME -->`. [`layouts`] says for each name which sections it describes and gives
-//! decoders' traces of real values. Checked are:
-//! - every marked table has an entry in [`layouts`], and the reverse;
-//! - the fields of the table are the fields that the traces hold, no more and no less, in the order first met;
-//! - where width is a number, each such field has that width;
-//! - where offset is a number, each such field has that offset, counted from where the table's first field was last
-//!   seen. Offsets and widths that are no plain numbers are for people.
-//!
-//! To add a layout: write the table, add the marker, add a line to [`layouts`].
+//! To add a layout: write the table, add its marker, add a line to [`layouts`].
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use cg_format::Section;
+use cg_format::cluster::{trace as trace_cluster, trace_seed};
+use cg_format::delta::Delta;
+use cg_format::entity::Entity;
+use cg_format::opacity::{Patch, TileView};
 use cg_format::wire::Span;
+use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
 
-use crate::chunk;
+use crate::chunk::model::TestSchema;
 
-struct Layout {
-    name: &'static str,
-    sections: &'static [Section],
-    traces: Vec<Vec<Span>>,
-}
+pub(crate) mod tables;
+
+use tables::{Layout, check, goldens, repository, tables};
+
+/// A table of keys, not of fields.
+const KEYS: &str = "keys";
+
+/// The fields of a stored value, and whether it could be read to its end.
+type Traced = (Vec<Span>, Result<(), DecodeError>);
 
 fn layouts() -> Vec<Layout> {
-    let chunks = chunk::goldens::traces();
-    let of_chunk = |name, sections| Layout { name, sections, traces: chunks.clone() };
+    let chunk = traces("chunk", "", |_, bytes| chunks::trace(bytes, &TestSchema));
+    let of_chunk = |name, sections| Layout { name, sections, traces: chunk.clone() };
+    let of = |name, sections, traces| Layout { name, sections, traces };
+    let frames = traces("frame", "", |name, bytes| {
+        let (space, key) = place("frame", name);
+        without_value(frame::trace(space, &key, bytes))
+    });
+    let row = |tier| move |name: &str, bytes: &[u8]| trace_cluster(tier, &place("cluster", name).1, bytes);
+    let rows =
+        [traces("cluster", "l1_", row(ClusterTier::L1)), traces("cluster", "l2_", row(ClusterTier::L2))];
+    let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
+    let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
+    let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
+    let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
+    let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
         of_chunk("chunk-header", &[Section::ChunkHeader]),
         of_chunk("chunk-blocks", &[Section::Palette, Section::Blocks, Section::Layers]),
         of_chunk("chunk-components", &[Section::Components]),
         of_chunk("chunk-entities", &[Section::Entities]),
         of_chunk("side-data", &[Section::SideData]),
+        of("frame", &[Section::Frame], frames),
+        of("cluster-header", &[Section::ClusterHeader], seeds),
+        of("cluster-directory", &[Section::ClusterDirectory, Section::ClusterGroup], rows.concat()),
+        of("delta", &[Section::Delta], deltas),
+        of("entity", &[Section::Entity, Section::Components], entities),
+        of("opacity-tile", &[Section::OpacityTile], tiles),
+        of("opacity-patch", &[Section::OpacityPatch], patches),
     ]
 }
 
-#[derive(Debug)]
-struct Row {
-    offset: String,
-    width: String,
-    field: String,
+/// What is read from the golden files of a folder whose names have a prefix.
+#[track_caller]
+fn traces(folder: &str, prefix: &str, trace: impl Fn(&str, &[u8]) -> Traced) -> Vec<Vec<Span>> {
+    let mut traces = Vec::new();
+    for (name, bytes) in goldens(folder) {
+        if name.starts_with(prefix) {
+            let (spans, answer) = trace(&name, &bytes);
+            assert_eq!(answer, Ok(()), "{folder}/{name}");
+            traces.push(spans);
+        }
+    }
+    traces
+}
+
+fn without_value<T>((spans, answer): (Vec<Span>, Result<T, DecodeError>)) -> Traced {
+    (spans, answer.map(drop))
+}
+
+/// The space and the key of a golden row, which its text begins with.
+fn place(folder: &str, name: &str) -> (Space, Vec<u8>) {
+    let path = repository("testdata/golden/draft").join(folder).join(name).with_extension("txt");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = |start| text.lines().find_map(|line| line.strip_prefix(start)).unwrap();
+    let (_, byte) = line("space ").trim_end_matches(')').split_once('(').unwrap();
+    let key = line("key ").split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    (Space::from_byte(byte.parse().unwrap()).unwrap(), key.collect())
 }
 
 #[test]
 fn tables_say_what_decoders_read() {
-    let tables = tables(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/format"));
+    let mut tables = tables();
+    tables.retain(|name, _| name != KEYS && !name.starts_with("registry-"));
     let layouts = layouts();
     let mut names: Vec<&str> = layouts.iter().map(|layout| layout.name).collect();
     names.sort_unstable();
@@ -56,65 +94,39 @@ fn tables_say_what_decoders_read() {
     }
 }
 
-#[track_caller]
-fn check(layout: &Layout, rows: &[Row]) {
-    let name = layout.name;
-    let mut met: Vec<&str> = Vec::new();
-    for trace in &layout.traces {
-        let mut base = None;
-        for span in trace.iter().filter(|span| layout.sections.contains(&span.section)) {
-            if !met.contains(&span.field) {
-                met.push(span.field);
-            }
-            let Some(row) = rows.iter().find(|row| row.field == span.field) else {
-                panic!("{name}: the decoder reads {:?}, the table does not have it", span.field);
-            };
-            if let Ok(width) = row.width.parse::<u64>() {
-                assert_eq!(span.len_bytes, width, "{name}: width of {}", span.field);
-            }
-            if let Ok(offset) = row.offset.parse::<u64>() {
-                if row.field == rows[0].field {
-                    base = Some(span.offset_bytes - offset);
-                }
-                let base = base.expect("a table's first field comes first");
-                assert_eq!(span.offset_bytes - base, offset, "{name}: offset of {}", span.field);
-            }
-        }
+/// The lengths that a space's keys can have, and `None` where there is no longest.
+fn key_lengths(space: Space) -> (usize, Option<usize>) {
+    let exactly = |len| (len, Some(len));
+    match space {
+        Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 => exactly(key::CHUNK_LEN_BYTES),
+        Space::Entity => exactly(EntityId::LEN_BYTES),
+        Space::OpacityTile => exactly(key::OPACITY_TILE_LEN_BYTES),
+        Space::OpacityPatch => exactly(key::OPACITY_PATCH_LEN_BYTES),
+        Space::ChunkDelta => exactly(key::DELTA_LEN_BYTES),
+        Space::Heat => exactly(key::HEAT_LEN_BYTES),
+        Space::ChangeMark => exactly(key::CHANGE_MARK_LEN_BYTES),
+        Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0]).len(), None),
+        Space::Intent => exactly(key::INTENT_LEN_BYTES),
+        Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
+        Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),
     }
-    let listed: Vec<&str> = rows.iter().map(|row| row.field.as_str()).collect();
-    met.sort_by_key(|field| listed.iter().position(|listed| listed == field));
-    assert_eq!(listed, met, "{name}: fields of the table, and fields that real values have");
 }
 
-fn tables(folder: &Path) -> BTreeMap<String, Vec<Row>> {
-    let mut tables = BTreeMap::new();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let mut lines = text.lines();
-        while let Some(line) = lines.next() {
-            let Some(name) = line.strip_prefix("<!-- layout: ").and_then(|rest| rest.strip_suffix(" -->"))
-            else {
-                continue;
-            };
-            let mut cells = lines.by_ref().take_while(|line| line.starts_with('|')).map(|line| {
-                line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
-            });
-            assert_eq!(
-                cells.next().unwrap_or_default(),
-                ["offset", "width", "field", "meaning", "allowed"],
-                "{name} in {}",
-                path.display()
-            );
-            let rows = cells.skip(1).map(|cells| match cells.as_slice() {
-                [offset, width, field, _, _] => {
-                    Row { offset: offset.clone(), width: width.clone(), field: field.clone() }
-                }
-                cells => panic!("{name}: five cells, not {cells:?}"),
-            });
-            let double = tables.insert(name.to_owned(), rows.collect());
-            assert!(double.is_none(), "{name} is the name of two tables");
+#[test]
+fn the_table_of_keys_lists_every_space() {
+    let rows = tables().remove(KEYS).expect("a marked table of keys");
+    assert_eq!(rows.len(), Space::ALL.len());
+    for (space, row) in Space::ALL.into_iter().zip(rows) {
+        let length = match key_lengths(space) {
+            (shortest, Some(longest)) if shortest == longest => format!("{shortest}"),
+            (shortest, Some(longest)) => format!("{shortest}…{longest}"),
+            (shortest, None) => format!("{shortest}…"),
+        };
+        let family = space.family().name();
+        let expected = [format!("{}", space.byte()), format!("`{space:?}`"), format!("`{family}`"), length];
+        assert_eq!([&row[0], &row[1], &row[2], &row[4]], expected.each_ref());
+        if let Some(tag) = space.index_tag() {
+            assert!(row[3].starts_with(&format!("{tag} ‖ ")), "{space:?}: tag {tag} in {}", row[3]);
         }
     }
-    tables
 }

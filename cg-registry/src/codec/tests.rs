@@ -1,3 +1,5 @@
+//! Registry rows: goldens, tails, and damage that is named.
+
 use super::*;
 use crate::{BlockOffer, ComponentOffer, ListKind, PackManifest, Policy, Registration, reconcile};
 use expect_test::{Expect, expect};
@@ -100,25 +102,25 @@ fn tails_hold_only_what_is_new() {
     let rows: Vec<_> = changes.encode_tail().iter().map(|(row, bytes)| annotated(row, bytes)).collect();
     expect![[r#"
         blocks.tail.2: 22 bytes
-             0  name_count     01 00 00 00 00 00 00 00                         ........
-             8  name_len       0a 00 00 00                                     ....
+             0  name count     01 00 00 00 00 00 00 00                         ........
+             8  name length    0a 00 00 00                                     ....
             12  name           67 61 6d 65 3a 73 74 6f 6e 65                   game:stone
 
         components.tail.3: 21 bytes
-             0  name_count     01 00 00 00 00 00 00 00                         ........
-             8  name_len       09 00 00 00                                     ....
+             0  name count     01 00 00 00 00 00 00 00                         ........
+             8  name length    09 00 00 00                                     ....
             12  name           67 61 6d 65 3a 68 65 61 74                      game:heat
 
         componentSchemas.tail.3: 50 bytes
-             0  format_version 01 00 00 00 00 00 00 00                         ........
-             8  record_count   01 00 00 00 00 00 00 00                         ........
+             0  format version 01 00 00 00 00 00 00 00                         ........
+             8  record count   01 00 00 00 00 00 00 00                         ........
             16  record         01 00 00 00 03 00 00 00 00 00 00 00 01 00 00 00 ................
             32                 01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ................
             48                 00 00                                           ..
 
         blockSchemas.tail.3: 37 bytes
-             0  format_version 01 00 00 00 00 00 00 00                         ........
-             8  record_count   01 00 00 00 00 00 00 00                         ........
+             0  format version 01 00 00 00 00 00 00 00                         ........
+             8  record count   01 00 00 00 00 00 00 00                         ........
             16  record         01 00 00 00 02 00 00 00 00 00 00 00 01 00 00 00 ................
             32                 00 00 00 00 00                                  .....
     "#]]
@@ -142,21 +144,21 @@ fn damage_names_row_offset_and_value() {
     };
     check(
         with("blocks", Vec::clear),
-        expect!["row `blocks`: name list: name_count needs 8 bytes and 0 are left (at byte 0)"],
+        expect!["row `blocks`: name list: name count needs 8 bytes and 0 are left (at byte 0)"],
     );
     check(
         with("blocks", |bytes| bytes[7] = 1),
         expect![
-            "row `blocks`: name list: name_count is 72057594037927938, allowed is at most 16777216 (at byte 0)"
+            "row `blocks`: name list: name count is 72057594037927938, allowed is at most 16777216 (at byte 0)"
         ],
     );
     check(
         with("blocks", |bytes| bytes[0] = 200),
-        expect!["row `blocks`: name list: 200 name_count of 4 bytes exceed the 31 bytes left (at byte 0)"],
+        expect!["row `blocks`: name list: 200 names of 4 bytes exceed the 31 bytes left (at byte 0)"],
     );
     check(
         with("blocks", |bytes| bytes[10] = 1),
-        expect!["row `blocks`: name list: name_len is 65540, allowed is at most 65535 (at byte 8)"],
+        expect!["row `blocks`: name list: name length is 65540, allowed is at most 65535 (at byte 8)"],
     );
     check(
         with("blocks", |bytes| bytes[13] = 0xff),
@@ -171,7 +173,7 @@ fn damage_names_row_offset_and_value() {
     check(
         with("blocks", |bytes| bytes.push(0)),
         expect![
-            "row `blocks`: name list: bytes_after_the_last_name must be zero or absent, found 1 (at byte 39)"
+            "row `blocks`: name list: bytes behind the last name must be zero or absent, found 1 (at byte 39)"
         ],
     );
     check(
@@ -185,26 +187,26 @@ fn damage_names_row_offset_and_value() {
     check(
         with("blockSchemas", |bytes| bytes[0] = 2),
         expect![
-            "row `blockSchemas`: records: format_version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+            "row `blockSchemas`: records: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
         ],
     );
     check(
         with("blockSchemas", |bytes| bytes[0] = 0),
-        expect!["row `blockSchemas`: records: format_version is 0, allowed is 1 (at byte 0)"],
+        expect!["row `blockSchemas`: records: format version is 0, allowed is 1 and up (at byte 0)"],
     );
     check(
         with("blockSchemas", |bytes| bytes[8] = 4),
-        expect!["row `blockSchemas`: record 3 at byte 103: UnexpectedEnd { additional: 4 }"],
+        expect!["row `blockSchemas`: record 3 at byte 103: 4 bytes are missing at its end"],
     );
     check(
         with("blockSchemas", |bytes| bytes[8] = 2),
         expect![
-            "row `blockSchemas`: records: bytes_after_the_last_record must be zero or absent, found 37 (at byte 66)"
+            "row `blockSchemas`: records: bytes behind the last record must be zero or absent, found 37 (at byte 66)"
         ],
     );
     check(
         with("blockSchemas", |bytes| bytes[28] = 2),
-        expect!["row `blockSchemas`: record 0 at byte 16: InvalidBooleanValue(2)"],
+        expect!["row `blockSchemas`: record 0 at byte 16: 2 is neither 0 nor 1"],
     );
     check(
         with("componentSchemas", |bytes| bytes[28] = 3),
@@ -216,9 +218,7 @@ fn damage_names_row_offset_and_value() {
     );
     check(
         with("packRecords", |bytes| bytes.truncate(40)),
-        expect![
-            "row `packRecords`: records: 2 record_count of 20 bytes exceed the 24 bytes left (at byte 8)"
-        ],
+        expect!["row `packRecords`: records: 2 records of 20 bytes exceed the 24 bytes left (at byte 8)"],
     );
     check(|rows| drop(rows.remove(3)), expect!["row `structures` is missing; restore it from a backup"]);
 }

@@ -1,3 +1,5 @@
+//! Plans: what packs that changed may do, read as reports.
+
 use super::*;
 use crate::{BlockOffer, ComponentOffer, FieldOffer, HexBytes, ListKind, Name, Rename, Size};
 use expect_test::{Expect, expect};

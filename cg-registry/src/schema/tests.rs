@@ -1,3 +1,5 @@
+//! Schemas: what is compatible, what differs, and how bytes are carried.
+
 use super::*;
 use crate::reconcile::Policy;
 use expect_test::{Expect, expect};

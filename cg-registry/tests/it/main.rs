@@ -3,4 +3,5 @@
 
 mod laws;
 mod real_lists;
+mod spec;
 mod upgrades;

@@ -1,7 +1,7 @@
 //! Loading: from memory, else from the engine, decoded once and shared.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, channel};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
@@ -97,10 +97,7 @@ impl<E: Engine> World<E> {
 impl PendingChunks {
     /// The chunks, if they have arrived; one result per position in the order asked. Never blocks.
     pub fn poll(&self) -> Option<Vec<LoadResult>> {
-        match self.receiver.try_recv() {
-            Ok(results) => Some(results),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.receiver.try_recv().ok()
     }
 
     /// Waits for the chunks.

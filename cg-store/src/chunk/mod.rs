@@ -9,7 +9,8 @@ use cg_format::{ChunkAt, Tier};
 
 pub(crate) use find::find;
 pub use load::{Peek, PendingChunks};
-pub(crate) use walk::{Area, walk};
+pub use walk::Area;
+pub(crate) use walk::walk;
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
 #[derive(Debug, Clone, Copy)]

@@ -36,7 +36,7 @@ impl<E: Engine> Inner<E> {
 
 /// Which chunks a walk visits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Area {
+pub enum Area {
     /// All of them.
     World,
     /// Those of a box in one dimension.
@@ -68,6 +68,9 @@ impl Area {
     }
 }
 
+/// Up to so many cubes are visited by name; a larger box is found by following the keys.
+const NAMED_CUBES: u128 = 64;
+
 /// Shows every live chunk of an area to `visit`, until it breaks.
 ///
 /// A damaged row that holds chunks of the area is shown as an error, once, and the walk goes on behind it. Rows
@@ -81,8 +84,6 @@ pub(crate) fn walk<V: ReadView, B>(
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    /// Up to so many cubes are visited by name; a larger box is found by following the keys.
-    const NAMED_CUBES: u128 = 64;
     if let Area::Box(dimension, bounds) = area {
         let (min, max) = (bounds.min().cluster(ClusterTier::L2), bounds.max().cluster(ClusterTier::L2));
         let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;

@@ -321,9 +321,12 @@ fn a_snapshot_does_not_move<E: Engine>(engine: &E) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), [b"a", b"c"]);
 }
 
-/// Two rows in two families always carry the same commit's number.
+/// Two rows in two families always carry the same commit's number, however much is read between them.
 fn readers_see_whole_batches<E: Engine>(engine: &E) {
     let pair: [(Space, &[u8]); 2] = [(SPACE, b"left"), (Space::Entity, b"right")];
+    let absent: Vec<[u8; 2]> = (0..400_u16).map(u16::to_le_bytes).collect();
+    let mut asked = pair.to_vec();
+    asked.extend(absent.iter().map(|key| (Space::Entity, &key[..])));
     let write = || {
         let mut batch = Batch::new();
         for (space, key) in pair {
@@ -334,28 +337,38 @@ fn readers_see_whole_batches<E: Engine>(engine: &E) {
     write();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        for _ in 0..2 {
+        let readers = [(); 2].map(|()| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    for found in [versions(engine, &pair), versions(&engine.snapshot(), &pair)] {
-                        assert!(
-                            matches!(*found, [Some(a), Some(b)] if a == b),
-                            "a batch was seen in parts: {found:?}"
-                        );
+                    for found in [versions(engine, &asked), versions(&engine.snapshot(), &asked)] {
+                        let whole = matches!(found[..], [Some(a), Some(b), ..] if a == b);
+                        assert!(whole, "a batch was seen in parts: {:?}", &found[..2]);
                     }
                 }
-            });
-        }
-        for _ in 0..300 {
+            })
+        });
+        let _done = SetOnDrop(&done);
+        for _ in 0..1000 {
             let seq = write();
             assert_eq!(
                 versions(engine, &pair),
                 [Some(seq.get()); 2],
                 "a commit is seen once it is acknowledged"
             );
+            if readers.iter().any(thread::ScopedJoinHandle::is_finished) {
+                break;
+            }
         }
-        done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends the readers when the writer is done, or panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn committers_do_not_lose_each_other<E: Engine>(engine: &E) {

@@ -84,12 +84,11 @@ impl<E: Engine> Settling<'_, E> {
     fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
         let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
         let after = owner.and_then(chunk_of);
-        if let Some(at) = before.filter(|at| Some(*at) != after) {
-            if let Some(new) = &mut self.chunk(at)?.new {
-                if new.entities().binary_search(&id).is_ok() {
-                    Arc::make_mut(new).remove_entity(id);
-                }
-            }
+        if let Some(at) = before.filter(|at| Some(*at) != after)
+            && let Some(new) = &mut self.chunk(at)?.new
+            && new.entities().binary_search(&id).is_ok()
+        {
+            Arc::make_mut(new).remove_entity(id);
         }
         if let Some(at) = after {
             let new = self.chunk(at)?.new.as_mut().ok_or(Error::ChunkAbsent { at })?;
@@ -139,10 +138,10 @@ impl<E: Engine> Settling<'_, E> {
             };
         }
         let entity = self.stored_entity(id)?.ok_or(Error::EntityUnknown { id, at })?;
-        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at) {
-            if self.chunk(owner)?.new_references().binary_search(&id).is_ok() {
-                return Err(Error::EntityOwned { id, owner });
-            }
+        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at)
+            && self.chunk(owner)?.new_references().binary_search(&id).is_ok()
+        {
+            return Err(Error::EntityOwned { id, owner });
         }
         self.entities.insert(id, Some(entity.owned_by(Owner::Chunk(at))));
         Ok(())

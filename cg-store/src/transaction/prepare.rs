@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, PaletteEntry};
+use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
 use cg_format::{
@@ -25,6 +25,7 @@ use super::ownership::{ChunkChange, settle};
 use crate::engine::{Batch, Engine, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::opacity;
+use crate::options::StoreLimits;
 use crate::property::Property;
 use crate::world::Inner;
 
@@ -45,8 +46,10 @@ pub(super) struct Prepared {
 pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Prepared, Error> {
     let since = world.commits.published();
     let catalog = world.registry.catalog();
+    let limits = *world.limits.read();
     let settled = settle(world, writes)?;
-    let mut builder = Builder { world, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
+    let mut builder =
+        Builder { world, limits, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     let (mut chunks, mut written) = (Vec::new(), Vec::new());
@@ -66,13 +69,14 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         written.push(property.conflict_key());
     }
     let batch = builder.batch;
-    let limit_bytes = world.limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
     check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
     Ok(Prepared { batch, chunks, written, since, consulted })
 }
 
 struct Builder<'w, E: Engine> {
     world: &'w Inner<E>,
+    limits: StoreLimits,
     catalog: &'w Catalog,
     batch: Batch,
     /// Changed chunks, by the chunk in the corner of their 4³ cube.
@@ -98,7 +102,7 @@ impl<E: Engine> Builder<'_, E> {
                 self.check(at, new)?;
                 let draft = Draft::plain(Codec::None, generation, |out| new.encode(out));
                 let len_bytes = draft.len_bytes() as u64;
-                check_limit(self.world.limits.chunk_bytes, len_bytes, || at.to_string())?;
+                check_limit(self.limits.chunk_bytes, len_bytes, || at.to_string())?;
                 self.batch.put(Space::ChunkL0, row, draft, Stamp::Commit);
             }
         }
@@ -115,23 +119,16 @@ impl<E: Engine> Builder<'_, E> {
     /// Refuses a chunk that could not be decoded again, or that says something that has no name.
     fn check(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
         self.check_dimension(at.dimension)?;
-        let palette = chunk.palette();
         let issued = self.issued(ListKind::Blocks);
-        if let Some(entry) = palette.iter().find(|entry| entry.block.get() >= issued) {
-            return Err(Error::UnknownBlock { at, id: entry.block, issued });
+        if let Some(id) = chunk.kinds().into_iter().find(|block| block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id, issued });
         }
         let issued = self.issued(ListKind::Sides);
         if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
             return Err(Error::UnknownSide { at, kind, issued });
         }
-        // A look at every block, so only where components could disagree: not in plain terrain.
         let schema = self.catalog.current_schema();
-        let has_some =
-            |entry: &PaletteEntry| schema.components_of(entry.block).is_some_and(|all| !all.is_empty());
-        if chunk.components().next().is_some() || palette.iter().any(has_some) {
-            chunk.validate(&schema).map_err(|why| Error::WrongSchema { at, why })?;
-        }
-        Ok(())
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, why })
     }
 
     /// Refuses an entity that says something that has no name.
@@ -178,7 +175,7 @@ impl<E: Engine> Builder<'_, E> {
         self.check_entity(id, entity)?;
         let draft = Draft::plain(Codec::None, self.catalog.current_generation(), |out| entity.encode(out));
         let len_bytes = draft.len_bytes() as u64;
-        check_limit(self.world.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
+        check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))?;
         self.batch.put(Space::Entity, row, draft, Stamp::Commit);
         Ok(())
     }
@@ -189,7 +186,7 @@ impl<E: Engine> Builder<'_, E> {
             self.batch.delete(space, row);
             return Ok(());
         };
-        check_limit(self.world.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
+        check_limit(self.limits.property_bytes, bytes.len() as u64, || property.to_string())?;
         self.batch.put(space, row, Draft::plain(Codec::None, 0, |out| out.extend(bytes)), Stamp::Commit);
         Ok(())
     }

@@ -86,7 +86,7 @@ fn offset_of(slot: usize, value: u64) -> impl FnOnce(&mut Vec<u8>) {
 #[test]
 fn every_field_of_the_seed_header_is_checked() {
     check_seed(|_| (), expect!["read"]);
-    check_seed(set(0, [0]), expect!["cluster header: format version is 0, allowed is 1 (at byte 0)"]);
+    check_seed(set(0, [0]), expect!["cluster header: format version is 0, allowed is 1 and up (at byte 0)"]);
     check_seed(
         set(0, [2]),
         expect![
@@ -161,7 +161,7 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     check_directory(
         Codec::None,
         set(0, [0]),
-        expect!["cluster directory: directory version is 0, allowed is 1 (at byte 24)"],
+        expect!["cluster directory: directory version is 0, allowed is 1 and up (at byte 24)"],
     );
     check_directory(
         Codec::None,

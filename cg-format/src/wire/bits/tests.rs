@@ -1,3 +1,5 @@
+//! Packed ids against `bitvec`, which moves them one at a time.
+
 use bitvec::prelude::*;
 use proptest::prelude::*;
 use std::vec;

@@ -58,10 +58,8 @@ fn slot(cell: u16, layer: u8) -> CellLayer {
 
 /// The same chunk, built by editing.
 fn built(naive: &Naive, known: &Known) -> Chunk {
-    let mut lowest = [BlockId::new(0); CELLS];
-    for (block, layers) in lowest.iter_mut().zip(&naive.cells) {
-        *block = BlockId::new(layers[0]);
-    }
+    let lowest: Vec<BlockId> = naive.cells.iter().map(|layers| BlockId::new(layers[0])).collect();
+    let lowest: Box<[BlockId; CELLS]> = lowest.try_into().expect("a kind for each cell");
     let mut chunk = Chunk::from_blocks(&lowest, CellOrder::Xyz, known).expect("known blocks");
     for (cell, layers) in naive.cells.iter().enumerate() {
         for block in &layers[1..] {
@@ -176,14 +174,14 @@ fn check_view(view: &ChunkView<'_>, naive: &Naive, schema: &Schema) {
             }
         }
     }
-    let entities: Vec<[u8; 16]> = view.entities().map(|id| id.to_bytes()).collect();
+    let entities: Vec<[u8; 16]> = view.entities().map(EntityId::to_bytes).collect();
     assert_eq!(entities, naive.entities);
     for (kind, bytes) in &naive.sides {
         assert_eq!(view.side(SideKind::new(*kind)), Some(&bytes[..]));
     }
-    let absent = (0..).find(|kind| !naive.sides.contains_key(kind)).expect("fewer sides than kinds");
+    let absent = (0..u16::MAX).find(|kind| !naive.sides.contains_key(kind)).expect("fewer sides than kinds");
     assert_eq!(view.side(SideKind::new(absent)), None);
-    let mut blocks = [BlockId::new(0); CELLS];
+    let mut blocks: Box<[BlockId; CELLS]> = vec![BlockId::new(0); CELLS].try_into().expect("as many");
     view.unpack(CellOrder::Xyz, &mut blocks);
     assert!(
         blocks.iter().zip(&naive.cells).all(|(block, layers)| block.get() == layers[0]),
@@ -196,7 +194,7 @@ fn kinds() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(if is_long() { 200 } else { 24 }))]
 
     #[test]
     fn the_same_chunk_gives_the_same_bytes(seed: u64, kinds in kinds()) {
@@ -227,8 +225,13 @@ proptest! {
     }
 }
 
+/// Whether to take as long as it takes: `CG_LONG_TESTS` is set.
+fn is_long() -> bool {
+    std::env::var_os("CG_LONG_TESTS").is_some()
+}
+
 /// Changes something that the layout gives a meaning, so that the parts still fit each other.
-fn rearrange(parts: &mut Parts, known: &[u64], dice: &mut Dice) {
+fn rearrange(parts: &mut Parts, dice: &mut Dice) {
     let swap = |count: usize, dice: &mut Dice| {
         (count > 1).then(|| (dice.below(count as u64) as usize, dice.below(count as u64) as usize))
     };
@@ -243,8 +246,8 @@ fn rearrange(parts: &mut Parts, known: &[u64], dice: &mut Dice) {
                 parts.palette.swap(a, b);
             }
         }
-        // A kind that nothing uses. The schema knows it: see `an_unused_unknown_kind_hides_no_component`.
-        2 => parts.palette.push(known[dice.below(known.len() as u64) as usize]),
+        // A kind that nothing uses, and that no schema knows.
+        2 => parts.palette.push(1_000_000 + dice.below(40)),
         3 => {
             if let Some((a, b)) = swap(parts.entities.len(), dice) {
                 parts.entities.swap(a, b);
@@ -299,53 +302,52 @@ fn damage(bytes: &mut Vec<u8>, blocks_end: usize, dice: &mut Dice) {
     }
 }
 
-/// Ten thousand mutations of small chunks; how many of them are still chunks.
-fn judge(seed: u64, mut mutate: impl FnMut(Parts, &[u64], &mut Dice) -> Vec<u8>) -> u32 {
+/// Mutations of small chunks, fifty of each; what percentage of them are still chunks. They are 10,000 in a
+/// long run, otherwise 1,500.
+fn judge(seed: u64, mut mutate: impl FnMut(Parts, &mut Dice) -> Vec<u8>) -> u32 {
+    const OF_EACH: u32 = 50;
+    let chunks = if is_long() { 200 } else { 30 };
     let mut dice = Dice(seed);
     let mut taken = 0;
-    for base in 0..100 {
-        let (parts, mut schema) = small(&mut dice, [1, 1, 2, 3, 5, 17][base % 6]);
-        // Kinds that no cell has, to be put into palettes.
-        schema.blocks.extend((0..40).map(|spare| (1_000_000 + spare, Vec::new())));
-        let known: Vec<u64> = schema.blocks.keys().copied().collect();
-        for _ in 0..100 {
-            taken += u32::from(check(&mutate(parts.clone(), &known, &mut dice), &schema));
+    for base in 0..chunks {
+        let (parts, schema) = small(&mut dice, [1, 1, 2, 3, 5, 17][base as usize % 6]);
+        for _ in 0..OF_EACH {
+            taken += u32::from(check(&mutate(parts.clone(), &mut dice), &schema));
         }
     }
-    taken
+    100 * taken / (chunks * OF_EACH)
 }
 
 // Two tests, so that they run side by side. A mutator that only ever breaks, or never does, would show nothing.
 
 #[test]
-fn ten_thousand_rearranged_chunks_are_judged_alike() {
-    let taken = judge(20, |mut parts, known, dice| {
+fn rearranged_chunks_are_judged_alike() {
+    let taken = judge(20, |mut parts, dice| {
         for _ in 0..=dice.below(2) {
-            rearrange(&mut parts, known, dice);
+            rearrange(&mut parts, dice);
         }
         parts.bytes()
     });
-    assert!((2_000..9_000).contains(&taken), "{taken} of 10000 were taken");
+    assert!((20..90).contains(&taken), "{taken} % were taken");
 }
 
 #[test]
-fn ten_thousand_damaged_chunks_are_judged_alike() {
-    let taken = judge(21, |mut parts, known, dice| {
+fn damaged_chunks_are_judged_alike() {
+    let taken = judge(21, |mut parts, dice| {
         if dice.below(2) == 0 {
-            rearrange(&mut parts, known, dice);
+            rearrange(&mut parts, dice);
         }
         let blocks_end = 40 + parts.palette.len() * 8 + 512 * naive::bits_for(parts.palette.len());
         let mut bytes = parts.bytes();
         damage(&mut bytes, blocks_end, dice);
         bytes
     });
-    assert!((500..5_000).contains(&taken), "{taken} of 10000 were taken");
+    assert!((5..50).contains(&taken), "{taken} % were taken");
 }
 
 /// A kind that is in the palette and in no cell has no instances, so that it is unknown leaves nothing unread: what
 /// is decoded must not change when it is written again without that kind.
 #[test]
-#[ignore = "disagreement: ours keeps the component section unread for an unknown kind that no cell has"]
 fn an_unused_unknown_kind_hides_no_component() {
     let schema = Schema { blocks: [(7, vec![1])].into(), components: [(1, Some(1))].into() };
     let mut naive = Naive::filled(7);
@@ -355,7 +357,7 @@ fn an_unused_unknown_kind_hides_no_component() {
     assert!(check(&parts.bytes(), &schema));
 }
 
-/// A chunk of a few kilobytes, so that twenty thousand take seconds.
+/// A chunk of a few kilobytes, so that thousands take seconds.
 fn small(dice: &mut Dice, kinds: usize) -> (Parts, Schema) {
     loop {
         let (naive, schema) = naive::chunk::random(dice, kinds);

@@ -96,7 +96,7 @@ proptest! {
         prop_assert_eq!(viewed(&plain), Some((scale_level, naive.plain())));
 
         let mut builder = ClusterBuilder::new(tier(scale_level));
-        builder.codec(Codec::from_byte(codec).expect("a codec"));
+        builder.set_codec(Codec::from_byte(codec).expect("a codec"));
         for (index, chunk) in &naive.chunks {
             let info = SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation };
             builder.put(slot(scale_level, *index), info, &chunk.value[..]);

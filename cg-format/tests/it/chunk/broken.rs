@@ -102,7 +102,7 @@ fn every_defect_is_named() {
         cut in the header:
             chunk header: palette count needs 8 bytes and 7 are left (at byte 32)
         version 0:
-            chunk header: format version is 0, allowed is 1 (at byte 0)
+            chunk header: format version is 0, allowed is 1 and up (at byte 0)
         version 2:
             chunk header: format version is 2, and this release reads up to 1; use a newer release (at byte 0)
         no palette:

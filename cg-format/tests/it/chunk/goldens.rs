@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use cg_format::chunk::{CellLayer, Chunk, ChunkView, trace};
-use cg_format::wire::{Span, annotate};
+use cg_format::wire::annotate;
 use cg_format::{BlockId, CellOrder, ComponentId, EntityId, LocalPos, SideKind};
 
 use super::model::{BYTE, LIST, TEXT, TestSchema, WIDE};
@@ -101,18 +101,6 @@ pub(super) fn samples() -> Vec<(&'static str, Chunk)> {
         ("unread", unread()),
         ("example", example()),
     ]
-}
-
-/// What the decoder reads of every sample.
-pub(crate) fn traces() -> Vec<Vec<Span>> {
-    samples()
-        .iter()
-        .map(|(name, chunk)| {
-            let (spans, result) = trace(&chunk.to_bytes(), &TestSchema);
-            assert_eq!(result, Ok(()), "{name}");
-            spans
-        })
-        .collect()
 }
 
 /// Everything that a chunk holds, one fact per line.

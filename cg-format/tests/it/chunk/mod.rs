@@ -1,7 +1,7 @@
 //! Chunks: laws, errors, goldens and annotated bytes.
 
 mod broken;
-pub(crate) mod goldens;
+mod goldens;
 mod laws;
 pub(crate) mod model;
 mod raw;

@@ -14,7 +14,7 @@ pub(super) const LIST: ComponentId = ComponentId::variable(5);
 
 /// Blocks up to 9 have the components that their number says; blocks from 1,000,000 on are unknown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TestSchema;
+pub(crate) struct TestSchema;
 
 impl SchemaView for TestSchema {
     fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
@@ -217,6 +217,9 @@ impl Naive {
         let palette: BTreeMap<BlockId, u32> =
             chunk.palette().iter().map(|entry| (entry.block, entry.count)).collect();
         assert_eq!((&palette, chunk.palette().len()), (&counts, counts.len()));
+        let mut kinds = chunk.kinds();
+        kinds.sort_unstable();
+        assert!(kinds.iter().eq(counts.keys()), "{kinds:?}");
         assert!(chunk.entities().iter().eq(&self.entities));
         assert!(view.entities().eq(self.entities.iter().copied()));
         let sides = || self.sides.iter().map(|(kind, data)| (*kind, data.as_slice()));

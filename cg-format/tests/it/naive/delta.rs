@@ -55,6 +55,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Delta, Refused> {
     if !ascends(&places) || !uuids.iter().all(|list| ascends(list)) {
         return Err("entries do not rise".into());
     }
+    if uuids[1].iter().any(|removed| uuids[0].contains(removed)) {
+        return Err("an entity both comes and goes".into());
+    }
     let [added, removed] = uuids.map(|list| list.into_iter().collect());
     Ok(Delta { sets: sets.into_iter().collect(), added, removed })
 }

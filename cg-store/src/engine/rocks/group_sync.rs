@@ -60,7 +60,8 @@ impl GroupSync {
             }
             state.leading = true;
             drop(state);
-            let covered = newest();
+            // The caller committed `seq` before it came here.
+            let covered = newest().max(seq);
             let result = sync();
             state = self.state.lock();
             state.leading = false;

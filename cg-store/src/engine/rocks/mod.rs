@@ -23,14 +23,14 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    ColumnFamily, DBPinnableSlice, DBWithThreadMode, FlushOptions, ReadOptions, SingleThreaded,
-    SnapshotWithThreadMode, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBPinnableSlice, DBWithThreadMode, FlushOptions,
+    ReadOptions, SingleThreaded, WriteBatch, WriteOptions,
 };
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage,
-    Guard, KeyRange, Level, ReadView, Usage, range,
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, FamilyUsage, Guard, KeyRange, Level,
+    ReadView, Usage, range,
 };
 
 mod failure;
@@ -40,8 +40,12 @@ mod group_sync;
 mod lock;
 pub mod log_scan;
 mod open;
+mod options;
+mod snapshot;
 mod tuning;
 
+pub use options::{Access, RocksOptions};
+pub use snapshot::RocksSnapshot;
 pub use tuning::{MAX_WAL_BYTES, Resources};
 
 use floor::Floor;
@@ -88,64 +92,6 @@ pub struct RocksEngine {
     closed: AtomicBool,
     /// Last, so that the directory is free only when the database is gone.
     _lock: Option<DirLock>,
-}
-
-/// How an engine is opened.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct RocksOptions {
-    /// Memory and threads. Default: its own 256 MiB; share one value among worlds instead.
-    pub resources: Resources,
-    /// Default: reading and writing.
-    pub access: Access,
-    /// The largest batch. Default: 64 MiB; a larger one costs as much memory twice while it is written.
-    pub max_batch_bytes: u64,
-}
-
-impl Default for RocksOptions {
-    fn default() -> Self {
-        Self {
-            resources: Resources::default(),
-            access: Access::ReadWrite,
-            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
-        }
-    }
-}
-
-impl RocksOptions {
-    /// The defaults, with shared memory and threads.
-    pub fn new(resources: Resources) -> Self {
-        Self { resources, access: Access::ReadWrite, max_batch_bytes: DEFAULT_MAX_BATCH_BYTES }
-    }
-
-    /// The same for another access.
-    #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
-        Self { access, ..self }
-    }
-
-    /// The same with another limit on batches.
-    #[must_use]
-    pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
-        Self { max_batch_bytes, ..self }
-    }
-}
-
-/// What an engine is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// One at a time, with nobody reading.
-    ReadWrite,
-    /// Any number at a time, with nobody writing. Changes no byte of the directory. What logs still hold is read into
-    /// memory. Opens although [synced commits are missing](EngineError::LostCommits), so that the rest can be saved.
-    ReadOnly,
-}
-
-/// The rows of a [`RocksEngine`] as they were.
-pub struct RocksSnapshot<'a> {
-    engine: &'a RocksEngine,
-    snapshot: SnapshotWithThreadMode<'a, Db>,
-    reads: ReadOptions,
 }
 
 impl RocksEngine {
@@ -401,10 +347,7 @@ impl Engine for RocksEngine {
     }
 
     fn snapshot(&self) -> RocksSnapshot<'_> {
-        let snapshot = self.db.snapshot();
-        let mut reads = ReadOptions::default();
-        reads.set_snapshot(&snapshot);
-        RocksSnapshot { engine: self, snapshot, reads }
+        RocksSnapshot::new(self)
     }
 
     fn sync(&self) -> Result<(), EngineError> {
@@ -445,10 +388,23 @@ impl Engine for RocksEngine {
 
     fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
         self.check_writable()?;
-        if !range::is_empty(keys) {
-            self.db.compact_range_cf(self.family(family), range::first(keys.0), range::behind(keys.1));
+        if range::is_empty(keys) {
+            return Ok(());
         }
-        Ok(())
+        let handle = self.family(family);
+        let collect_from = |age_cutoff: f64| {
+            let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
+            self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
+        };
+        // On its own RocksDB collects the garbage of the oldest blob files only; who asks for it wants all of it gone.
+        let age_cutoff = tuning::blob_age_cutoff(family);
+        if age_cutoff.is_some() {
+            collect_from(1.0)?;
+        }
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        self.db.compact_range_cf_opt(handle, range::first(keys.0), range::behind(keys.1), &options);
+        age_cutoff.map_or(Ok(()), collect_from)
     }
 
     fn close(&self) -> Result<(), EngineError> {
@@ -506,37 +462,5 @@ impl RocksEngine {
             garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
             buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
         })
-    }
-}
-
-impl ReadView for RocksSnapshot<'_> {
-    type Val<'a>
-        = DBPinnableSlice<'a>
-    where
-        Self: 'a;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.engine.get_with(space, key, &self.reads)
-    }
-
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        self.engine.get_many_with(keys, &self.reads)
-    }
-
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        let mut reads = ReadOptions::default();
-        reads.set_snapshot(&self.snapshot);
-        self.engine.scan_with(family, range, reads, visit)
-    }
-}
-
-impl fmt::Debug for RocksSnapshot<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RocksSnapshot").field("engine", self.engine).finish_non_exhaustive()
     }
 }

@@ -170,6 +170,11 @@ pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
     options
 }
 
+/// The share of a family's blob files, oldest first, whose garbage is collected by the way; `None` without blobs.
+pub(super) fn blob_age_cutoff(family: Family) -> Option<f64> {
+    profile(Some(family)).blobs.map(|blobs| blobs.age_cutoff)
+}
+
 /// Whether what a scan reads is kept in the cache. Scans of chunks pass over more than is asked for again.
 pub(super) const fn scan_fills_cache(family: Family) -> bool {
     !matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot)

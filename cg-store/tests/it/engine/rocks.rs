@@ -224,7 +224,8 @@ fn rewriting_does_not_grow_the_disk() {
     let dir = Dir::new();
     let engine = create(&dir.db());
     for round in 0..20_u8 {
-        for index in 0..ROWS {
+        // Each round leaves two more rows alone, so that every blob file keeps some that are alive.
+        for index in 2 * round..ROWS {
             let mut batch = Batch::new();
             // Does not compress, and is another one each round.
             let mut byte = u32::from(index) << 8 | u32::from(round) | 1;
@@ -245,5 +246,5 @@ fn rewriting_does_not_grow_the_disk() {
     let content_bytes = u64::from(ROWS) * ROW_BYTES as u64;
     let disk_bytes = family.table_bytes + family.blob_bytes;
     assert!(family.blob_bytes > content_bytes, "clusters are in blob files: {family:?}");
-    assert!(disk_bytes <= 2 * content_bytes, "{disk_bytes} bytes for {content_bytes}: {family:?}");
+    assert!(disk_bytes <= content_bytes * 11 / 10, "{disk_bytes} bytes for {content_bytes}: {family:?}");
 }

@@ -1,3 +1,5 @@
+//! The floor: that it only rises, and that a write cut in half leaves the older slot.
+
 use super::*;
 
 #[track_caller]

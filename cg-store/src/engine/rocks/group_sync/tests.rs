@@ -1,3 +1,5 @@
+//! Syncs that are shared, led in turn, and never tried twice.
+
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

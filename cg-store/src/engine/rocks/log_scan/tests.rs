@@ -1,3 +1,5 @@
+//! Logs as RocksDB writes them, torn and damaged: which is which.
+
 use super::*;
 
 /// Writes records as RocksDB does.

@@ -1,0 +1,230 @@
+//! The store against RocksDB itself, with the same options, the same rows and in the same run.
+//!
+//! The reference is opened on a checkpoint of the world: the same files, and the options that RocksDB recorded beside
+//! them. It is handed finished keys and rows, and does nothing else.
+//!
+//! | group | what is allowed |
+//! |---|---|
+//! | view a stored chunk | 1.3 × a raw get: the frame's checksum and the key |
+//! | load a stored chunk | 1.1 × a raw get and decoding |
+//! | save chunks | 1.3 × a raw write batch of the same rows: encoding, sums, opacity, and looking at what is replaced |
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cg_bench::fill::fill;
+use cg_bench::world::{Generator, Scene};
+use cg_format::frame::{Codec, Draft};
+use cg_format::opacity::Patch;
+use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
+use cg_store::engine::COMMIT_SEQUENCE_KEY;
+use cg_store::{Durability, Error, World, WorldOptions, directory};
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use rocksdb::{Cache, ColumnFamily, DBWithThreadMode, Env, Options, SingleThreaded, WriteBatch};
+use tempfile::TempDir;
+
+type Db = DBWithThreadMode<SingleThreaded>;
+
+const SEED: u64 = 7;
+/// Memory for the engine, of which three quarters are RocksDB's block cache: everything that is read fits.
+const ENGINE_BYTES: u64 = 256 << 20;
+
+/// A world on disk whose rows lie in sorted files, and a copy of it for RocksDB alone.
+struct Stored {
+    world: World,
+    generator: Generator,
+    raw: Db,
+    /// Every chunk, in an order that no cache expects.
+    positions: Vec<ChunkAt>,
+    _dir: TempDir,
+}
+
+impl Stored {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (path, copy) = (dir.path().join("world"), dir.path().join("copy"));
+        let options = WorldOptions { cache_bytes: 0, engine_bytes: ENGINE_BYTES, ..WorldOptions::process() };
+        let world = World::create(&path, &[], &options).expect("an empty directory");
+        let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+        let area = ChunkBox::new(
+            ChunkPos::constant(-4, Generator::BOTTOM_CHUNK_Y, -4),
+            ChunkPos::constant(3, Generator::TOP_CHUNK_Y, 3),
+        );
+        fill(&world, &generator, area, |_| {}).expect("a new world takes any chunk");
+        world.close().expect("the disk has room");
+        drop(world);
+        let world = World::open(&path, &[], &options).expect("just closed");
+        world.checkpoint(&copy).expect("an empty directory");
+        let mut positions: Vec<_> = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos)).collect();
+        shuffle(&mut positions);
+        Self { world, generator, raw: open_raw(&copy), positions, _dir: dir }
+    }
+}
+
+/// RocksDB on a world's files, with the options recorded there.
+fn open_raw(world: &Path) -> Db {
+    let dir = directory::engine_dir(world);
+    let env = Env::new().expect("the default environment");
+    let cache = Cache::new_hyper_clock_cache(ENGINE_BYTES as usize / 4 * 3, 0);
+    let (options, families) = Options::load_latest(&dir, env, false, cache).expect("RocksDB's own file");
+    Db::open_cf_descriptors(&options, &dir, families).expect("RocksDB's own files")
+}
+
+fn family(db: &Db, space: Space) -> &ColumnFamily {
+    db.cf_handle(space.family().name()).expect("every world has every family")
+}
+
+fn read(criterion: &mut Criterion) {
+    let Stored { world, generator, raw, positions, .. } = Stored::new();
+    let hot = family(&raw, Space::ChunkL0);
+    let keys: Vec<_> = positions.iter().map(|at| key::chunk(*at)).collect();
+    let mut keys = keys.iter().cycle();
+    let mut positions = positions.iter().copied().cycle();
+    let (mut next_key, mut next_at) =
+        (|| keys.next().expect("endless"), || positions.next().expect("endless"));
+
+    let mut group = criterion.benchmark_group("view a stored chunk");
+    group.bench_function("ref: RocksDB get", |bench| {
+        bench.iter(|| {
+            let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
+            black_box(row.len())
+        });
+    });
+    group.bench_function("view", |bench| {
+        bench
+            .iter(|| world.view(next_at(), |stored| Ok(stored.value.len())).expect("sound").expect("stored"));
+    });
+    group.finish();
+
+    let mut group = criterion.benchmark_group("load a stored chunk");
+    group.bench_function("ref: RocksDB get and decode", |bench| {
+        bench.iter(|| {
+            let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
+            Chunk::decode(&row[frame::LEN_BYTES..], generator.schema()).expect("a sound chunk")
+        });
+    });
+    group.bench_function("load", |bench| {
+        bench.iter(|| world.load(next_at()).expect("sound").expect("stored"));
+    });
+    group.finish();
+}
+
+/// What a commit writes for one chunk or more, rows finished.
+type Rows = Vec<(Space, Vec<u8>, Vec<u8>)>;
+
+/// The rows with which a world stores new chunks.
+fn rows(generator: &Generator, chunks: &[(ChunkAt, Arc<Chunk>)], seq: u64) -> Rows {
+    let mut rows = Rows::new();
+    let mut put = |space: Space, key: &[u8], draft: Draft| {
+        rows.push((space, key.to_vec(), draft.seal(space, key, seq)));
+    };
+    let mut marks = std::collections::BTreeSet::new();
+    for (at, chunk) in chunks {
+        put(Space::ChunkL0, &key::chunk(*at), Draft::plain(Codec::None, 0, |out| chunk.encode(out)));
+        let outline = Patch::of_chunk(chunk, generator.schema());
+        if outline != Patch::uniform(false) {
+            let draft = Draft::plain(Codec::None, 0, |out| outline.encode(out));
+            put(Space::OpacityPatch, &key::opacity_patch(*at), draft);
+        }
+        for tier in [ClusterTier::L1, ClusterTier::L2] {
+            marks.insert(key::change_mark(at.dimension, at.pos.cluster(tier)).to_vec());
+        }
+    }
+    for mark in marks {
+        put(Space::ChangeMark, &mark, Draft::plain(Codec::None, 0, |_| {}));
+    }
+    put(Space::WorldMeta, COMMIT_SEQUENCE_KEY, Draft::plain(Codec::None, 0, |_| {}));
+    rows
+}
+
+fn save(criterion: &mut Criterion) {
+    let stored = Stored::new();
+    let generator = &stored.generator;
+    // The content of every save is one of these, at a place that has never been saved.
+    let contents: Vec<Arc<Chunk>> = stored
+        .positions
+        .iter()
+        .filter(|at| (1..7).contains(&at.pos.y()))
+        .map(|at| Arc::new(generator.chunk(at.pos).chunk_without_entities()))
+        .collect();
+    let mut group = criterion.benchmark_group("save chunks");
+    for count in [1_usize, 64] {
+        // Cubes of 4×4×4 chunks, one behind the other along x and far from what was filled.
+        let mut place = 0_i64;
+        let mut next = |z: i64| -> Vec<(ChunkAt, Arc<Chunk>)> {
+            let chunks = (0..count as i64).map(|index| {
+                let cube = (place + index) / 64;
+                let within = (place + index) % 64;
+                let pos = ChunkPos::new(1000 + cube * 4 + within / 16, within / 4 % 4, z + within % 4);
+                let at = ChunkAt::new(generator.dimension(), pos.expect("a place in the world"));
+                (at, Arc::clone(&contents[(place + index) as usize % contents.len()]))
+            });
+            let chunks = chunks.collect();
+            place += count as i64;
+            chunks
+        };
+        let z = 1000 * count as i64;
+        check_rows(&stored, &next(z));
+        group.bench_function(BenchmarkId::new("ref: RocksDB write batch", count), |bench| {
+            bench.iter_batched(
+                || rows(generator, &next(z), 1),
+                |rows| write_raw(&stored.raw, &rows),
+                BatchSize::SmallInput,
+            );
+        });
+        group.bench_function(BenchmarkId::new("save", count), |bench| {
+            bench.iter_batched(|| next(z), |chunks| save_all(&stored.world, chunks), BatchSize::SmallInput);
+        });
+    }
+    group.finish();
+}
+
+fn write_raw(raw: &Db, rows: &Rows) {
+    let mut batch = WriteBatch::default();
+    for (space, key, row) in rows {
+        batch.put_cf(family(raw, *space), key, row);
+    }
+    raw.write(batch).expect("the disk has room");
+}
+
+fn save_all(world: &World, chunks: Vec<(ChunkAt, Arc<Chunk>)>) -> u64 {
+    let committed = world.transaction_at(Durability::Process, |tx| {
+        for (at, chunk) in chunks {
+            tx.save(at, chunk);
+        }
+        Ok::<_, Error>(())
+    });
+    committed.expect("the disk has room").seq
+}
+
+/// Makes sure that the reference writes what the world writes: the same rows, byte for byte.
+fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
+    let seq = save_all(&stored.world, chunks.to_vec());
+    let copy = stored._dir.path().join(format!("rows of {}", chunks.len()));
+    stored.world.checkpoint(&copy).expect("an empty directory");
+    let raw = open_raw(&copy);
+    for (space, key, row) in rows(&stored.generator, chunks, seq) {
+        let found = raw.get_cf(family(&raw, space), &key).expect("sound files");
+        assert_eq!(found.as_ref(), Some(&row), "{space:?} {key:02x?}");
+    }
+}
+
+/// A Fisher-Yates shuffle with a small generator: always the same order.
+fn shuffle<T>(items: &mut [T]) {
+    let mut bits = SEED;
+    for last in (1..items.len()).rev() {
+        bits = bits.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        items.swap(last, (bits >> 33) as usize % (last + 1));
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(30).measurement_time(Duration::from_secs(3))
+        .warm_up_time(Duration::from_millis(500));
+    targets = read, save
+}
+criterion_main!(benches);

@@ -1,0 +1,127 @@
+//! `cg-demo`: a world that one can look at, made from a seed.
+//!
+//! It is stored, closed, opened again, compared block by block with a second generation, verified and
+//! summed up. What was made stays there, so that `cg` can be tried on it.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "the demonstration speaks to a person")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cg_bench::compare::compare;
+use cg_bench::fill::fill;
+use cg_bench::survey::Survey;
+use cg_bench::world::{Generator, Scene};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos};
+use cg_store::{VerifyDepth, World, WorldOptions};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Makes a world, stores it, reads it back, and shows what came of it.
+#[derive(Debug, Parser)]
+#[command(name = "cg-demo", version)]
+struct Options {
+    /// Where the world goes: an empty or missing directory. A new temporary one if left out.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The seed of the generated world.
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+    /// Columns of chunks along each side of the generated world.
+    #[arg(long, default_value_t = if cfg!(debug_assertions) { 8 } else { 32 }, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    side: u32,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cg-demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let out = match &options.out {
+        Some(out) => out.clone(),
+        None => tempfile::Builder::new().prefix("cherrygrove-demo-").tempdir()?.keep(),
+    };
+    let world = out.join("world");
+    generate(options, &world)?;
+    println!("The world lies in {}.", world.display());
+    Ok(())
+}
+
+/// Stores a generated world, and proves that it came back.
+fn generate(options: &Options, dir: &Path) -> Result<(), Box<dyn Error>> {
+    let side = i64::from(options.side);
+    let corner = |from, y| ChunkPos::new(from, y, from);
+    let area = ChunkBox::new(
+        corner(-side / 2, Generator::BOTTOM_CHUNK_Y)?,
+        corner(side - side / 2 - 1, Generator::TOP_CHUNK_Y)?,
+    );
+    let count = area.count() as u64;
+    let world_options = WorldOptions::process();
+
+    let world = World::create(dir, &[], &world_options)?;
+    let generator = Generator::in_world(Scene::Hills, options.seed, &world)?;
+    let (stored, time) =
+        timed("storing", count, |bar| fill(&world, &generator, area, |at| bar.set_position(at)));
+    stored?;
+    world.close()?;
+    drop(world);
+    println!("stored   {count} chunks in {}", rate(count, time));
+
+    let world = World::open(dir, &[], &world_options)?;
+    let generator = Generator::in_world(Scene::Hills, options.seed, &world)?;
+    let (compared, time) =
+        timed("comparing", count, |bar| compare(&world, &generator, area, |at| bar.set_position(at)));
+    let equal = compared?.map_err(|difference| format!("the world did not come back: {difference}"))?;
+    println!(
+        "compared {} blocks, {} above them, {} components, {} entities, {} sides: all equal, in {}",
+        equal.blocks,
+        equal.upper_blocks,
+        equal.components,
+        equal.entities,
+        equal.sides,
+        rate(count, time)
+    );
+    verify(&world, count)?;
+    let positions = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos));
+    println!("\n{}", Survey::of(&world, positions)?);
+    Ok(world.close()?)
+}
+
+/// Looks at every row of the store.
+fn verify(world: &World, chunks: u64) -> Result<(), Box<dyn Error>> {
+    let (report, time) =
+        timed("verifying", chunks, |bar| world.verify(VerifyDepth::Full, |rows| bar.set_position(rows)));
+    let report = report?;
+    if let Some(finding) = report.findings.first() {
+        return Err(format!("{} things are wrong, the first: {}", report.findings.len(), finding.what).into());
+    }
+    let found = report.checked.get("chunks").copied().unwrap_or(0);
+    if found != chunks {
+        return Err(format!("{found} chunks are stored, {chunks} were put there").into());
+    }
+    println!("verified {} rows in {time:.1?}: nothing is wrong", report.checked.values().sum::<u64>());
+    Ok(())
+}
+
+/// Runs a step under a progress bar.
+fn timed<T>(what: &'static str, count: u64, step: impl FnOnce(&ProgressBar) -> T) -> (T, Duration) {
+    let style = ProgressStyle::with_template("{msg:>10} {wide_bar} {pos}/{len} {eta}");
+    let bar = ProgressBar::new(count).with_message(what);
+    bar.set_style(style.expect("the template is sound"));
+    let start = Instant::now();
+    let value = step(&bar);
+    bar.finish_and_clear();
+    (value, start.elapsed())
+}
+
+fn rate(count: u64, time: Duration) -> String {
+    format!("{time:.1?} ({:.0} chunks per second, generation included)", count as f64 / time.as_secs_f64())
+}

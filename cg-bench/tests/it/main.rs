@@ -1,0 +1,3 @@
+//! The programs of this crate, run as a user would.
+
+mod torture;

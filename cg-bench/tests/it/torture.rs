@@ -1,0 +1,79 @@
+//! The small size of every torture, with its controls, and the ways in which a torture must fail.
+
+use std::process::{Command, Output};
+
+/// Fixed, so that the steps are the same on every machine; the moments of the kills are not.
+const SEED: &str = "20";
+
+fn torture(arguments: &[&str]) -> (Output, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cg-torture"))
+        .args(["--seed", SEED])
+        .args(arguments)
+        .output()
+        .expect("the program runs");
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    (output, text)
+}
+
+/// What is printed when nothing is wrong must be there: a torture that did nothing is no success.
+#[track_caller]
+fn check(arguments: &[&str], done: &[&str]) {
+    let (output, text) = torture(arguments);
+    assert!(output.status.success(), "{text}");
+    for part in done {
+        assert!(text.contains(part), "`{part}` is missing in\n{text}");
+    }
+}
+
+#[test]
+fn killed_worlds_hold_every_reported_step_and_no_part_of_one() {
+    check(
+        &["--only", "kill", "--ci"],
+        &[
+            "kill: seed 20, 15 kills (",
+            "0 lost, 0 torn, coins and items exact",
+            "kill: control split caught after",
+            "kill: control lie caught after",
+        ],
+    );
+}
+
+#[test]
+fn flipped_bits_give_an_error_or_the_right_rows() {
+    check(
+        &["--only", "flip", "--ci"],
+        &[
+            "flip: control intact: Harmless",
+            ".sst: OpenError",
+            "flip: control misplace: ReadError Chunk(0)",
+            "flip: control change: Wrong Chunk(0)",
+            "flip: control drop: Lost Entity(0)",
+            "| MANIFEST | 15 | 15 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+            "| WAL | 20 | 20 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+            "| delete: WAL | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        ],
+    );
+}
+
+#[test]
+fn cut_logs_open_with_whole_steps_or_say_what_is_lost() {
+    check(
+        &["--only", "cut", "--ci"],
+        &[
+            "last records: ",
+            "random places: 30 cuts, ",
+            "log deleted: commits up to ",
+            "cut: control without the floor caught: opened at commit ",
+        ],
+    );
+}
+
+/// A failing torture ends with a failure, and says how to have it again.
+#[test]
+fn a_broken_worker_fails_the_run_and_the_run_can_be_repeated() {
+    let (output, text) = torture(&["--only", "kill", "--break", "split", "--rounds", "200"]);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let repeat = "repeat: cargo xtask torture --only kill --seed 20 --rounds 200 --break split";
+    assert!(text.contains("kill FAILED: after ") && text.contains(repeat), "{text}");
+}

@@ -1,0 +1,144 @@
+//! Reading a slot's NBT.
+
+use super::section::{self, Found, States};
+use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Packing, Payload};
+use crate::anvil::nbt::{self, Compound, Document, Field, List, Value};
+
+/// The first version with states by name (17w47a).
+const NAMED_STATES: i32 = 1451;
+/// The first version whose indices do not span words (20w17a).
+pub(crate) const PADDED_WORDS: i32 = 2529;
+
+/// Fields that are carried byte for byte.
+const CARRIED: [&[u8]; 6] = [b"Status", b"LastUpdate", b"InhabitedTime", b"isLightOn", b"yPos", b"Biomes"];
+
+/// Reads columns, one after the other: the texts of block states are shared between them.
+///
+/// One per thread. Holds at most 65,536 texts.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    limits: nbt::Limits,
+    states: States,
+}
+
+impl Decoder {
+    /// A decoder with these limits for each slot's NBT.
+    pub fn new(limits: nbt::Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Reads what a slot holds, after decompression.
+    ///
+    /// # Errors
+    /// [`ColumnError`], when nothing of it can be read. Damage inside a section is in [`Column::problems`] instead.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, ColumnError> {
+        let root = Document::parse(bytes, &self.limits)?.root;
+        let data_version = root.int("DataVersion").unwrap_or(0);
+        if let Some(level) = root.compound("Level") {
+            if data_version < NAMED_STATES {
+                return Err(ColumnError::TooOld { data_version });
+            }
+            let mut column = self.column(level, data_version)?;
+            for field in root.fields() {
+                if !matches!(field.name.0, b"DataVersion" | b"Level") && !field.value.is_empty() {
+                    column.not_carried.insert(field.name.lossy().into_owned());
+                }
+            }
+            return Ok(Payload::Column(column));
+        }
+        if let Some(Value::IntArray(position)) = root.get("Position") {
+            let mut position = position.values();
+            let (Some(x), Some(z)) = (position.next(), position.next()) else {
+                return Err(ColumnError::NoPosition);
+            };
+            return Ok(Payload::Entities(entities(root, x, z, data_version)));
+        }
+        if root.list("sections").is_some() || root.get("xPos").is_some() {
+            return self.column(root, data_version).map(Payload::Column);
+        }
+        if root.compound("Sections").is_some() {
+            return Ok(Payload::PointsOfInterest);
+        }
+        Err(ColumnError::NotAColumn)
+    }
+
+    fn column(&mut self, level: Compound<'_>, data_version: i32) -> Result<Column, ColumnError> {
+        let (Some(x), Some(z)) = (level.int("xPos"), level.int("zPos")) else {
+            return Err(ColumnError::NoPosition);
+        };
+        let mut column = Column::new(x, z, data_version);
+        column.carried = nbt::payload(|carried| {
+            for field in level.fields() {
+                if CARRIED.contains(&field.name.0) {
+                    carried.raw_fields(field.raw);
+                } else {
+                    self.field(field, &mut column);
+                }
+            }
+        });
+        Ok(column)
+    }
+
+    fn field(&mut self, field: Field<'_>, column: &mut Column) {
+        match (field.name.0, field.value) {
+            (b"DataVersion" | b"xPos" | b"zPos", _) => {}
+            (b"sections" | b"Sections", Value::List(list)) => self.sections(list, column),
+            (b"block_entities" | b"TileEntities", Value::List(list)) => {
+                column.block_entities.extend(list.compounds().map(block_entity));
+            }
+            (b"entities" | b"Entities", Value::List(list)) => {
+                column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
+            }
+            (_, value) => {
+                if !value.is_empty() {
+                    column.not_carried.insert(field.name.lossy().into_owned());
+                }
+            }
+        }
+    }
+
+    fn sections(&mut self, list: List<'_>, column: &mut Column) {
+        let packing = packing(column.data_version);
+        let Column { sections, problems, not_carried, .. } = column;
+        for nbt in list.compounds() {
+            let mut found = Found { problems: &mut *problems, not_carried: &mut *not_carried };
+            if let Some(section) = section::decode(nbt, packing, &mut self.states, &mut found) {
+                sections.push(section);
+            }
+        }
+        // Stable: of two with the same y the first stays first.
+        sections.sort_by_key(|section| section.y);
+        sections.dedup_by(|second, first| {
+            let doubled = second.y == first.y;
+            if doubled {
+                problems.push(ColumnProblem { y: Some(second.y), fault: Fault::Doubled });
+            }
+            doubled
+        });
+    }
+}
+
+/// How this version packs indices.
+pub(crate) const fn packing(data_version: i32) -> Packing {
+    if data_version < PADDED_WORDS { Packing::Spanning } else { Packing::Padded }
+}
+
+fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColumn {
+    let entities = root.list("Entities").into_iter().flat_map(List::compounds);
+    let rest = root.fields().filter(|field| {
+        !matches!(field.name.0, b"DataVersion" | b"Position" | b"Entities") && !field.value.is_empty()
+    });
+    EntityColumn {
+        x,
+        z,
+        data_version,
+        entities: entities.map(|entity| entity.raw().to_vec()).collect(),
+        not_carried: rest.map(|field| field.name.lossy().into_owned()).collect(),
+    }
+}
+
+fn block_entity(nbt: Compound<'_>) -> BlockEntity {
+    let pos = (|| Some([nbt.int("x")?, nbt.int("y")?, nbt.int("z")?]))();
+    let kind = nbt.text("id").map(|id| id.lossy().into_owned()).unwrap_or_default();
+    BlockEntity { pos, kind, nbt: nbt.raw().to_vec() }
+}

@@ -1,0 +1,287 @@
+//! One column of a save: its sections of blocks, block entities and entities.
+//!
+//! A [`Decoder`] reads every layout from 1.13 on: `Level` with `Palette` and `BlockStates` (until 1.17, entries span
+//! words before 20w17a), and `sections` with `block_states` (since 1.18). What is damaged inside a column costs what
+//! it touches and stands in [`Column::problems`]; the rest of the column arrives.
+//!
+//! ```
+//! use cg_cli::anvil::{Column, Decoder, Payload, column::Blocks, column::Section, write};
+//!
+//! let mut column = Column::new(-3, 7, 3955);
+//! column.sections.push(Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(-4) });
+//! let bytes = write::column(&column)?;
+//! let Payload::Column(read) = Decoder::default().decode(&bytes)? else { panic!("a column was written") };
+//! assert_eq!(read, column);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod decode;
+mod packed;
+mod problem;
+mod section;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub use decode::Decoder;
+pub(crate) use decode::packing;
+pub(crate) use packed::{Packing, bits_for};
+pub use problem::{ColumnError, ColumnProblem, Fault};
+
+use super::nbt::{self, Compound};
+use super::region::{RegionPos, Slot};
+
+/// Blocks of a section, and cells of one of our chunks.
+pub const CELLS: usize = 4096;
+/// Bytes of one kind of light of a section: four bits a cell.
+pub const LIGHT_BYTES: usize = 2048;
+
+/// What a slot holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    /// Blocks: a slot of `region/`.
+    Column(Column),
+    /// Entities: a slot of `entities/`.
+    Entities(EntityColumn),
+    /// Points of interest: a slot of `poi/`. The game finds them again from the blocks.
+    PointsOfInterest,
+}
+
+/// One column of sections.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// In columns, west to east.
+    pub x: i32,
+    /// In columns, north to south.
+    pub z: i32,
+    /// The number of the game's version that wrote it.
+    pub data_version: i32,
+    /// Ascending by y; also those that hold only light or biomes.
+    pub sections: Vec<Section>,
+    /// In stored order.
+    pub block_entities: Vec<BlockEntity>,
+    /// Entities in the column itself (until 1.16, and in columns not fully generated): the compounds' bytes.
+    pub entities: Vec<Vec<u8>>,
+    /// A compound of the fields that are carried as they stand: generation status, times played and updated, whether
+    /// light is done, the lowest section, and the biomes of layouts before 1.18.
+    pub carried: Vec<u8>,
+    /// Names of fields that hold something and are not carried.
+    pub not_carried: BTreeSet<String>,
+    /// What of this column is lost, and why.
+    pub problems: Vec<ColumnProblem>,
+}
+
+/// The entities of one column, from `entities/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntityColumn {
+    /// In columns, west to east.
+    pub x: i32,
+    /// In columns, north to south.
+    pub z: i32,
+    /// The number of the game's version that wrote it.
+    pub data_version: i32,
+    /// The compounds' bytes, in stored order.
+    pub entities: Vec<Vec<u8>>,
+    /// Names of fields that hold something and are not carried.
+    pub not_carried: BTreeSet<String>,
+}
+
+/// 16 × 16 × 16 blocks of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// In sections: blocks y·16 … y·16+15. −128 … 127.
+    pub y: i32,
+    /// The blocks; `None` for a section that only has light or biomes, which is no stored chunk.
+    pub blocks: Option<Blocks>,
+    /// The bytes of the `biomes` compound (since 1.18).
+    pub biomes: Option<Vec<u8>>,
+    /// [`LIGHT_BYTES`] in the game's order: cell y·256+z·16+x is the low half of byte cell/2 when even.
+    pub block_light: Option<Vec<u8>>,
+    /// As [`Section::block_light`].
+    pub sky_light: Option<Vec<u8>>,
+}
+
+/// The block states of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// State texts as [`super::state::from_nbt`] gives them, in stored order; entries may repeat or be unused.
+    pub palette: Vec<Arc<str>>,
+    /// For each cell in the game's order y·256+z·16+x an index below the palette's length; `None` when the palette has
+    /// one entry and every cell is that.
+    pub indices: Option<Box<[u16; CELLS]>>,
+}
+
+/// A block entity: its NBT, byte for byte, and what is read from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockEntity {
+    /// The block that it states; `None` when x, y or z is missing.
+    pub pos: Option<[i32; 3]>,
+    /// The kind, such as `minecraft:chest`; empty when there is none.
+    pub kind: String,
+    /// The compound's bytes, fields and end tag.
+    pub nbt: Vec<u8>,
+}
+
+/// Where a block entity belongs in its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a section that has blocks, as the first at its cell.
+    Cell {
+        /// Which of [`Column::sections`].
+        section: usize,
+        /// The cell, in the game's order.
+        cell: u16,
+    },
+    /// At a cell where another was met before.
+    Doubled {
+        /// Which of [`Column::sections`].
+        section: usize,
+        /// The cell, in the game's order.
+        cell: u16,
+    },
+    /// Inside the column, where no section has blocks.
+    NoSection,
+    /// Outside the column, or without a position.
+    Elsewhere,
+}
+
+impl Payload {
+    /// The column that the NBT says it is; `None` for points of interest, which do not say.
+    pub const fn position(&self) -> Option<(i32, i32)> {
+        match self {
+            Self::Column(Column { x, z, .. }) | Self::Entities(EntityColumn { x, z, .. }) => Some((*x, *z)),
+            Self::PointsOfInterest => None,
+        }
+    }
+
+    /// Checks that the NBT's own position is that of the slot it was read from.
+    ///
+    /// Without the region's place only the place inside the region is compared.
+    ///
+    /// # Errors
+    /// [`ColumnError::WrongPlace`] for a slot that shows another slot's column, [`ColumnError::OtherRegion`] for a file
+    /// that has another region's name.
+    pub fn check_place(&self, region: Option<RegionPos>, slot: Slot) -> Result<(), ColumnError> {
+        let Some((x, z)) = self.position() else { return Ok(()) };
+        if Slot::of_column(x, z) != slot {
+            let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
+            return Err(ColumnError::WrongPlace { x, z, slot_x, slot_z });
+        }
+        match region {
+            Some(region) if region != RegionPos::of_column(x, z) => {
+                Err(ColumnError::OtherRegion { x, z, file: region.file_name() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Column {
+    /// A column that holds nothing.
+    pub fn new(x: i32, z: i32, data_version: i32) -> Self {
+        Self {
+            x,
+            z,
+            data_version,
+            sections: Vec::new(),
+            block_entities: Vec::new(),
+            entities: Vec::new(),
+            carried: Compound::EMPTY.raw().to_vec(),
+            not_carried: BTreeSet::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// How far generation came, such as `minecraft:full`; older versions write no namespace.
+    pub fn status(&self) -> Option<String> {
+        let carried = Compound::parse(&self.carried, &nbt::Limits::default()).ok()?;
+        carried.text("Status").map(|status| status.lossy().into_owned())
+    }
+
+    /// The state of a block of this column, by absolute coordinates; `None` where no section has blocks.
+    pub fn state(&self, x: i32, y: i32, z: i32) -> Option<&Arc<str>> {
+        if (x >> 4, z >> 4) != (self.x, self.z) {
+            return None;
+        }
+        let section = self.sections.get(self.section_index(y >> 4)?)?;
+        section.blocks.as_ref()?.state(cell(x, y, z))
+    }
+
+    /// Where each block entity belongs, in the order of [`Column::block_entities`].
+    pub fn block_entity_places(&self) -> Vec<Place> {
+        let mut met = BTreeSet::new();
+        let place = |entity: &BlockEntity| {
+            let Some([x, y, z]) = entity.pos else { return Place::Elsewhere };
+            if (x >> 4, z >> 4) != (self.x, self.z) {
+                return Place::Elsewhere;
+            }
+            let section = self.section_index(y >> 4);
+            let has_blocks =
+                |&index: &usize| self.sections.get(index).is_some_and(|found| found.blocks.is_some());
+            let Some(section) = section.filter(has_blocks) else { return Place::NoSection };
+            let cell = cell(x, y, z);
+            if met.insert((section, cell)) {
+                Place::Cell { section, cell }
+            } else {
+                Place::Doubled { section, cell }
+            }
+        };
+        self.block_entities.iter().map(place).collect()
+    }
+
+    fn section_index(&self, y: i32) -> Option<usize> {
+        self.sections.binary_search_by_key(&y, |section| section.y).ok()
+    }
+}
+
+impl Section {
+    /// A section without anything.
+    pub const fn new(y: i32) -> Self {
+        Self { y, blocks: None, biomes: None, block_light: None, sky_light: None }
+    }
+}
+
+impl Blocks {
+    /// The same state in every cell.
+    pub fn uniform(state: &str) -> Self {
+        Self { palette: vec![state.into()], indices: None }
+    }
+
+    /// The palette index of a cell below [`CELLS`], in the game's order.
+    pub fn index(&self, cell: u16) -> u16 {
+        self.indices.as_ref().and_then(|indices| indices.get(usize::from(cell)).copied()).unwrap_or(0)
+    }
+
+    /// The state of a cell below [`CELLS`], in the game's order.
+    pub fn state(&self, cell: u16) -> Option<&Arc<str>> {
+        self.palette.get(usize::from(self.index(cell)))
+    }
+
+    /// How many cells show each palette entry.
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.palette.len()];
+        match &self.indices {
+            None => {
+                if let Some(count) = counts.first_mut() {
+                    *count = CELLS as u32;
+                }
+            }
+            Some(indices) => {
+                for &index in indices.iter() {
+                    if let Some(count) = counts.get_mut(usize::from(index)) {
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// The cell of a block in its section, in the game's order y·256+z·16+x.
+pub const fn cell(x: i32, y: i32, z: i32) -> u16 {
+    ((y & 15) << 8 | (z & 15) << 4 | x & 15) as u16
+}

@@ -1,0 +1,115 @@
+//! Why a column, or a part of one, cannot be read.
+
+use crate::anvil::nbt::NbtError;
+use crate::anvil::state::StateError;
+
+/// Why a slot's NBT is no column.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ColumnError {
+    /// The bytes are no NBT.
+    #[error(transparent)]
+    Nbt(#[from] NbtError),
+    /// A layout with numeric block ids.
+    #[error(
+        "Minecraft 1.12.2 and older (here data version {data_version}) number their blocks and are not read; open the save once in 1.13 or later"
+    )]
+    TooOld {
+        /// 0 when the column has none, as before 1.9.
+        data_version: i32,
+    },
+    /// NBT that is neither a column, nor entities, nor points of interest.
+    #[error("the NBT is no column: it has neither Level nor sections, Entities or Sections")]
+    NotAColumn,
+    /// The column does not say where it is.
+    #[error("the column has no xPos and zPos")]
+    NoPosition,
+    /// The slot shows another slot's column, whose own slot has it too: to take it twice would double it.
+    #[error("the slot of column ({slot_x}, {slot_z}) shows column ({x}, {z})")]
+    WrongPlace {
+        /// The column's own x.
+        x: i32,
+        /// The column's own z.
+        z: i32,
+        /// The slot's x: of the world when the region's place is known, else 0 … 31.
+        slot_x: i32,
+        /// The slot's z.
+        slot_z: i32,
+    },
+    /// The column is in its slot, but of a region with another name: the file was renamed. What it states of its place
+    /// agrees with its block entities and entities, so it can be taken there if nothing else is.
+    #[error("column ({x}, {z}) lies in a file that is named {file}: it was renamed")]
+    OtherRegion {
+        /// The column's own x.
+        x: i32,
+        /// The column's own z.
+        z: i32,
+        /// The name of the file by its place.
+        file: String,
+    },
+}
+
+/// A part of a column that is lost.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("section {}: {fault}", y.map_or_else(|| "?".to_owned(), |y| y.to_string()))]
+pub struct ColumnProblem {
+    /// The section, when it is known.
+    pub y: Option<i32>,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong in a section.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No `Y`, or one outside −128 … 127.
+    #[error("it has no Y from -128 to 127")]
+    NoY,
+    /// A second section of the same y; the first is kept.
+    #[error("it is there twice")]
+    Doubled,
+    /// Block states without a palette.
+    #[error("its blocks have no palette")]
+    NoPalette,
+    /// More states than indices can tell apart.
+    #[error("its palette has {0} states, more than 65,536")]
+    PaletteTooLong(usize),
+    /// A palette entry that is no state.
+    #[error("{0}")]
+    State(#[from] StateError),
+    /// Several states and nothing that says where each is.
+    #[error("its palette has {states} states, but it has no indices")]
+    NoIndices {
+        /// Entries of the palette.
+        states: usize,
+    },
+    /// Packed indices of another length than the palette asks for.
+    #[error("its indices take {found} words where {bits} bits each take {expected}")]
+    IndicesLength {
+        /// 64-bit words that are there.
+        found: usize,
+        /// 64-bit words of 4,096 indices.
+        expected: usize,
+        /// Bits of an index.
+        bits: u32,
+    },
+    /// An index without a palette entry.
+    #[error("cell {cell} has index {index} past a palette of {states}")]
+    IndexPastPalette {
+        /// The cell, y·256+z·16+x.
+        cell: u16,
+        /// Its index.
+        index: u16,
+        /// Entries of the palette.
+        states: usize,
+    },
+    /// Light of another length than 2,048 bytes. Only that light is lost.
+    #[error("its {field} has {found} bytes where 2,048 are needed")]
+    LightLength {
+        /// `BlockLight` or `SkyLight`.
+        field: &'static str,
+        /// Bytes that are there.
+        found: usize,
+    },
+}

@@ -1,0 +1,155 @@
+//! Reading a region file one slot at a time.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::header::{self, Entry};
+use super::{Compression, RegionPos, Slot, SlotError, decompress};
+use crate::anvil::save;
+
+/// What one column may take in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Bytes of a column as it is stored. Default 64 MiB.
+    pub stored_bytes: usize,
+    /// Bytes of a column after decompression. Default 256 MiB.
+    pub raw_bytes: usize,
+}
+
+/// An open region file: its header in memory, its columns read when asked for.
+///
+/// A slot that overlaps another is read like any other: whose bytes they are is known by the position
+/// that the column itself holds.
+#[derive(Debug)]
+pub struct Region<R = File> {
+    source: R,
+    file_bytes: u64,
+    pos: Option<RegionPos>,
+    directory: PathBuf,
+    entries: Vec<Entry>,
+    stored: Vec<u8>,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        Self { stored_bytes: 64 << 20, raw_bytes: 256 << 20 }
+    }
+}
+
+impl Region<File> {
+    /// Opens a file for reading; its place is taken from its name, where that ends in `r.X.Z.mca`.
+    ///
+    /// An empty file is a region without columns, as the game leaves them; of a cut header the part that is there
+    /// is read.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::new(File::open(path)?, save::region_pos(path), directory)
+    }
+}
+
+impl<R: Read + Seek> Region<R> {
+    /// Reads the header of a region; `directory` is where its `.mcc` files lie.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    pub fn new(mut source: R, pos: Option<RegionPos>, directory: PathBuf) -> io::Result<Self> {
+        let file_bytes = source.seek(SeekFrom::End(0))?;
+        source.rewind()?;
+        let mut bytes = Vec::with_capacity(header::HEADER_BYTES);
+        source.by_ref().take(header::HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+        Ok(Self { source, file_bytes, pos, directory, entries: header::read(&bytes), stored: Vec::new() })
+    }
+
+    /// The region's place, when the file's name told it.
+    pub const fn pos(&self) -> Option<RegionPos> {
+        self.pos
+    }
+
+    /// The slots that hold something, in header order.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + use<'_, R> {
+        Slot::all().zip(&self.entries).filter(|(_, entry)| !entry.is_absent()).map(|(slot, _)| slot)
+    }
+
+    /// When the slot was written last, in seconds since 1970, as the game noted it.
+    pub fn timestamp(&self, slot: Slot) -> u32 {
+        self.entry(slot).timestamp
+    }
+
+    /// Replaces `out` by the column's NBT and tells how it was compressed; `None` when the slot is empty.
+    ///
+    /// One read of the slot's bytes, at most the limits' memory.
+    ///
+    /// # Errors
+    /// Why this slot cannot be read; the other slots still can.
+    pub fn read(
+        &mut self,
+        slot: Slot,
+        limits: &ReadLimits,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Compression>, SlotError> {
+        out.clear();
+        let entry = self.entry(slot);
+        if entry.is_absent() {
+            return Ok(None);
+        }
+        let (payload_bytes, compression) = self.read_head(entry)?;
+        let external = compression & header::EXTERNAL_BIT != 0;
+        let compression = Compression::from_byte(compression & !header::EXTERNAL_BIT)?;
+        self.stored.clear();
+        if external {
+            let file = self.open_external(slot)?;
+            read_limited(file, limits.stored_bytes, &mut self.stored)?;
+        } else {
+            read_limited(self.source.by_ref().take(payload_bytes), limits.stored_bytes, &mut self.stored)?;
+        }
+        decompress(compression, &self.stored, limits.raw_bytes, out)?;
+        Ok(Some(compression))
+    }
+
+    fn entry(&self, slot: Slot) -> Entry {
+        self.entries.get(usize::from(slot.index())).copied().unwrap_or_default()
+    }
+
+    /// Leaves the source at the payload; gives its length and the compression byte.
+    ///
+    /// The entry's sector count is not asked: some writers let it overflow at 255, and the stored length is what counts.
+    fn read_head(&mut self, entry: Entry) -> Result<(u64, u8), SlotError> {
+        if entry.first_sector < header::HEADER_SECTORS {
+            return Err(SlotError::InHeader { sector: entry.first_sector });
+        }
+        let offset_bytes = u64::from(entry.first_sector) * header::SECTOR_BYTES;
+        let left_bytes = self.file_bytes.saturating_sub(offset_bytes);
+        if left_bytes < header::SLOT_HEAD_BYTES {
+            return Err(SlotError::PastEnd { offset_bytes, file_bytes: self.file_bytes });
+        }
+        self.source.seek(SeekFrom::Start(offset_bytes))?;
+        let mut head = [0; header::SLOT_HEAD_BYTES as usize];
+        self.source.read_exact(&mut head)?;
+        let (len_bytes, compression) = header::slot_head(head);
+        let left_bytes = left_bytes - u64::from(u32::BITS / 8);
+        let Some(payload_bytes) = len_bytes.checked_sub(1) else { return Err(SlotError::NoPayload) };
+        if u64::from(len_bytes) > left_bytes {
+            return Err(SlotError::LengthPastEnd { len_bytes, left_bytes });
+        }
+        Ok((u64::from(payload_bytes), compression))
+    }
+
+    fn open_external(&self, slot: Slot) -> Result<File, SlotError> {
+        let pos = self.pos.ok_or(SlotError::ExternalUnknown)?;
+        let name = pos.external_name(slot);
+        match File::open(self.directory.join(&name)) {
+            Ok(file) => Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(SlotError::ExternalMissing { name }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn read_limited(source: impl Read, limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), SlotError> {
+    source.take(limit_bytes as u64 + 1).read_to_end(out)?;
+    if out.len() > limit_bytes { Err(SlotError::TooLarge { limit_bytes }) } else { Ok(()) }
+}

@@ -1,0 +1,112 @@
+//! Writing a region file that other tools open.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::header::{self, Entry};
+use super::{Compression, RegionPos, Slot, compress};
+
+/// A region file in the making: columns are appended as they come, the header is written last.
+///
+/// The file has its name only after [`RegionWriter::finish`]; dropped before, it leaves no region file behind.
+#[derive(Debug)]
+pub struct RegionWriter {
+    directory: PathBuf,
+    pos: RegionPos,
+    file: File,
+    partial: PathBuf,
+    entries: Vec<Entry>,
+    next_sector: u32,
+    finished: bool,
+}
+
+impl RegionWriter {
+    /// Begins a region file in this directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// The directory or file cannot be made.
+    pub fn create(directory: &Path, pos: RegionPos) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let partial = directory.join(format!(".{}.partial", pos.file_name()));
+        let mut file = File::create(&partial)?;
+        file.write_all(&[0; header::HEADER_BYTES])?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            pos,
+            file,
+            partial,
+            entries: vec![Entry::default(); usize::from(Slot::COUNT)],
+            next_sector: header::HEADER_SECTORS,
+            finished: false,
+        })
+    }
+
+    /// Appends a column's NBT, compressed with zlib. One that takes more than 255 sectors goes to a `.mcc` file
+    /// beside the region, as the game does it.
+    ///
+    /// # Errors
+    /// The slot was put before ([`io::ErrorKind::AlreadyExists`]), or a file cannot be written.
+    pub fn put(&mut self, slot: Slot, nbt: &[u8], timestamp: u32) -> io::Result<()> {
+        let entry = self.entries.get_mut(usize::from(slot.index())).expect("a slot is below the slot count");
+        if !entry.is_absent() {
+            let message = format!("slot {slot} of {} is put twice", self.pos.file_name());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        let stored = compress(nbt);
+        let inline_bytes = header::SLOT_HEAD_BYTES + stored.len() as u64;
+        let inline_sectors = inline_bytes.div_ceil(header::SECTOR_BYTES);
+        let sectors = match u32::try_from(inline_sectors) {
+            Ok(sectors) if sectors <= header::MAX_SECTORS => {
+                let len_bytes = stored.len() as u32 + 1;
+                self.file.write_all(&header::write_slot_head(len_bytes, Compression::Zlib as u8))?;
+                self.file.write_all(&stored)?;
+                sectors
+            }
+            _ => {
+                replace_file(&self.directory.join(self.pos.external_name(slot)), &stored)?;
+                let compression = Compression::Zlib as u8 | header::EXTERNAL_BIT;
+                self.file.write_all(&header::write_slot_head(1, compression))?;
+                1
+            }
+        };
+        *entry = Entry { first_sector: self.next_sector, sectors, timestamp };
+        self.next_sector += sectors;
+        // Tools expect whole sectors, the last one too.
+        let end_bytes = u64::from(self.next_sector) * header::SECTOR_BYTES;
+        self.file.set_len(end_bytes)?;
+        self.file.seek(SeekFrom::Start(end_bytes))?;
+        Ok(())
+    }
+
+    /// Writes the header and gives the file its name, replacing one of that name. Synced to the disk.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> io::Result<PathBuf> {
+        self.file.rewind()?;
+        self.file.write_all(&header::write(&self.entries))?;
+        self.file.sync_all()?;
+        let path = self.directory.join(self.pos.file_name());
+        fs::rename(&self.partial, &path)?;
+        self.finished = true;
+        Ok(path)
+    }
+}
+
+impl Drop for RegionWriter {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nothing to be done about a failure here: the name says that the file is not whole.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let partial = path.with_extension("mcc.partial");
+    let mut file = File::create(&partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&partial, path)
+}

@@ -1,0 +1,243 @@
+//! Columns and entities as NBT that the game and its tools read.
+//!
+//! The layout is that of the column's own data version, because readers choose theirs by it: `Level` until 1.17,
+//! `sections` since 1.18, indices that span words before 20w17a.
+
+use super::column::{Blocks, Column, EntityColumn, LIGHT_BYTES, Packing, Section, bits_for, packing};
+use super::nbt::{self, Compound, CompoundWriter, NbtError, TooLong};
+use super::state::{self, StateError};
+
+/// The first version whose sections hold `block_states` (21w37a).
+const CONTAINERS: i32 = 2834;
+/// The first version without `Level` (21w43a).
+const NO_LEVEL: i32 = 2844;
+
+/// Why a column cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A section outside what a save can say.
+    #[error("section {0} lies outside the -128 to 127 that a save can hold")]
+    SectionY(i32),
+    /// A section whose palette is empty or shorter than its indices say.
+    #[error("section {y}: its palette has {states} states, too few for its blocks")]
+    Palette {
+        /// The section.
+        y: i32,
+        /// Entries of the palette.
+        states: usize,
+    },
+    /// A block that is no state of the game's form.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A name or value that NBT cannot hold.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+    /// Bytes that are to be written as they stand, and are no compound.
+    #[error("{what}: {error}")]
+    NotNbt {
+        /// Which bytes: `block entity`, `entity`, `biomes` or `carried fields`.
+        what: &'static str,
+        /// What is wrong with them.
+        error: NbtError,
+    },
+    /// Light that does not cover its section.
+    #[error("section {y}: {field} has {found} bytes where 2,048 are needed")]
+    Light {
+        /// The section.
+        y: i32,
+        /// `BlockLight` or `SkyLight`.
+        field: &'static str,
+        /// Bytes that are there.
+        found: usize,
+    },
+}
+
+/// The NBT of a column. Bytes that were kept from another save are checked again: what is written can be read.
+///
+/// # Errors
+/// [`WriteError`].
+pub fn column(column: &Column) -> Result<Vec<u8>, WriteError> {
+    let mut result = Ok(());
+    let bytes = nbt::document(|root| {
+        root.int("DataVersion", column.data_version);
+        result = if column.data_version < NO_LEVEL {
+            root.compound("Level", |level| fields(level, column, &OLD))
+        } else {
+            fields(root, column, &NEW)
+        };
+    });
+    result.map(|()| bytes)
+}
+
+/// The NBT of a column's entities, for a file in `entities/`.
+///
+/// # Errors
+/// [`WriteError::NotNbt`].
+pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
+    column.entities.iter().try_for_each(|entity| check("entity", entity).map(drop))?;
+    Ok(nbt::document(|root| {
+        root.int("DataVersion", column.data_version);
+        root.int_array("Position", &[column.x, column.z]);
+        root.raw_compounds("Entities", column.entities.iter().map(Vec::as_slice));
+    }))
+}
+
+struct Names {
+    sections: &'static str,
+    block_entities: &'static str,
+    entities: &'static str,
+}
+
+const OLD: Names = Names { sections: "Sections", block_entities: "TileEntities", entities: "Entities" };
+const NEW: Names = Names { sections: "sections", block_entities: "block_entities", entities: "entities" };
+
+fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Result<(), WriteError> {
+    out.int("xPos", column.x);
+    out.int("zPos", column.z);
+    for field in check("carried fields", &column.carried)?.fields() {
+        out.raw_fields(field.raw);
+    }
+    out.compounds(names.sections, column.sections.iter(), |out, section| {
+        write_section(out, section, column.data_version)
+    })?;
+    column.block_entities.iter().try_for_each(|entity| check("block entity", &entity.nbt).map(drop))?;
+    column.entities.iter().try_for_each(|entity| check("entity", entity).map(drop))?;
+    let block_entities = column.block_entities.iter().map(|entity| entity.nbt.as_slice());
+    out.raw_compounds(names.block_entities, block_entities);
+    if !column.entities.is_empty() {
+        out.raw_compounds(names.entities, column.entities.iter().map(Vec::as_slice));
+    }
+    Ok(())
+}
+
+fn write_section(
+    out: &mut CompoundWriter<'_>,
+    section: &Section,
+    data_version: i32,
+) -> Result<(), WriteError> {
+    out.byte("Y", i8::try_from(section.y).map_err(|_| WriteError::SectionY(section.y))?);
+    if let Some(blocks) = &section.blocks {
+        if data_version < CONTAINERS {
+            write_palette(out, "Palette", blocks)?;
+            out.long_array("BlockStates", &indices(blocks, section.y, packing(data_version))?);
+        } else {
+            out.compound("block_states", |out| {
+                write_palette(out, "palette", blocks)?;
+                let words = indices(blocks, section.y, Packing::Padded)?;
+                if blocks.indices.is_some() {
+                    out.long_array("data", &words);
+                }
+                Ok::<_, WriteError>(())
+            })?;
+        }
+    }
+    if let Some(biomes) = &section.biomes {
+        out.raw_compound("biomes", check("biomes", biomes)?.raw());
+    }
+    for (field, light) in [("BlockLight", &section.block_light), ("SkyLight", &section.sky_light)] {
+        let Some(light) = light else { continue };
+        if light.len() != LIGHT_BYTES {
+            return Err(WriteError::Light { y: section.y, field, found: light.len() });
+        }
+        out.byte_array(field, light);
+    }
+    Ok(())
+}
+
+fn check<'a>(what: &'static str, raw: &'a [u8]) -> Result<Compound<'a>, WriteError> {
+    Compound::parse(raw, &nbt::Limits::default()).map_err(|error| WriteError::NotNbt { what, error })
+}
+
+fn write_palette(
+    out: &mut CompoundWriter<'_>,
+    name: &'static str,
+    blocks: &Blocks,
+) -> Result<(), WriteError> {
+    out.compounds(name, blocks.palette.iter(), |entry, text| {
+        let (name, properties) = state::parse(text)?;
+        entry.string("Name", name)?;
+        if !properties.is_empty() {
+            entry.compound("Properties", |out| {
+                properties.iter().try_for_each(|(key, value)| out.named_string(key, value))
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// The packed indices, checked against the palette.
+fn indices(blocks: &Blocks, y: i32, packing: Packing) -> Result<Vec<i64>, WriteError> {
+    let states = blocks.palette.len();
+    let highest = blocks.indices.as_ref().and_then(|indices| indices.iter().max().copied()).unwrap_or(0);
+    if usize::from(highest) >= states {
+        return Err(WriteError::Palette { y, states });
+    }
+    let bits = bits_for(states);
+    Ok(match &blocks.indices {
+        Some(indices) => packing.pack(indices, bits),
+        None => vec![0; packing.words(bits)],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::anvil::column::{BlockEntity, CELLS};
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Column, &mut Section), expected: Expect) {
+        let (mut changed, mut section) = (Column::new(0, 0, 3955), Section::new(3));
+        change(&mut changed, &mut section);
+        changed.sections.push(section);
+        expected.assert_eq(&column(&changed).expect_err("it cannot be written").to_string());
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        check(
+            |_, section| section.y = -129,
+            expect!["section -129 lies outside the -128 to 127 that a save can hold"],
+        );
+        check(
+            |_, section| section.blocks = Some(Blocks::uniform("stone]")),
+            expect![[r#""stone]" is no block state of the form name[key=value,…]"#]],
+        );
+        check(
+            |_, section| {
+                let indices = Some(Box::new([1; CELLS]));
+                section.blocks = Some(Blocks { indices, ..Blocks::uniform("stone") });
+            },
+            expect!["section 3: its palette has 1 states, too few for its blocks"],
+        );
+        check(
+            |_, section| section.sky_light = Some(vec![0; 5]),
+            expect!["section 3: SkyLight has 5 bytes where 2,048 are needed"],
+        );
+        check(
+            |_, section| section.biomes = Some(vec![]),
+            expect!["biomes: NBT: 1 bytes are needed and 0 are left (at byte 0)"],
+        );
+        check(
+            |column, _| column.carried = vec![0, 0],
+            expect!["carried fields: NBT: 1 bytes follow the compound (at byte 1)"],
+        );
+        check(
+            |column, _| column.entities.push(vec![13]),
+            expect!["entity: NBT: tag 13 does not exist (at byte 0)"],
+        );
+        check(
+            |column, _| {
+                column.block_entities.push(BlockEntity { pos: None, kind: String::new(), nbt: vec![1] });
+            },
+            expect!["block entity: NBT: 2 bytes are needed and 0 are left (at byte 1)"],
+        );
+        let name = format!("a:{}", "b".repeat(70_000));
+        check(
+            |_, section| section.blocks = Some(Blocks::uniform(&name)),
+            expect!["a string of 70002 bytes is longer than the 65,535 that NBT can hold"],
+        );
+    }
+}

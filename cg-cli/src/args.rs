@@ -1,0 +1,155 @@
+//! The command line: what every command shares.
+
+use std::path::{Path, PathBuf};
+
+use cg_format::{BlockBox, BlockPos, ChunkPos, Dimension};
+use cg_registry::{Catalog, ListKind};
+use cg_store::engine::RocksEngine;
+use cg_store::{World, WorldOptions};
+use clap::{Parser, ValueHint};
+
+use crate::cmd::Command;
+use crate::output::{Failure, Format};
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
+Worlds are opened for reading only, unless the command's help says that it writes.
+Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
+
+/// Import, export, inspect, verify and draw CherryGrove worlds.
+#[derive(Debug, Parser)]
+#[command(name = "cg", version, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// Print the result as one line of JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Args {
+    pub(crate) const fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+/// The world that a command works on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorldArg {
+    /// The world's directory, which holds `world.cg`.
+    #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
+    pub(crate) path: PathBuf,
+}
+
+/// A disk world, as every command opens it.
+pub(crate) type DiskWorld = World<RocksEngine>;
+
+impl WorldArg {
+    /// Opens the world for reading: no byte of it is changed.
+    pub(crate) fn open(&self) -> Result<DiskWorld, Failure> {
+        Ok(World::open_read_only(&self.path, &options())?)
+    }
+
+    /// Opens the world for writing.
+    pub(crate) fn open_for_writing(&self) -> Result<DiskWorld, Failure> {
+        Ok(World::open(&self.path, &[], &options())?)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The options with which the tool opens worlds: a tool looks at most chunks once, so it keeps few.
+pub(crate) fn options() -> WorldOptions {
+    WorldOptions { cache_bytes: 32 << 20, ..WorldOptions::default() }
+}
+
+/// A dimension of the world.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DimensionArg {
+    /// A dimension's name; the part after the colon is enough where it is not ambiguous [default: the world's first].
+    #[arg(long = "dimension", short = 'd', value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl DimensionArg {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// Finds the dimension by name.
+    pub(crate) fn find(&self, catalog: &Catalog) -> Result<Dimension, Failure> {
+        let names = catalog.list(ListKind::Dimensions).names();
+        let Some(wanted) = &self.name else {
+            return match names {
+                [] => Err(Failure::usage("the world has no dimension yet; nothing was ever stored in it")),
+                _ => Ok(Dimension::new(0)),
+            };
+        };
+        if let Some(found) = catalog.dimension(wanted) {
+            return Ok(found);
+        }
+        let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
+        if let (Some((id, _)), None) = (short.next(), short.next()) {
+            return Ok(Dimension::new(id));
+        }
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+        Err(Failure::usage(format!("the world has no dimension `{wanted}`; it has {known}")))
+    }
+}
+
+/// A box of blocks.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BoxArg {
+    /// Two opposite corners of a box of blocks, both included.
+    #[arg(
+        long = "box",
+        num_args = 6,
+        value_names = ["X0", "Y0", "Z0", "X1", "Y1", "Z1"],
+        allow_negative_numbers = true
+    )]
+    corners: Option<Vec<i64>>,
+}
+
+impl BoxArg {
+    pub(crate) fn get(&self) -> Option<BlockBox> {
+        match self.corners.as_deref() {
+            Some(&[x0, y0, z0, x1, y1, z1]) => {
+                Some(BlockBox::new(BlockPos::new(x0, y0, z0), BlockPos::new(x1, y1, z1)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Says yes to a command that cannot be undone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct YesArg {
+    /// Do it: without this nothing is changed.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl YesArg {
+    /// Refuses unless `--yes` was given.
+    pub(crate) fn confirm(&self, what: &str) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("{what}; nothing was changed, run it again with --yes")))
+    }
+
+    pub(crate) const fn given(&self) -> bool {
+        self.yes
+    }
+}
+
+/// A chunk position from three arguments.
+pub(crate) fn chunk_pos(coordinates: &[i64]) -> Result<ChunkPos, Failure> {
+    let &[x, y, z] = coordinates else {
+        return Err(Failure::usage("a position has three coordinates"));
+    };
+    ChunkPos::new(x, y, z).map_err(|error| Failure::usage(error.to_string()))
+}

@@ -1,0 +1,155 @@
+//! `cg dump`: any stored value as annotated hexadecimal.
+
+mod explain;
+mod rows;
+
+use std::fmt;
+
+use cg_format::wire::annotate;
+use cg_format::{ChunkAt, Space, key};
+use serde::Serialize;
+use uuid::Uuid;
+
+use self::explain::{Part, explain};
+use self::rows::Rows;
+use super::quarantine::space_named;
+use crate::args::{DimensionArg, WorldArg, chunk_pos};
+use crate::output::{Failure, Outcome, Output, hex, unhex};
+
+/// Show the bytes of a stored value: offset, bytes and field, as the decoders read them.
+///
+/// A damaged row is shown up to the field that is wrong, then the error (exit code 1). Rows are read from the engine
+/// itself, so that a world whose registry is damaged can be looked at too. JSON: `{"family","key","place","bytes",
+/// "parts":[{"what","bytes","fields":[{"offset","len","section","field","hex"}],"error"}]}`.
+#[derive(Debug, clap::Args)]
+#[group(id = "place", required = true, multiple = false, args = ["chunk", "row", "entity", "quarantined"])]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    /// The row that holds a chunk, in whatever tier, and the chunk in it. The position is in chunks.
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    chunk: Option<Vec<i64>>,
+    /// A row by its family and its key in hexadecimal, as `cg verify` prints them, or by its name (`worldMeta blocks`).
+    #[arg(long, num_args = 2, value_names = ["FAMILY", "KEY"])]
+    row: Option<Vec<String>>,
+    /// An entity by its UUID.
+    #[arg(long, value_name = "UUID")]
+    entity: Option<Uuid>,
+    /// A row that was set aside, as `cg quarantine list` prints it.
+    #[arg(long, num_args = 2, value_names = ["SPACE", "KEY"])]
+    quarantined: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    family: &'static str,
+    key: String,
+    place: String,
+    bytes: usize,
+    parts: Vec<PartReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct PartReport {
+    what: String,
+    bytes: usize,
+    fields: Vec<FieldReport>,
+    error: Option<String>,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct FieldReport {
+    offset: u64,
+    len: u64,
+    section: String,
+    field: &'static str,
+    hex: String,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let rows = Rows::open(args.world.path())?;
+    let (space, key, chunk) = match args {
+        Args { chunk: Some(chunk), .. } => {
+            let at = ChunkAt::new(args.dimension.find(rows.catalog()?)?, chunk_pos(chunk)?);
+            let (space, key) = rows.holder_of(at)?;
+            (space, key, Some(at))
+        }
+        Args { row: Some(row), .. } => {
+            let [family, key] = &row[..] else { return Err(Failure::usage("--row takes two values")) };
+            let (space, key) = rows.named(family, key)?;
+            (space, key, None)
+        }
+        Args { entity: Some(uuid), .. } => {
+            (Space::Entity, key::entity(cg_format::EntityId::new(*uuid)).to_vec(), None)
+        }
+        Args { quarantined: Some(row), .. } => {
+            let [space, row_key] = &row[..] else {
+                return Err(Failure::usage("--quarantined takes two values"));
+            };
+            let row_key = unhex(row_key)
+                .ok_or_else(|| Failure::usage(format!("`{row_key}` is no key in hexadecimal")))?;
+            (Space::Quarantine, key::quarantine(space_named(space)?, &row_key), None)
+        }
+        _ => return Err(Failure::usage("say which value: --chunk, --row, --entity or --quarantined")),
+    };
+    let Some(row) = rows.get(space, &key)? else {
+        return Err(Failure::failed(format!(
+            "{} has no row under the key {}",
+            space.family().name(),
+            hex(&key)
+        )));
+    };
+    let parts = explain(rows.catalog().ok(), space, &key, &row, chunk);
+    let good = parts.iter().all(|part| part.error.is_none());
+    out.print(&Report {
+        family: space.family().name(),
+        key: hex(&key),
+        place: rows.place(space, &key),
+        bytes: row.len(),
+        parts: parts.into_iter().map(PartReport::from).collect(),
+    })?;
+    Ok(Outcome::good_if(good))
+}
+
+impl From<Part> for PartReport {
+    fn from(part: Part) -> Self {
+        let field = |span: &cg_format::wire::Span| {
+            let (start, len) = (span.offset_bytes as usize, span.len_bytes as usize);
+            let bytes = part.bytes.get(start..start + len).unwrap_or(&[]);
+            FieldReport {
+                offset: span.offset_bytes,
+                len: span.len_bytes,
+                section: span.section.to_string(),
+                field: span.field,
+                hex: hex(bytes),
+            }
+        };
+        Self {
+            bytes: part.bytes.len(),
+            fields: part.spans.iter().map(field).collect(),
+            text: annotate(&part.spans, &part.bytes),
+            what: part.what,
+            error: part.error,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {}", self.family, self.key)?;
+        writeln!(f, "{}, {} bytes", self.place, self.bytes)?;
+        for part in &self.parts {
+            writeln!(f)?;
+            writeln!(f, "{}, {} bytes", part.what, part.bytes)?;
+            f.write_str(&part.text)?;
+            if let Some(error) = &part.error {
+                writeln!(f, "ERROR: {error}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! `cg get`: what one chunk or one block holds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId, SchemaView};
+use cg_registry::{Catalog, ListKind};
+use serde::Serialize;
+
+use super::info::tier_name;
+use super::name_of;
+use crate::args::{DimensionArg, DiskWorld, WorldArg, chunk_pos};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
+
+/// Show what a chunk or a block holds, as the current registry names it.
+///
+/// Exit code 1 if the chunk is not stored, or damaged.
+#[derive(Debug, clap::Args)]
+#[group(id = "place", required = true, multiple = false, args = ["chunk", "block"])]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    /// The position of a chunk, in chunks.
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    chunk: Option<Vec<i64>>,
+    /// The position of a block.
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    block: Option<Vec<i64>>,
+}
+
+/// Bytes of a component that are shown.
+const PREVIEW_BYTES: usize = 64;
+
+/// How a chunk is stored.
+#[derive(Debug, Clone, Serialize)]
+struct Stored {
+    version: u64,
+    tier: &'static str,
+    schema_generation: u32,
+    value_bytes: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ChunkReport {
+    dimension: String,
+    chunk: [i64; 3],
+    #[serde(flatten)]
+    stored: Stored,
+    palette: Vec<PaletteReport>,
+    upper_layer_blocks: usize,
+    components: Vec<ComponentReport>,
+    unread_component_bytes: usize,
+    entities: Vec<EntityReport>,
+    sides: Vec<SideReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct PaletteReport {
+    block: String,
+    id: u64,
+    count: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct ComponentReport {
+    component: String,
+    instances: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct EntityReport {
+    uuid: String,
+    kind: Option<String>,
+    position: Option<[f64; 3]>,
+    /// Why kind and position are not known.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SideReport {
+    side: String,
+    bytes: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct BlockReport {
+    dimension: String,
+    block: [i64; 3],
+    chunk: [i64; 3],
+    #[serde(flatten)]
+    stored: Stored,
+    layers: Vec<LayerReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct LayerReport {
+    layer: u8,
+    block: String,
+    id: u64,
+    opaque: bool,
+    components: Vec<Preview>,
+}
+
+/// A component's bytes, the first of them.
+#[derive(Debug, Serialize)]
+struct Preview {
+    component: String,
+    bytes: usize,
+    hex: String,
+    text: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let world = args.world.open()?;
+    let catalog = world.catalog();
+    let dimension = args.dimension.find(&catalog)?;
+    let block = match args.block.as_deref() {
+        Some(&[x, y, z]) => Some(BlockPos::new(x, y, z)),
+        _ => None,
+    };
+    let pos = match block {
+        Some(block) => block.chunk(),
+        None => chunk_pos(args.chunk.as_deref().unwrap_or_default())?,
+    };
+    let at = ChunkAt::new(dimension, pos);
+    let found = world.view(at, |stored| {
+        let how = Stored {
+            version: stored.version,
+            tier: tier_name(stored.tier),
+            schema_generation: stored.schema_generation,
+            value_bytes: stored.value.len(),
+        };
+        Ok((how, world.decode(stored)?))
+    })?;
+    let Some((stored, chunk)) = found else {
+        let [x, y, z] = xyz(pos);
+        let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+        return Err(Failure::failed(format!(
+            "chunk {x} {y} {z} of {name} is not stored: it was never generated, or was deleted"
+        )));
+    };
+    let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+    match block {
+        Some(block) => out.print(&block_report(&catalog, name, block, stored, &chunk))?,
+        None => out.print(&chunk_report(&world, &catalog, name, pos, stored, &chunk))?,
+    }
+    Ok(Outcome::Good)
+}
+
+fn chunk_report(
+    world: &DiskWorld,
+    catalog: &Catalog,
+    dimension: String,
+    pos: ChunkPos,
+    stored: Stored,
+    chunk: &Chunk,
+) -> ChunkReport {
+    let mut palette: Vec<_> = chunk
+        .palette()
+        .into_iter()
+        .map(|entry| PaletteReport {
+            block: name_of(catalog, ListKind::Blocks, entry.block.get()),
+            id: entry.block.get(),
+            count: entry.count,
+        })
+        .collect();
+    palette.sort_by(|a, b| b.count.cmp(&a.count).then(a.id.cmp(&b.id)));
+    let mut components: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (component, _, bytes) in chunk.components() {
+        let (instances, len_bytes) = components.entry(component.index()).or_default();
+        *instances += 1;
+        *len_bytes += bytes.len() as u64;
+    }
+    ChunkReport {
+        dimension,
+        chunk: xyz(pos),
+        stored,
+        palette,
+        upper_layer_blocks: chunk.upper_layers().count(),
+        components: components
+            .into_iter()
+            .map(|(index, (instances, bytes))| ComponentReport {
+                component: name_of(catalog, ListKind::Components, index),
+                instances,
+                bytes,
+            })
+            .collect(),
+        unread_component_bytes: chunk.unread_components().len(),
+        entities: chunk.entities().iter().map(|id| entity_report(world, catalog, *id)).collect(),
+        sides: chunk
+            .sides()
+            .map(|(kind, bytes)| SideReport {
+                side: name_of(catalog, ListKind::Sides, kind.get().into()),
+                bytes: bytes.len(),
+            })
+            .collect(),
+    }
+}
+
+fn entity_report(world: &DiskWorld, catalog: &Catalog, id: EntityId) -> EntityReport {
+    let uuid = id.to_string();
+    match world.entity(id) {
+        Ok(Some(entity)) => EntityReport {
+            uuid,
+            kind: Some(name_of(catalog, ListKind::Entities, entity.kind.get())),
+            position: Some(entity.position.to_f64()),
+            problem: None,
+        },
+        Ok(None) => {
+            EntityReport { uuid, kind: None, position: None, problem: Some("it is not stored".into()) }
+        }
+        Err(error) => EntityReport { uuid, kind: None, position: None, problem: Some(error.to_string()) },
+    }
+}
+
+fn block_report(
+    catalog: &Catalog,
+    dimension: String,
+    pos: BlockPos,
+    stored: Stored,
+    chunk: &Chunk,
+) -> BlockReport {
+    let (cell, schema) = (pos.local(), catalog.current_schema());
+    let layers = (0..chunk.layer_count(cell) as u8).filter_map(|layer| {
+        let block = chunk.layer(cell, layer)?;
+        let at = CellLayer::new(cell, layer);
+        let components = schema.components_of(block).unwrap_or(&[]);
+        let components = components.iter().filter_map(|component| {
+            let bytes = chunk.component(at, *component)?;
+            Some(Preview::new(name_of(catalog, ListKind::Components, component.index()), bytes))
+        });
+        Some(LayerReport {
+            layer,
+            block: name_of(catalog, ListKind::Blocks, block.get()),
+            id: block.get(),
+            opaque: schema.is_opaque(block),
+            components: components.collect(),
+        })
+    });
+    BlockReport {
+        dimension,
+        block: [pos.x, pos.y, pos.z],
+        chunk: xyz(pos.chunk()),
+        stored,
+        layers: layers.collect(),
+    }
+}
+
+impl Preview {
+    fn new(component: String, bytes: &[u8]) -> Self {
+        let shown = &bytes[..bytes.len().min(PREVIEW_BYTES)];
+        let text =
+            str::from_utf8(shown).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+        Self { component, bytes: bytes.len(), hex: hex(shown), text: text.map(str::to_owned) }
+    }
+}
+
+const fn xyz(pos: ChunkPos) -> [i64; 3] {
+    [pos.x(), pos.y(), pos.z()]
+}
+
+fn write_head(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    [x, y, z]: [i64; 3],
+    dimension: &str,
+    stored: &Stored,
+) -> fmt::Result {
+    writeln!(f, "{what} {x} {y} {z} of {dimension}")?;
+    let Stored { version, tier, schema_generation, value_bytes } = stored;
+    let (tier, size) = (tier.to_uppercase(), bytes_text(*value_bytes as u64));
+    writeln!(f, "  version {version}, tier {tier}, schema generation {schema_generation}, {size}")
+}
+
+impl fmt::Display for ChunkReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_head(f, "chunk", self.chunk, &self.dimension, &self.stored)?;
+        writeln!(f, "blocks: {}", counted(self.palette.len() as u64, "kind"))?;
+        for entry in &self.palette {
+            writeln!(f, "  {:>5}  {}", grouped(entry.count.into()), entry.block)?;
+        }
+        if self.upper_layer_blocks > 0 {
+            writeln!(f, "upper layers: {}", counted(self.upper_layer_blocks as u64, "block"))?;
+        }
+        if !self.components.is_empty() {
+            writeln!(f, "components")?;
+        }
+        for entry in &self.components {
+            let (instances, size) = (grouped(entry.instances), bytes_text(entry.bytes));
+            writeln!(f, "  {instances:>5}  {}  ({size})", entry.component)?;
+        }
+        if self.unread_component_bytes > 0 {
+            let size = bytes_text(self.unread_component_bytes as u64);
+            writeln!(f, "  {size} of components that no schema explains, kept as they are")?;
+        }
+        if !self.entities.is_empty() {
+            writeln!(f, "entities: {}", self.entities.len())?;
+        }
+        for entity in &self.entities {
+            match (&entity.kind, entity.position) {
+                (Some(kind), Some([x, y, z])) => {
+                    writeln!(f, "  {}  {kind} at {x:.2} {y:.2} {z:.2}", entity.uuid)?;
+                }
+                _ => writeln!(f, "  {}  {}", entity.uuid, entity.problem.as_deref().unwrap_or(""))?,
+            }
+        }
+        if !self.sides.is_empty() {
+            writeln!(f, "side data")?;
+        }
+        for side in &self.sides {
+            writeln!(f, "  {:>9}  {}", bytes_text(side.bytes as u64), side.side)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for BlockReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_head(f, "block", self.block, &self.dimension, &self.stored)?;
+        for layer in &self.layers {
+            let opaque = if layer.opaque { "opaque" } else { "not opaque" };
+            writeln!(f, "layer {}: {} (id {}, {opaque})", layer.layer, layer.block, layer.id)?;
+            for component in &layer.components {
+                writeln!(f, "  {}: {}", component.component, counted(component.bytes as u64, "byte"))?;
+                let cut = if component.hex.len() < component.bytes * 2 { "…" } else { "" };
+                writeln!(f, "    {}{cut}", component.hex)?;
+                if let Some(text) = &component.text {
+                    writeln!(f, "    {text:?}{cut}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

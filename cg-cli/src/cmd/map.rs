@@ -1,0 +1,108 @@
+//! `cg map`: the world from above, as a PNG.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cg_cli::map::{MapError, MapOptions, render};
+use clap::ValueHint;
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use crate::args::{BoxArg, DimensionArg, WorldArg};
+use crate::output::{Failure, Outcome, Output, grouped};
+
+/// Draw the world from above in real colours, hill-shaded, with a legend.
+///
+/// JSON: `{"file","width_px","height_px","min":[X,Z],"max":[X,Z],"scale_blocks","zoom_px","surface":[{"name","columns"}],
+/// "unreadable":[…]}`. Exit code 1 if chunks could not be read; the map shows what lies below them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The file to write; it must not exist.
+    #[arg(long, short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    #[command(flatten)]
+    area: BoxArg,
+    /// Blocks per pixel, a power of two [default: as few as keep the map within 4096 pixels].
+    #[arg(long, value_name = "BLOCKS")]
+    scale: Option<u32>,
+    /// Leave title, scale bar and block colours out.
+    #[arg(long)]
+    no_legend: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    width_px: u32,
+    height_px: u32,
+    min: [i64; 2],
+    max: [i64; 2],
+    scale_blocks: u32,
+    zoom_px: u32,
+    surface: Vec<SurfaceReport>,
+    unreadable: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SurfaceReport {
+    name: String,
+    columns: u64,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    // Before the work, not after it.
+    if args.out.exists() {
+        let name = args.out.display();
+        return Err(Failure::failed(format!("{name} is there already; delete it or choose another name")));
+    }
+    let world = args.world.open()?;
+    let options = MapOptions {
+        dimension: args.dimension.find(&world.catalog())?,
+        area: args.area.get(),
+        scale_blocks: args.scale,
+        legend: !args.no_legend,
+    };
+    let progress: ProgressBar = out.progress("percent drawn");
+    let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
+    progress.finish_and_clear();
+    let map = map.map_err(|error| match error {
+        MapError::Scale { .. } | MapError::TooLarge { .. } => Failure::usage(error.to_string()),
+        other => Failure::failed(other),
+    })?;
+    map.image.save_png(&args.out).map_err(|error| Failure::io("write", &args.out, &error))?;
+    let surface = map.surface.into_iter();
+    let report = Report {
+        file: args.out.display().to_string(),
+        width_px: map.image.width_px(),
+        height_px: map.image.height_px(),
+        min: map.min,
+        max: map.max,
+        scale_blocks: map.scale_blocks,
+        zoom_px: map.zoom_px,
+        surface: surface.map(|block| SurfaceReport { name: block.name, columns: block.columns }).collect(),
+        unreadable: map.unreadable,
+    };
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.unreadable.is_empty()))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([west, north], [east, south]) = (self.min, self.max);
+        writeln!(f, "{}: {}×{} pixels", self.file, self.width_px, self.height_px)?;
+        let scale = match (self.scale_blocks, self.zoom_px) {
+            (1, 1) => "one block per pixel".into(),
+            (1, zoom) => format!("{zoom} pixels per block"),
+            (scale, _) => format!("{} blocks per pixel", grouped(scale.into())),
+        };
+        writeln!(f, "x {west} to {east}, z {north} to {south}, {scale}")?;
+        for problem in &self.unreadable {
+            writeln!(f, "not drawn: {problem}")?;
+        }
+        Ok(())
+    }
+}

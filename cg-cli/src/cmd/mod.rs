@@ -1,0 +1,53 @@
+//! The commands, one file each: its arguments, what it does, and what it prints.
+
+mod checkpoint;
+mod dump;
+mod get;
+mod hash;
+mod info;
+mod map;
+mod quarantine;
+mod registry;
+mod verify;
+
+use cg_registry::{Catalog, ListKind, Name};
+use clap::Subcommand;
+
+use crate::output::{Failure, Outcome, Output};
+
+/// What `cg` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Info(info::Args),
+    Get(get::Args),
+    Dump(dump::Args),
+    #[command(subcommand)]
+    Registry(registry::Command),
+    Verify(verify::Args),
+    Hash(hash::Args),
+    Checkpoint(checkpoint::Args),
+    #[command(subcommand)]
+    Quarantine(quarantine::Command),
+    Map(map::Args),
+}
+
+impl Command {
+    pub(crate) fn run(&self, out: &Output) -> Result<Outcome, Failure> {
+        match self {
+            Self::Info(args) => info::run(args, out),
+            Self::Get(args) => get::run(args, out),
+            Self::Dump(args) => dump::run(args, out),
+            Self::Registry(command) => registry::run(command, out),
+            Self::Verify(args) => verify::run(args, out),
+            Self::Hash(args) => hash::run(args, out),
+            Self::Checkpoint(args) => checkpoint::run(args, out),
+            Self::Quarantine(command) => quarantine::run(command, out),
+            Self::Map(args) => map::run(args, out),
+        }
+    }
+}
+
+/// The name behind an id of a list; an id that was never issued is shown as a number.
+fn name_of(catalog: &Catalog, list: ListKind, id: u64) -> String {
+    catalog.list(list).name(id).map_or_else(|| format!("#{id}"), Name::to_string)
+}

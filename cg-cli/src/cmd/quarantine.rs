@@ -1,0 +1,167 @@
+//! `cg quarantine`: damaged rows that were set aside, so that one of them never blocks a world.
+
+use std::fmt;
+
+use cg_format::{ChunkAt, Space};
+use cg_registry::ListKind;
+use serde::Serialize;
+
+use super::name_of;
+use crate::args::{DimensionArg, WorldArg, YesArg, chunk_pos};
+use crate::output::{Failure, Outcome, Output, bytes_text, hex, unhex};
+
+/// List, set aside and forget damaged rows.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    List(List),
+    SetAside(SetAside),
+    Forget(Forget),
+}
+
+/// List what was set aside.
+///
+/// JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`. `cg dump --quarantined SPACE KEY` shows a row.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    world: WorldArg,
+}
+
+/// Set a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on. Writes.
+///
+/// The chunk may then be generated again or restored from a backup; its entities stay, detached. A chunk that is not
+/// damaged is left alone (exit code 1).
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetAside {
+    #[command(flatten)]
+    world: WorldArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    /// The position of the chunk, in chunks.
+    #[arg(long, required = true, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    chunk: Vec<i64>,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+/// Delete a row from quarantine for good. Writes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Forget {
+    #[command(flatten)]
+    world: WorldArg,
+    /// What the row was, as `list` names it.
+    #[arg(value_name = "SPACE")]
+    space: String,
+    /// The row's key in hexadecimal, as `list` shows it.
+    #[arg(value_name = "KEY")]
+    key: String,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    quarantined: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    space: String,
+    key: String,
+    commit: u64,
+    bytes: usize,
+}
+
+/// What was done to one chunk or row.
+#[derive(Debug, Serialize)]
+struct Done {
+    done: bool,
+    what: String,
+}
+
+pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::List(args) => list(args, out),
+        Command::SetAside(args) => set_aside(args, out),
+        Command::Forget(args) => forget(args, out),
+    }
+}
+
+fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
+    let rows = args.world.open()?.quarantined()?;
+    let rows = rows.into_iter().map(|row| Row {
+        space: space_name(row.space),
+        key: hex(&row.key),
+        commit: row.commit,
+        bytes: row.bytes.len(),
+    });
+    out.print(&Listed { quarantined: rows.collect() })?;
+    Ok(Outcome::Good)
+}
+
+fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
+    let pos = chunk_pos(&args.chunk)?;
+    args.yes.confirm("the chunk would be absent from the world from then on")?;
+    let world = args.world.open_for_writing()?;
+    let catalog = world.catalog();
+    let dimension = args.dimension.find(&catalog)?;
+    let done = world.set_aside(ChunkAt::new(dimension, pos))?;
+    world.close()?;
+    let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+    let (x, y, z) = (pos.x(), pos.y(), pos.z());
+    let what = if done { "was set aside" } else { "is not damaged and was left alone" };
+    out.print(&Done { done, what: format!("chunk {x} {y} {z} of {name} {what}") })?;
+    Ok(Outcome::good_if(done))
+}
+
+fn forget(args: &Forget, out: &Output) -> Result<Outcome, Failure> {
+    let space = space_named(&args.space)?;
+    let key = unhex(&args.key).ok_or_else(|| {
+        Failure::usage(format!(
+            "`{}` is no key in hexadecimal; `cg quarantine list` shows the keys",
+            args.key
+        ))
+    })?;
+    args.yes.confirm("the quarantined row would be deleted for good")?;
+    let world = args.world.open_for_writing()?;
+    let done = world.quarantined()?.iter().any(|row| row.space == space && row.key == key);
+    if done {
+        world.forget_quarantined(space, &key)?;
+    }
+    world.close()?;
+    let what = if done { "was forgotten" } else { "is not in quarantine" };
+    out.print(&Done { done, what: format!("{} {} {what}", args.space, args.key) })?;
+    Ok(Outcome::good_if(done))
+}
+
+/// A space as commands name it.
+pub(crate) fn space_name(space: Space) -> String {
+    format!("{space:?}")
+}
+
+/// The space of a name, in upper or lower case.
+pub(crate) fn space_named(name: &str) -> Result<Space, Failure> {
+    let found = Space::ALL.into_iter().find(|space| space_name(*space).eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let all = Space::ALL.map(space_name).join(", ");
+        Failure::usage(format!("`{name}` is no kind of row; there are {all}"))
+    })
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.quarantined.is_empty() {
+            return writeln!(f, "nothing is in quarantine");
+        }
+        for Row { space, key, commit, bytes } in &self.quarantined {
+            writeln!(f, "{space} {key}  set aside by commit {commit}, {}", bytes_text(*bytes as u64))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.what)
+    }
+}

@@ -1,0 +1,80 @@
+//! `cg verify`: every row through frame, key and decoder, every reference to its other end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cg_store::{Finding, VerifyDepth, VerifyReport};
+use serde::Serialize;
+
+use crate::args::WorldArg;
+use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
+
+/// Look at every row of the world and report what is wrong. Changes nothing.
+///
+/// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
+/// `cg dump --row` takes. Exit code 1 if there are problems.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// Check keys and checksums only, not what the rows say.
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    checked: BTreeMap<&'static str, u64>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem {
+    space: &'static str,
+    key: String,
+    what: String,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let world = args.world.open()?;
+    let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
+    let progress = out.progress("rows checked");
+    let found = world.verify(depth, |rows| progress.set_position(rows));
+    progress.finish_and_clear();
+    let report = Report::from(found?);
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.ok))
+}
+
+impl From<VerifyReport> for Report {
+    fn from(report: VerifyReport) -> Self {
+        let ok = report.is_ok();
+        let problems = report.findings.into_iter().map(Problem::from).collect();
+        Self { ok, checked: report.checked, problems }
+    }
+}
+
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        Self { space: finding.family.name(), key: hex(&finding.key), what: finding.what }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Problem { space, key, what } in &self.problems {
+            match key.as_str() {
+                "" => writeln!(f, "{space}: {what}")?,
+                key => writeln!(f, "{space} {key}: {what}")?,
+            }
+        }
+        let checked: Vec<_> =
+            self.checked.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
+        writeln!(f, "checked {}", if checked.is_empty() { "nothing".into() } else { checked.join(", ") })?;
+        match self.problems.len() {
+            0 => writeln!(f, "no problem found"),
+            count => writeln!(f, "{} found", counted(count as u64, "problem")),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! A world as region files that other tools open.

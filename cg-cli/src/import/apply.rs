@@ -1,0 +1,440 @@
+//! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cg_format::chunk::{Chunk, EditError};
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockId, ChunkAt, Dimension, EntityId, SchemaView};
+use cg_registry::{BlockOffer, Catalog, Name, Registration};
+use cg_store::engine::Engine;
+use cg_store::prelude::{Durability, Property};
+use cg_store::{Error, World};
+
+use super::prepare::{Content, Job, Prepared, PreparedColumn, PreparedEntities, list_block_entities};
+use super::progress::{self, FileProgress, Head, Stored};
+use super::source::Source;
+use super::{ImportError, ImportReport, Merge, Unreadable};
+use crate::anvil::region::Slot;
+use crate::anvil::save::RegionFile;
+use crate::anvil::{nbt, water};
+use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
+
+/// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
+const TRANSACTION_BYTES: usize = 12 << 20;
+/// What a row's frame and key add to its bytes, generously.
+const ROW_OVERHEAD_BYTES: u64 = 256;
+/// Entities that are given to their chunks in one transaction.
+const ADOPTIONS: usize = 512;
+/// Sections that a save can have, and so the chunks of a column that can come from one.
+const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
+
+/// An import's only writer.
+pub(super) struct Importer<'a, E: Engine> {
+    pub(super) world: &'a World<E>,
+    pub(super) ids: Ids,
+    pub(super) head: Head,
+    source: &'a Source,
+    file: usize,
+    pub(super) dimension: Dimension,
+    dimension_name: String,
+    pub(super) progress: FileProgress,
+    pub(super) pending: Pending,
+    transactions: u64,
+    stop_after: Option<u64>,
+    columns: u64,
+}
+
+/// What the next transaction will write.
+#[derive(Default)]
+pub(super) struct Pending {
+    pub(super) chunks: BTreeMap<ChunkAt, Chunk>,
+    pub(super) entities: BTreeMap<EntityId, Entity>,
+    /// Entities of replaced chunks.
+    pub(super) deleted: BTreeSet<EntityId>,
+    properties: BTreeMap<Name, Option<Vec<u8>>>,
+    len_bytes: usize,
+}
+
+impl<'a, E: Engine> Importer<'a, E> {
+    pub(super) fn new(
+        world: &'a World<E>,
+        source: &'a Source,
+        ids: Ids,
+        head: Head,
+        stop_after: Option<u64>,
+    ) -> Self {
+        Self {
+            world,
+            ids,
+            head,
+            source,
+            file: 0,
+            dimension: Dimension::new(0),
+            dimension_name: String::new(),
+            progress: FileProgress::default(),
+            pending: Pending::default(),
+            transactions: 0,
+            stop_after,
+            columns: 0,
+        }
+    }
+
+    /// Begins a file, or goes on with it.
+    pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
+        self.file = file;
+        self.progress = progress::file(self.world, file)?;
+        let name = name::of(&self.region().dimension).map_err(Error::from)?;
+        self.dimension_name = name::text(name.as_str());
+        self.dimension = self.world.register_dimension(name.as_str())?;
+        Ok(())
+    }
+
+    pub(super) const fn next_slot(&self) -> u16 {
+        self.progress.next_slot
+    }
+
+    pub(super) const fn columns(&self) -> u64 {
+        self.columns
+    }
+
+    pub(super) fn region(&self) -> &RegionFile {
+        &self.source.files[self.file]
+    }
+
+    pub(super) fn file_name(&self) -> &str {
+        &self.source.names[self.file]
+    }
+
+    /// Takes what a job read. Jobs come in order.
+    pub(super) fn apply(&mut self, job: Job, prepared: Prepared) -> Result<(), ImportError> {
+        if self.progress.is_done() {
+            return Ok(());
+        }
+        let Prepared { states, slots, broken } = prepared;
+        if let Some(reason) = broken {
+            let file = self.file_name().to_owned();
+            self.progress.report.unreadable.push(Unreadable { file, slot: None, reason });
+            self.progress.next_slot = Slot::COUNT;
+            return self.commit();
+        }
+        if slots.is_empty() {
+            self.progress.next_slot = job.end_slot;
+            return Ok(());
+        }
+        let catalog = self.register(&states, &slots)?;
+        let blocks: Vec<BlockId> = states
+            .iter()
+            .map(|state| catalog.block_id(state.name.as_str()).expect("it was just registered"))
+            .collect();
+        for (slot, content) in slots {
+            match content {
+                Content::Unreadable(reason) => self.unreadable(slot, reason),
+                Content::PointsOfInterest => {
+                    self.progress.report.not_carried.insert("points of interest".to_owned());
+                }
+                Content::Entities(entities) => self.entities(slot, &catalog, entities)?,
+                Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
+            }
+            self.progress.next_slot = slot.index() + 1;
+            if self.pending.len_bytes > TRANSACTION_BYTES {
+                self.commit()?;
+            }
+        }
+        self.progress.next_slot = job.end_slot;
+        self.commit()
+    }
+
+    /// Ends a file.
+    pub(super) fn close(&mut self) -> Result<(), ImportError> {
+        let stored = progress::file(self.world, self.file)?;
+        if stored == self.progress { Ok(()) } else { self.commit() }
+    }
+
+    /// Gives entities to chunks that came after them, and forgets the progress.
+    pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
+        let mut report = ImportReport::default();
+        for file in 0..self.source.files.len() {
+            self.open(file)?;
+            while !self.progress.waiting.is_empty() {
+                self.adopt()?;
+                self.commit()?;
+            }
+            report.add(std::mem::take(&mut self.progress.report));
+        }
+        let files = self.source.files.len();
+        self.world.transaction_at(Durability::Process, |tx| {
+            progress::clear(tx, files);
+            Stored::Ok(())
+        })?;
+        self.world.flush()?;
+        Ok(report)
+    }
+
+    pub(super) fn unreadable(&mut self, slot: Slot, reason: String) {
+        let file = self.file_name().to_owned();
+        self.progress.report.unreadable.push(Unreadable { file, slot: Some(slot.index()), reason });
+    }
+
+    /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
+    fn register(
+        &self,
+        states: &[super::prepare::LocalState],
+        slots: &[(Slot, Content)],
+    ) -> Result<std::sync::Arc<Catalog>, ImportError> {
+        let catalog = self.world.catalog();
+        let mut new = Registration::default();
+        for state in states {
+            if catalog.block_id(state.name.as_str()).is_none() {
+                let owned = state.owns.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
+                let offer = BlockOffer::new(state.name.clone());
+                let components = owned.into_iter().collect();
+                new.blocks.push(BlockOffer { components, opaque: state.is_opaque, ..offer });
+            }
+        }
+        new.blocks.sort_by(|a, b| a.name.cmp(&b.name));
+        let groups = slots.iter().flat_map(|(_, content)| match content {
+            Content::Column(column) => column.entities.groups.as_slice(),
+            Content::Entities(entities) => entities.groups.as_slice(),
+            Content::PointsOfInterest | Content::Unreadable(_) => &[],
+        });
+        let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
+        for kind in kinds {
+            let name = name::of(kind).map_err(Error::from)?;
+            if catalog.entity_type(name.as_str()).is_none() {
+                new.entities.push(name);
+            }
+        }
+        if new == Registration::default() { Ok(catalog) } else { Ok(self.world.register(&new)?) }
+    }
+
+    fn column(
+        &mut self,
+        slot: Slot,
+        catalog: &Catalog,
+        blocks: &[BlockId],
+        column: PreparedColumn,
+    ) -> Result<(), ImportError> {
+        let PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes } = column;
+        for problem in problems {
+            self.unreadable(slot, problem);
+        }
+        let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
+        let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
+        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
+        if self.is_doubled(&stored, chunks.iter().map(|(y, _)| at(*y)), &property)? {
+            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+            return Ok(());
+        }
+        let schema = catalog.current_schema();
+        let mut new = BTreeMap::new();
+        for (y, mut chunk) in chunks {
+            if let Some((old, _)) = stored.get(&at(y)) {
+                if self.head.merge == Some(Merge::Keep) {
+                    self.progress.report.kept_chunks += 1;
+                    continue;
+                }
+                self.pending.deleted.extend(old.entities());
+            }
+            chunk.remap_blocks(|block| *blocks.get(block.get() as usize).expect("the job numbered it"));
+            let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
+            new.insert(at(y), chunk);
+        }
+        self.progress.report.imported_columns += 1;
+        self.columns += 1;
+        self.drop_too_large(slot, &mut new);
+        self.progress.report.imported_chunks += new.len() as u64;
+        self.put_rest(&stored, &mut new, property, rest);
+        self.pending.chunks.append(&mut new);
+        self.pending.len_bytes += len_bytes;
+        self.entities(slot, catalog, entities)
+    }
+
+    /// What the world has of a column: the chunks that are asked for, and when merging all that a save can have.
+    fn stored_column(
+        &self,
+        x: i32,
+        z: i32,
+        wanted: impl Iterator<Item = ChunkAt>,
+    ) -> Result<BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>, ImportError> {
+        let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
+        let wanted: Vec<_> = if self.head.merge.is_some() { all.collect() } else { wanted.collect() };
+        let mut stored = BTreeMap::new();
+        for at in wanted {
+            if let Some(found) = self.world.load_versioned(at)? {
+                stored.insert(at, found);
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Whether this import brought the column before, from another file.
+    fn is_doubled(
+        &self,
+        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        mut wanted: impl Iterator<Item = ChunkAt>,
+        property: &Name,
+    ) -> Result<bool, ImportError> {
+        if self.pending.properties.get(property).is_some_and(Option::is_some) {
+            return Ok(true);
+        }
+        if self.head.merge.is_none() && self.world.property(&Property::Named(property.clone()))?.is_some() {
+            return Ok(true);
+        }
+        Ok(wanted.any(|at| {
+            let came_with_this =
+                |(_, version): &(std::sync::Arc<Chunk>, u64)| *version > self.head.began_after;
+            self.pending.chunks.contains_key(&at) || stored.get(&at).is_some_and(came_with_this)
+        }))
+    }
+
+    /// Leaves out chunks that the world's limits refuse.
+    fn drop_too_large(&mut self, slot: Slot, new: &mut BTreeMap<ChunkAt, Chunk>) {
+        let limit_bytes = self.world.limits().chunk_bytes;
+        let mut refused = Vec::new();
+        new.retain(|at, chunk| {
+            // What a chunk takes in memory is never less than half of what it takes in a row.
+            if (chunk.memory_bytes() as u64) < limit_bytes / 2 {
+                return true;
+            }
+            let len_bytes = chunk.to_bytes().len() as u64 + ROW_OVERHEAD_BYTES;
+            if len_bytes > limit_bytes {
+                refused.push(format!(
+                    "section {}: it takes {len_bytes} bytes, more than the world's {limit_bytes}",
+                    at.pos.y()
+                ));
+            }
+            len_bytes <= limit_bytes
+        });
+        for reason in refused {
+            self.unreadable(slot, reason);
+        }
+    }
+
+    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
+    fn put_rest(
+        &mut self,
+        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        new: &mut BTreeMap<ChunkAt, Chunk>,
+        property: Name,
+        rest: Vec<u8>,
+    ) {
+        let Some(side) = self.ids.column else { return };
+        let has_rest =
+            |(_, (chunk, _)): &(&ChunkAt, &(std::sync::Arc<Chunk>, u64))| chunk.side(side).is_some();
+        let before: Vec<_> = stored.iter().filter(has_rest).collect();
+        if self.head.merge == Some(Merge::Keep) && !before.is_empty() {
+            return;
+        }
+        for (at, (chunk, _)) in before {
+            // The lowest chunk may be another one now.
+            if !new.contains_key(at) {
+                let mut chunk = Chunk::clone(chunk);
+                chunk.remove_side(side);
+                self.pending.chunks.insert(*at, chunk);
+            }
+        }
+        match new.first_entry() {
+            Some(mut lowest) => {
+                lowest.get_mut().set_side(side, rest);
+                if self.head.merge.is_some() {
+                    self.pending.properties.insert(property, None);
+                }
+            }
+            None if stored.is_empty() => {
+                self.pending.properties.insert(property, Some(rest));
+            }
+            // Every chunk of the column was kept, so the column is as it was.
+            None => {}
+        }
+    }
+
+    /// Writes everything pending with the progress, in one transaction.
+    pub(super) fn commit(&mut self) -> Result<(), ImportError> {
+        let Pending { chunks, entities, deleted, properties, .. } = std::mem::take(&mut self.pending);
+        let (file, progress) = (self.file, &self.progress);
+        self.world.transaction_at(Durability::Process, |tx| {
+            for id in deleted {
+                tx.delete_entity(id);
+            }
+            for (at, chunk) in chunks {
+                tx.save(at, chunk);
+            }
+            for (id, entity) in entities {
+                tx.put_entity(id, entity);
+            }
+            for (name, bytes) in properties {
+                tx.set_property(Property::Named(name), bytes);
+            }
+            progress::put_file(tx, file, progress);
+            Stored::Ok(())
+        })?;
+        self.transactions += 1;
+        match self.stop_after {
+            Some(count) if self.transactions >= count => Err(ImportError::Stopped(self.transactions)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the next waiting entities to their chunks, where those are stored by now.
+    fn adopt(&mut self) -> Result<(), ImportError> {
+        let from = self.progress.waiting.len().saturating_sub(ADOPTIONS);
+        for uuid in self.progress.waiting.split_off(from) {
+            let id = EntityId::new(uuid);
+            let Some(entity) = self.world.entity(id)? else { continue };
+            let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
+            if matches!(entity.owner, Owner::Detached(_)) && self.world.load(at)?.is_some() {
+                self.pending.entities.insert(id, entity.owned_by(Owner::Chunk(at)));
+                self.progress.report.detached -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn weigh(&mut self, len_bytes: usize) {
+        self.pending.len_bytes += len_bytes;
+    }
+
+    pub(super) fn entities(
+        &mut self,
+        slot: Slot,
+        catalog: &Catalog,
+        entities: PreparedEntities,
+    ) -> Result<(), ImportError> {
+        self.progress.report.not_carried.extend(entities.not_carried.iter().cloned());
+        self.put_entities(slot, catalog, entities)
+    }
+}
+
+/// Makes a chunk fit the world's schema, where the world registered a kind otherwise than the job took it to be.
+///
+/// Block entities whose block cannot own them any more go beside it.
+fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, EditError> {
+    if chunk.conforms_to(schema).is_ok() {
+        return Ok(chunk);
+    }
+    let mut beside: Vec<Vec<u8>> = Vec::new();
+    for (component, at, bytes) in chunk.components() {
+        let block = chunk.layer(at.cell, at.layer).unwrap_or_default();
+        let owns = schema.components_of(block).is_some_and(|owned| owned.contains(&component));
+        if !owns && !bytes.is_empty() {
+            beside.push(bytes.to_vec());
+        }
+    }
+    let mut fitting = chunk
+        .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
+    if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
+        let before = fitting.remove_side(side).unwrap_or_default();
+        beside.extend(listed_block_entities(&before).into_iter().map(<[u8]>::to_vec));
+        fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
+    }
+    Ok(fitting)
+}
+
+/// The block entities of the side data that lists those without an owner.
+pub(crate) fn listed_block_entities(side: &[u8]) -> Vec<&[u8]> {
+    let Ok(list) = nbt::Compound::parse(side, &nbt::Limits::default()) else { return Vec::new() };
+    list.list("block_entities").into_iter().flat_map(nbt::List::compounds).map(nbt::Compound::raw).collect()
+}
+
+const _: () = assert!(water::WATER.len() < 64, "a name that is always short enough");

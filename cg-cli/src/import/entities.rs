@@ -1,0 +1,173 @@
+//! Entities of a save as entities of a world: each with a UUID of its own and an owner, or detached.
+
+use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::{ChunkAt, EntityId};
+use cg_registry::Catalog;
+use cg_store::Error;
+use cg_store::engine::Engine;
+use sha2::{Digest, Sha256};
+use uuid::{Builder, Uuid};
+
+use super::apply::Importer;
+use super::prepare::PreparedEntities;
+use super::{ImportError, Merge, Rekeyed};
+use crate::anvil::EntityRecord;
+use crate::anvil::region::Slot;
+use crate::anvil::save::RegionKind;
+use crate::mapping::{NO_CHUNK, Origin, name, place};
+
+/// What an entity's frame, position and owner add to its components, generously.
+const ENTITY_OVERHEAD_BYTES: u64 = 512;
+
+/// Who has a UUID.
+enum Holder {
+    /// Nobody.
+    Nobody,
+    /// An entity that the world had before this import.
+    World,
+    /// An entity that came with this import.
+    Import,
+}
+
+impl<E: Engine> Importer<'_, E> {
+    /// Takes the entities of a column, whose kinds are registered.
+    pub(super) fn put_entities(
+        &mut self,
+        slot: Slot,
+        catalog: &Catalog,
+        entities: PreparedEntities,
+    ) -> Result<(), ImportError> {
+        let PreparedEntities { place, column, data_version, groups, .. } = entities;
+        for (index, group) in (0..).zip(groups) {
+            let mut ids = Vec::with_capacity(group.len());
+            for record in &group {
+                ids.push(self.take_id(slot, record, &ids)?);
+            }
+            let mut vehicles = vec![None; group.len()];
+            for (record, (id, _)) in group.iter().zip(&ids) {
+                for rider in record.riders.iter().flat_map(|riders| &riders.ids) {
+                    vehicles[*rider] = Some(*id);
+                }
+            }
+            for ((record, (id, is_new)), vehicle) in group.into_iter().zip(ids.clone()).zip(vehicles) {
+                if !is_new {
+                    self.progress.report.kept_entities += 1;
+                    continue;
+                }
+                let record = record.map_riders(|rider| ids[rider].0);
+                let riders = record.riders.clone();
+                let origin = Origin { place, data_version, column, index, vehicle, riders };
+                self.put_entity(slot, catalog, id, record, &origin)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_entity(
+        &mut self,
+        slot: Slot,
+        catalog: &Catalog,
+        id: EntityId,
+        record: EntityRecord<EntityId>,
+        origin: &Origin,
+    ) -> Result<(), ImportError> {
+        let origin_bytes = origin.encode();
+        let len_bytes = (record.nbt.len() + origin_bytes.len()) as u64 + ENTITY_OVERHEAD_BYTES;
+        let limit_bytes = self.world.limits().entity_bytes;
+        if len_bytes > limit_bytes {
+            let kind = &record.kind;
+            let reason =
+                format!("entity {id} ({kind}) takes {len_bytes} bytes, more than the world's {limit_bytes}");
+            self.unreadable(slot, reason);
+            return Ok(());
+        }
+        let kind = name::of(&record.kind).map_err(Error::from)?;
+        let kind = catalog.entity_type(kind.as_str()).expect("the job's kinds are registered");
+        let position = place::of_entity(self.dimension, record.pos, origin.column);
+        let at = ChunkAt::new(self.dimension, position.block().chunk());
+        let owner = self.owner(at)?;
+        if matches!(owner, Owner::Detached(_)) {
+            self.progress.report.detached += 1;
+            if self.region().kind != RegionKind::Entities {
+                self.progress.waiting.push(id.get());
+            }
+        }
+        let mut entity = Entity::new(kind, owner, position);
+        for (component, bytes) in [(self.ids.entity_nbt, record.nbt), (self.ids.entity_origin, origin_bytes)]
+        {
+            let component = component.expect("registered when the import began");
+            entity.set_component(component, bytes).map_err(Error::from)?;
+        }
+        self.pending.deleted.remove(&id);
+        self.pending.entities.insert(id, entity);
+        self.progress.report.entities += 1;
+        self.weigh(len_bytes as usize);
+        Ok(())
+    }
+
+    /// The chunk if it is stored, else nobody. Entities never make a chunk.
+    ///
+    /// While blocks are still merged into a world that had some, a chunk that is there may yet be replaced: then
+    /// entities wait until the end.
+    fn owner(&self, at: ChunkAt) -> Result<Owner, ImportError> {
+        let is_settled = self.head.merge.is_none() || self.region().kind == RegionKind::Entities;
+        let stored = self.pending.chunks.contains_key(&at) || is_settled && self.world.load(at)?.is_some();
+        Ok(if stored {
+            Owner::Chunk(at)
+        } else {
+            Owner::Detached(Reason::new(NO_CHUNK).expect("a short text"))
+        })
+    }
+
+    /// The UUID that an entity gets, and whether it is written at all.
+    ///
+    /// The first entity of a UUID has it, later ones get one that follows from their bytes.
+    fn take_id(
+        &mut self,
+        slot: Slot,
+        record: &EntityRecord,
+        taken: &[(EntityId, bool)],
+    ) -> Result<(EntityId, bool), ImportError> {
+        let candidates = record.uuid.into_iter().map(EntityId::new).chain((0..).map(|n| derived(record, n)));
+        for (index, id) in candidates.enumerate() {
+            let is_new = match self.holder(id, taken)? {
+                Holder::Import => continue,
+                Holder::World => self.head.merge == Some(Merge::Replace),
+                Holder::Nobody => true,
+            };
+            if index > 0 || record.uuid.is_none() {
+                let file = self.file_name().to_owned();
+                let (was, is) = (record.uuid, id.get());
+                self.progress.report.rekeyed.push(Rekeyed { file, slot: slot.index(), was, is });
+            }
+            return Ok((id, is_new));
+        }
+        unreachable!("there are more numbers than entities");
+    }
+
+    fn holder(&self, id: EntityId, taken: &[(EntityId, bool)]) -> Result<Holder, ImportError> {
+        if self.pending.entities.contains_key(&id) || taken.iter().any(|(other, _)| *other == id) {
+            return Ok(Holder::Import);
+        }
+        if self.pending.deleted.contains(&id) {
+            return Ok(Holder::Nobody);
+        }
+        Ok(match self.world.entity_version(id)? {
+            None => Holder::Nobody,
+            Some(version) if version > self.head.began_after => Holder::Import,
+            Some(_) => Holder::World,
+        })
+    }
+}
+
+/// The nth UUID that follows from an entity's bytes.
+fn derived(record: &EntityRecord, n: u64) -> EntityId {
+    let mut hash = Sha256::new();
+    hash.update(record.uuid.unwrap_or(Uuid::nil()).as_bytes());
+    hash.update(n.to_le_bytes());
+    hash.update(&record.nbt);
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    EntityId::new(Builder::from_custom_bytes(bytes).into_uuid())
+}

@@ -1,0 +1,250 @@
+//! A Java save into a world.
+//!
+//! The files of a save are read in the order of [`save::find`], sixteen slots at a time. Worker threads decode them
+//! and build chunks; one thread registers names and commits, in order, so the same save gives the same ids whatever
+//! the number of threads. At most a few jobs are in memory at once, however large the save is.
+//!
+//! Every transaction also stores how far it came. An import that was killed continues behind its last transaction when
+//! it is run again, and reports as if it had never stopped. The save is only read.
+//!
+//! ```
+//! use cg_cli::anvil::column::{Blocks, Column, Section};
+//! use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
+//! use cg_cli::anvil::write;
+//! use cg_cli::import::{ImportOptions, import};
+//! use cg_store::prelude::*;
+//!
+//! let save = tempfile::tempdir()?;
+//! let mut column = Column::new(0, 0, 3955);
+//! column.sections.push(Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(-4) });
+//! let mut region = RegionWriter::create(&save.path().join("region"), RegionPos::of_column(0, 0))?;
+//! region.put(Slot::of_column(0, 0), &write::column(&column)?, 0)?;
+//! region.finish()?;
+//!
+//! let world = World::temporary(&[], &WorldOptions::default())?;
+//! let report = import(save.path(), &world, &ImportOptions::default(), |_| {})?;
+//! assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
+//! let overworld = world.dimension("minecraft:overworld").expect("the save has it");
+//! let chunk = world.load(ChunkAt::new(overworld, ChunkPos::new(0, -4, 0)?))?.expect("a stored chunk");
+//! let stone = chunk.block(LocalPos::new(0, 0, 0));
+//! assert_eq!(world.catalog().block_name(stone).unwrap().as_str(), "minecraft:stone");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod apply;
+mod entities;
+mod prepare;
+mod progress;
+mod report;
+mod source;
+
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::available_parallelism;
+
+use cg_store::engine::Engine;
+use cg_store::{Area, World};
+use rayon::ThreadPoolBuilder;
+use serde::{Deserialize, Serialize};
+
+pub use report::{ImportReport, Rekeyed, Unreadable};
+
+use self::apply::Importer;
+use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};
+use self::progress::Head;
+use self::source::Source;
+use crate::anvil::region::Slot;
+use crate::anvil::save::SaveError;
+use crate::anvil::{Decoder, save};
+use crate::mapping::Ids;
+
+/// Choices of an import.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImportOptions {
+    /// What happens where the world has something already. Default: only an empty world is imported into.
+    pub merge: Option<Merge>,
+    /// Threads that decode, besides the one that commits. Default: one for each of the machine's.
+    pub threads: Option<NonZero<usize>>,
+    /// Stops with [`ImportError::Stopped`] after so many transactions; run again, the import continues. Default: never.
+    pub stop_after_transactions: Option<u64>,
+}
+
+/// What happens where the world has something already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Merge {
+    /// The save's chunks and entities replace the world's; a replaced chunk's entities go with it.
+    Replace,
+    /// The world's chunks and entities are kept.
+    Keep,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImportProgress {
+    /// Files that are done.
+    pub files_done: usize,
+    /// Files of the save.
+    pub files: usize,
+    /// Columns imported so far in this run.
+    pub columns: u64,
+}
+
+/// Why an import ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// What is to be imported is no save.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// The world refused something.
+    #[error(transparent)]
+    Store(cg_store::Error),
+    /// The world has chunks or entities that this import did not bring.
+    #[error("the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world")]
+    NotEmpty,
+    /// The world holds half of another import.
+    #[error(
+        "the world holds an unfinished import of another save, or this one was changed since; delete the world and import again"
+    )]
+    OtherImport,
+    /// An import is continued in another way than it was begun.
+    #[error("the unfinished import was begun {}; continue it so", begun.map_or("without --merge", Merge::option))]
+    OtherMerge {
+        /// How it was begun.
+        begun: Option<Merge>,
+    },
+    /// The stored progress is damaged or of a newer release.
+    #[error(
+        "the progress of the unfinished import, property `{property}`, cannot be read: {why}; delete the world and import again"
+    )]
+    Progress {
+        /// The property.
+        property: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The system gave no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// As asked for.
+    #[error("stopped after {0} transactions; run it again to continue")]
+    Stopped(u64),
+}
+
+impl From<cg_store::Error> for ImportError {
+    fn from(error: cg_store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Merge {
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Replace => "with `--merge replace`",
+            Self::Keep => "with `--merge keep`",
+        }
+    }
+}
+
+/// Imports a save, a folder of region files, or one region file; `watch` is told how far it is.
+///
+/// What cannot be read is in the report and costs nothing else. Commits at the world's own durability are not needed:
+/// each transaction survives a kill, and everything is on the disk when this returns.
+///
+/// # Errors
+/// [`ImportError`]. What was committed before stays, and the next run continues there.
+pub fn import<E: Engine>(
+    path: &Path,
+    world: &World<E>,
+    options: &ImportOptions,
+    mut watch: impl FnMut(ImportProgress),
+) -> Result<ImportReport, ImportError> {
+    let source = Source::new(path, save::find(path)?)?;
+    let head = begin(world, &source, options)?;
+    let ids = Ids::register(world)?;
+    let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions);
+    let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("cg-import-{index}"))
+        .build()?;
+    let decoders = Mutex::new(Vec::new());
+    for file in 0..source.files.len() {
+        importer.open(file)?;
+        let path = &source.files[file].path;
+        pool.in_place_scope_fifo(|scope| {
+            let mut waiting: VecDeque<(Job, Receiver<Prepared>)> = VecDeque::new();
+            let mut jobs = jobs(file, importer.next_slot());
+            loop {
+                // Each thread has one job at work and one behind it; the results of the rest would only wait.
+                while waiting.len() < threads * 2 {
+                    let Some(job) = jobs.next() else { break };
+                    let (sender, receiver) = sync_channel(1);
+                    waiting.push_back((job, receiver));
+                    let decoders = &decoders;
+                    scope.spawn_fifo(move |_| {
+                        let decoder = decoders.lock().ok().and_then(|mut free| free.pop());
+                        let mut decoder: Decoder = decoder.unwrap_or_default();
+                        // The importer may have stopped; then nobody takes this.
+                        let _ = sender.send(prepare(path, job, &ids, &mut decoder));
+                        if let Ok(mut free) = decoders.lock() {
+                            free.push(decoder);
+                        }
+                    });
+                }
+                let Some((job, receiver)) = waiting.pop_front() else { return Ok::<(), ImportError>(()) };
+                let prepared = receiver.recv().expect("a job that panics ends the scope");
+                importer.apply(job, prepared)?;
+                watch(ImportProgress {
+                    files_done: file,
+                    files: source.files.len(),
+                    columns: importer.columns(),
+                });
+            }
+        })?;
+        importer.close()?;
+    }
+    importer.finish()
+}
+
+/// Finds an import to continue, or begins one.
+fn begin<E: Engine>(world: &World<E>, source: &Source, options: &ImportOptions) -> Result<Head, ImportError> {
+    if let Some(head) = progress::head(world)? {
+        if head.save != source.identity {
+            return Err(ImportError::OtherImport);
+        }
+        if head.merge != options.merge {
+            return Err(ImportError::OtherMerge { begun: head.merge });
+        }
+        return Ok(head);
+    }
+    if options.merge.is_none() && !is_empty(world)? {
+        return Err(ImportError::NotEmpty);
+    }
+    let head = Head { save: source.identity.clone(), merge: options.merge, began_after: world.last_commit() };
+    world.transaction(|tx| {
+        progress::put_head(tx, &head);
+        Ok::<_, cg_store::Error>(())
+    })?;
+    Ok(head)
+}
+
+fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, cg_store::Error> {
+    let chunk = world.for_each_chunk(Area::World, |_| ControlFlow::Break(()))?;
+    let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
+    Ok(chunk.is_none() && entity.is_none())
+}
+
+/// The ranges of slots from one on, always cut at the same places.
+fn jobs(file: usize, next_slot: u16) -> impl Iterator<Item = Job> {
+    (next_slot / SLOTS_PER_JOB..Slot::COUNT / SLOTS_PER_JOB).map(move |index| Job {
+        file,
+        from_slot: next_slot.max(index * SLOTS_PER_JOB),
+        end_slot: (index + 1) * SLOTS_PER_JOB,
+    })
+}

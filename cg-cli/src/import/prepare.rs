@@ -1,0 +1,358 @@
+//! The part of an import that needs no world: sixteen slots of a region file become chunks.
+//!
+//! Workers do this beside each other. Blocks have numbers of the job's own, in the order in which the job meets them;
+//! the one thread that commits gives them the world's.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk, EditError};
+use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, SchemaView};
+use cg_registry::{Name, NameError};
+
+use crate::anvil::column::{Blocks, Column, EntityColumn, Place, cell};
+use crate::anvil::region::{ReadLimits, RegionPos, Slot};
+use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
+use crate::mapping::origin::ListedIn;
+use crate::mapping::{Ids, kind, name};
+
+/// Slots that are read, decoded and registered together: half a row of a region.
+///
+/// The same whatever runs beside it, so a save gives the same ids every time it is imported.
+pub(super) const SLOTS_PER_JOB: u16 = 16;
+
+/// A range of slots of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Job {
+    /// Which of the save's files.
+    pub(super) file: usize,
+    pub(super) from_slot: u16,
+    pub(super) end_slot: u16,
+}
+
+/// What a job's slots hold.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// The block states by the job's own numbers.
+    pub(super) states: Vec<LocalState>,
+    /// In slot order.
+    pub(super) slots: Vec<(Slot, Content)>,
+    /// Why nothing of the file can be read.
+    pub(super) broken: Option<String>,
+}
+
+/// A block state that a job met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LocalState {
+    pub(super) name: Name,
+    pub(super) is_opaque: bool,
+    /// Whether the job took it to own block entities.
+    pub(super) owns: bool,
+}
+
+/// What a slot holds.
+#[derive(Debug)]
+pub(super) enum Content {
+    Column(Box<PreparedColumn>),
+    Entities(PreparedEntities),
+    PointsOfInterest,
+    Unreadable(String),
+}
+
+/// A column on its way into the world.
+#[derive(Debug)]
+pub(super) struct PreparedColumn {
+    pub(super) x: i32,
+    pub(super) z: i32,
+    /// Ascending by y; blocks by the job's own numbers.
+    pub(super) chunks: Vec<(i32, Chunk)>,
+    /// What no chunk holds.
+    pub(super) rest: Vec<u8>,
+    pub(super) entities: PreparedEntities,
+    /// What is lost, in words.
+    pub(super) problems: Vec<String>,
+    /// About how many bytes all this takes.
+    pub(super) len_bytes: usize,
+}
+
+/// The entities of a column.
+#[derive(Debug)]
+pub(super) struct PreparedEntities {
+    pub(super) place: ListedIn,
+    pub(super) column: (i32, i32),
+    pub(super) data_version: i32,
+    /// Each with its riders, vehicles first.
+    pub(super) groups: Vec<Vec<EntityRecord>>,
+    pub(super) not_carried: BTreeSet<String>,
+}
+
+/// Reads a job's slots.
+pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
+    let mut region = match Region::open(path) {
+        Ok(region) => region,
+        Err(error) => return Prepared { broken: Some(error.to_string()), ..Prepared::default() },
+    };
+    let wanted = job.from_slot..job.end_slot;
+    let slots: Vec<_> = region.slots().filter(|slot| wanted.contains(&slot.index())).collect();
+    let mut bytes = Vec::new();
+    let decoded: Vec<_> =
+        slots.into_iter().map(|slot| (slot, decode(&mut region, slot, &mut bytes, decoder))).collect();
+    let mut builder =
+        Builder { ids, seen: owners_seen(&decoded), states: Vec::new(), numbers: HashMap::new() };
+    let slots = decoded
+        .into_iter()
+        .map(|(slot, payload)| {
+            let content = match payload {
+                Err(reason) => Content::Unreadable(reason),
+                Ok(Payload::PointsOfInterest) => Content::PointsOfInterest,
+                Ok(Payload::Entities(column)) => Content::Entities(entities_of(column)),
+                Ok(Payload::Column(column)) => Content::Column(Box::new(builder.column(column))),
+            };
+            (slot, content)
+        })
+        .collect();
+    Prepared { states: builder.states, slots, broken: None }
+}
+
+fn decode(
+    region: &mut Region,
+    slot: Slot,
+    bytes: &mut Vec<u8>,
+    decoder: &mut Decoder,
+) -> Result<Payload, String> {
+    region.read(slot, &ReadLimits::default(), bytes).map_err(|error| error.to_string())?;
+    let payload = decoder.decode(bytes).map_err(|error| error.to_string())?;
+    match payload.check_place(region.pos(), slot) {
+        // A renamed file: its columns say where they are, and so do their block entities.
+        Ok(()) | Err(crate::anvil::ColumnError::OtherRegion { .. }) => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    match payload.position() {
+        Some((x, z)) if region_of(x, z).is_none() => Err(format!("no region can hold column ({x}, {z})")),
+        _ => Ok(payload),
+    }
+}
+
+fn region_of(x: i32, z: i32) -> Option<RegionPos> {
+    let pos = RegionPos::of_column(x, z);
+    RegionPos::new(pos.x(), pos.z())
+}
+
+/// Blocks of other namespaces that are seen with a block entity.
+fn owners_seen(decoded: &[(Slot, Result<Payload, String>)]) -> HashSet<String> {
+    let mut seen = HashSet::new();
+    for (_, payload) in decoded {
+        let Ok(Payload::Column(column)) = payload else { continue };
+        for entity in &column.block_entities {
+            let state = entity.pos.and_then(|[x, y, z]| column.state(x, y, z));
+            if let Some(state) = state.filter(|state| kind::is_foreign(state)) {
+                seen.insert(kind::base(state).to_owned());
+            }
+        }
+    }
+    seen
+}
+
+struct Builder<'a> {
+    ids: &'a Ids,
+    seen: HashSet<String>,
+    states: Vec<LocalState>,
+    numbers: HashMap<Arc<str>, u64>,
+}
+
+impl Builder<'_> {
+    fn column(&mut self, column: Column) -> PreparedColumn {
+        let places = column.block_entity_places();
+        let status = column.status();
+        let Column { x, z, data_version, sections, block_entities, entities, carried, not_carried, problems } =
+            column;
+        let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        let mut rest = Column { carried, ..Column::new(x, z, data_version) };
+        // By section: the component of a cell, or one more that no block can own.
+        let mut inside: HashMap<usize, Vec<(Option<u16>, Vec<u8>)>> = HashMap::new();
+        for (block_entity, place) in block_entities.into_iter().zip(places) {
+            match place {
+                Place::Cell { section, cell } => {
+                    inside.entry(section).or_default().push((Some(cell), block_entity.nbt));
+                }
+                Place::Doubled { section, .. } => {
+                    inside.entry(section).or_default().push((None, block_entity.nbt));
+                }
+                Place::NoSection | Place::Elsewhere => rest.block_entities.push(block_entity),
+            }
+        }
+        let mut chunks = Vec::new();
+        let mut len_bytes = 0;
+        for (index, mut section) in sections.into_iter().enumerate() {
+            let Some(blocks) = section.blocks.take() else {
+                rest.sections.push(section);
+                continue;
+            };
+            match self.chunk(&blocks, inside.remove(&index).unwrap_or_default()) {
+                Ok(mut chunk) => {
+                    let sides = [
+                        (self.ids.biomes, section.biomes),
+                        (self.ids.block_light, section.block_light),
+                        (self.ids.sky_light, section.sky_light),
+                        (self.ids.status, status.clone().map(String::into_bytes)),
+                    ];
+                    for (kind, bytes) in sides {
+                        if let (Some(kind), Some(bytes)) = (kind, bytes) {
+                            chunk.set_side(kind, bytes);
+                        }
+                    }
+                    len_bytes += chunk.memory_bytes();
+                    chunks.push((section.y, chunk));
+                }
+                Err(error) => problems.push(format!("section {}: {error}", section.y)),
+            }
+        }
+        let rest = write::column(&rest).unwrap_or_else(|error| {
+            problems.push(format!("what stands beside the sections: {error}"));
+            write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
+        });
+        let groups = groups_of(&entities);
+        len_bytes += rest.len() + groups.iter().flatten().map(|record| record.nbt.len() + 256).sum::<usize>();
+        let entities =
+            PreparedEntities { place: ListedIn::Column, column: (x, z), data_version, groups, not_carried };
+        PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes }
+    }
+
+    /// A section's blocks with the block entities in it, each with the cell at which it is the first.
+    fn chunk(
+        &mut self,
+        blocks: &Blocks,
+        block_entities: Vec<(Option<u16>, Vec<u8>)>,
+    ) -> Result<Chunk, SectionError> {
+        // What no cell shows is not there: a palette entry without cells gets no id.
+        let kinds: Result<Vec<_>, _> = blocks
+            .palette
+            .iter()
+            .zip(blocks.counts())
+            .map(|(state, count)| if count == 0 { Ok((BlockId::new(0), false)) } else { self.kind(state) })
+            .collect();
+        let kinds = kinds?;
+        let kind_of = |cell: u16| {
+            let index = usize::from(blocks.index(cell));
+            *kinds.get(index).expect("the decoder checked every index against the palette")
+        };
+        let any_wet = kinds.iter().any(|(_, wet)| *wet);
+        let water = if any_wet { Some(self.number(&Arc::from(water::WATER))?) } else { None };
+        let schema = LocalSchema::new(&self.states, self.ids.block_entity);
+        let mut chunk = if blocks.indices.is_none() {
+            Chunk::filled(kind_of(0).0, &schema)?
+        } else {
+            let mut cells = [BlockId::new(0); LocalPos::COUNT];
+            for (block, cell) in cells.iter_mut().zip(0..) {
+                *block = kind_of(cell).0;
+            }
+            Chunk::from_blocks(&cells, CellOrder::Yzx, &schema)?
+        };
+        if let Some(water) = water {
+            for cell in LocalPos::all().filter(|cell| kind_of(CellOrder::Yzx.index(*cell)).1) {
+                chunk.push_layer(cell, water, &schema)?;
+            }
+        }
+        let mut beside = Vec::new();
+        for (at, nbt) in block_entities {
+            let cell = at.and_then(|at| CellOrder::Yzx.cell(at));
+            let owner = cell.filter(|cell| self.owns(chunk.block(*cell)));
+            match (owner, self.ids.block_entity) {
+                (Some(cell), Some(component)) => {
+                    chunk.set_component(CellLayer::base(cell), component, &nbt)?
+                }
+                _ => beside.push(nbt),
+            }
+        }
+        if let Some(side) = self.ids.block_entities.filter(|_| !beside.is_empty()) {
+            chunk.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
+        }
+        Ok(chunk)
+    }
+
+    /// The job's number of a state's layer 0, and whether water belongs into layer 1.
+    fn kind(&mut self, state: &Arc<str>) -> Result<(BlockId, bool), NameError> {
+        Ok(match water::split(state) {
+            Some(dry) => (self.number(&Arc::from(dry))?, true),
+            None => (self.number(state)?, false),
+        })
+    }
+
+    fn number(&mut self, state: &Arc<str>) -> Result<BlockId, NameError> {
+        if let Some(number) = self.numbers.get(state) {
+            return Ok(BlockId::new(*number));
+        }
+        let number = self.states.len() as u64;
+        let owns = kind::owns_block_entity(state) || self.seen.contains(kind::base(state));
+        self.states.push(LocalState { name: name::of(state)?, is_opaque: kind::is_opaque(state), owns });
+        self.numbers.insert(Arc::clone(state), number);
+        Ok(BlockId::new(number))
+    }
+
+    fn owns(&self, block: BlockId) -> bool {
+        self.states.get(block.get() as usize).is_some_and(|state| state.owns)
+    }
+}
+
+/// Why a section's blocks make no chunk.
+#[derive(Debug, thiserror::Error)]
+enum SectionError {
+    #[error("a block state's name: {0}")]
+    Name(#[from] NameError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+}
+
+/// The side data that lists block entities which no block owns.
+pub(super) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+    nbt::payload(|out| out.raw_compounds("block_entities", entities))
+}
+
+fn entities_of(column: EntityColumn) -> PreparedEntities {
+    let EntityColumn { x, z, data_version, entities, not_carried } = column;
+    let groups = groups_of(&entities);
+    PreparedEntities { place: ListedIn::EntityFile, column: (x, z), data_version, groups, not_carried }
+}
+
+fn groups_of(entities: &[Vec<u8>]) -> Vec<Vec<EntityRecord>> {
+    let limits = nbt::Limits::default();
+    let split = |raw: &Vec<u8>| {
+        entity::split(raw, &limits).expect("part of an NBT that was checked with the same limits")
+    };
+    entities.iter().map(split).collect()
+}
+
+/// The schema of a job's own numbers.
+struct LocalSchema<'a> {
+    states: &'a [LocalState],
+    block_entity: Option<ComponentId>,
+}
+
+impl<'a> LocalSchema<'a> {
+    const fn new(states: &'a [LocalState], block_entity: Option<ComponentId>) -> Self {
+        Self { states, block_entity }
+    }
+}
+
+impl SchemaView for LocalSchema<'_> {
+    fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
+        let owns = self.states.get(block.get() as usize)?.owns;
+        Some(if owns { self.block_entity.as_slice() } else { &[] })
+    }
+
+    fn shape(&self, component: ComponentId) -> Option<ComponentShape> {
+        (Some(component) == self.block_entity).then_some(ComponentShape::Variable)
+    }
+
+    fn default_bytes(&self, _: ComponentId) -> &[u8] {
+        &[]
+    }
+
+    fn is_opaque(&self, _: BlockId) -> bool {
+        true
+    }
+}
+
+const _: () = assert!(cell(0, 1, 0) == 256 && cell(0, 0, 1) == 16, "the game's order is CellOrder::Yzx");
+const _: () = assert!(Slot::COUNT.is_multiple_of(SLOTS_PER_JOB), "jobs cover a region");

@@ -1,0 +1,93 @@
+//! How far an import is, kept in the world and committed with what it imports.
+//!
+//! Properties in JSON: `minecraft:import` says what is imported, `minecraft:import/<n>` how far file n is and what was
+//! reported of it. All are gone when the import is done.
+
+use cg_registry::Name;
+use cg_store::engine::Engine;
+use cg_store::prelude::{Property, Transaction};
+use cg_store::{Error, World};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{ImportError, ImportReport, Merge};
+use crate::anvil::region::Slot;
+
+const HEAD: &str = "minecraft:import";
+
+/// What is imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// Which files, how long and how old.
+    pub(super) save: String,
+    /// What happens to what the world had.
+    pub(super) merge: Option<Merge>,
+    /// The world's last commit before the import: what is newer came with it.
+    pub(super) began_after: u64,
+}
+
+/// How far one file is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileProgress {
+    /// The first slot that is not in the world yet.
+    pub(super) next_slot: u16,
+    /// What was reported of the slots before.
+    pub(super) report: ImportReport,
+    /// Entities without a chunk so far; one may have come with a later file.
+    pub(super) waiting: Vec<Uuid>,
+}
+
+impl FileProgress {
+    pub(super) const fn is_done(&self) -> bool {
+        self.next_slot >= Slot::COUNT
+    }
+}
+
+pub(super) fn head<E: Engine>(world: &World<E>) -> Result<Option<Head>, ImportError> {
+    read(world, HEAD)
+}
+
+pub(super) fn put_head<E: Engine>(tx: &mut Transaction<'_, E>, head: &Head) {
+    put(tx, HEAD, head);
+}
+
+pub(super) fn file<E: Engine>(world: &World<E>, index: usize) -> Result<FileProgress, ImportError> {
+    Ok(read(world, &file_name(index))?.unwrap_or_default())
+}
+
+pub(super) fn put_file<E: Engine>(tx: &mut Transaction<'_, E>, index: usize, progress: &FileProgress) {
+    put(tx, &file_name(index), progress);
+}
+
+/// Forgets the progress of an import that is done.
+pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, files: usize) {
+    for index in 0..files {
+        tx.set_property(property(&file_name(index)), None);
+    }
+    tx.set_property(property(HEAD), None);
+}
+
+fn file_name(index: usize) -> String {
+    format!("{HEAD}/{index}")
+}
+
+fn property(name: &str) -> Property {
+    Property::Named(Name::new(name).expect("a literal name and a number"))
+}
+
+fn read<E: Engine, T: DeserializeOwned>(world: &World<E>, name: &str) -> Result<Option<T>, ImportError> {
+    let Some(bytes) = world.property(&property(name)).map_err(ImportError::Store)? else { return Ok(None) };
+    let value = serde_json::from_slice(&bytes);
+    value
+        .map(Some)
+        .map_err(|error| ImportError::Progress { property: name.to_owned(), why: error.to_string() })
+}
+
+fn put<E: Engine>(tx: &mut Transaction<'_, E>, name: &str, value: &impl Serialize) {
+    let bytes = serde_json::to_vec(value).expect("plain data is JSON");
+    tx.set_property(property(name), Some(bytes));
+}
+
+/// The error type of a transaction that only fails as the store does.
+pub(super) type Stored = Result<(), Error>;

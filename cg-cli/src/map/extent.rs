@@ -1,0 +1,118 @@
+//! Where a map has something to show, found from the keys alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
+use cg_store::engine::Engine;
+use cg_store::{Area, Error, World};
+
+use super::strip::Seen;
+
+/// The side of a tile: one cube of 16³ chunks, whose keys lie together.
+pub(super) const TILE_BLOCKS: i64 = 256;
+/// The same in chunks.
+const TILE_CHUNKS: i64 = 16;
+
+/// The part of a dimension that is drawn: tiles of 256×256 blocks that hold chunks, and what bounds them.
+#[derive(Debug)]
+pub(super) struct Extent {
+    /// The least x and z, in blocks.
+    pub(super) min: [i64; 2],
+    /// The greatest x and z, in blocks.
+    pub(super) max: [i64; 2],
+    /// Tiles by z, then x, each with the cubes of chunks that it has, by y.
+    tiles: BTreeMap<(i64, i64), BTreeSet<i64>>,
+}
+
+/// One tile: its place in tiles, and the y of its cubes from the top down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) x: i64,
+    pub(super) z: i64,
+    pub(super) cubes_down: Vec<i64>,
+}
+
+/// The tiles of one strip from west to east.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StripTiles {
+    /// Which strip, counted in strips from z = 0.
+    pub(super) index: i64,
+    pub(super) tiles: Vec<Tile>,
+}
+
+impl Extent {
+    /// Looks for chunks, in a box or everywhere; `None` if there are none.
+    pub(super) fn find<E: Engine>(
+        world: &World<E>,
+        dimension: Dimension,
+        area: Option<BlockBox>,
+    ) -> Result<Option<Self>, Error> {
+        let mut tiles: BTreeMap<(i64, i64), BTreeSet<i64>> = BTreeMap::new();
+        let mut bounds: Option<[ChunkPos; 2]> = None;
+        let chunks = area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
+        world.for_each_chunk(Area::Box(dimension, chunks), |stored| {
+            // Damage is met again, and reported, when the tile is drawn.
+            if let Ok(stored) = stored {
+                let pos = stored.at.pos;
+                let [x, y, z] = [pos.x(), pos.y(), pos.z()].map(|c| c.div_euclid(TILE_CHUNKS));
+                tiles.entry((z, x)).or_default().insert(y);
+                bounds = Some(match bounds {
+                    None => [pos, pos],
+                    Some([min, max]) => [least(min, pos), greatest(max, pos)],
+                });
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(bounds.map(|[min, max]| {
+            let (first, last) = (min.min_block(), ChunkBox::new(min, max).blocks().max());
+            let clip = area.unwrap_or(BlockBox::new(first, last));
+            Self {
+                min: [first.x.max(clip.min().x), first.z.max(clip.min().z)],
+                max: [last.x.min(clip.max().x), last.z.min(clip.max().z)],
+                tiles,
+            }
+        }))
+    }
+
+    pub(super) fn longer_side_blocks(&self) -> u64 {
+        let side = |axis: usize| self.max[axis].abs_diff(self.min[axis]).saturating_add(1);
+        side(0).max(side(1))
+    }
+
+    /// Cuts the extent down to some pixels of its picture.
+    pub(super) fn narrow(&mut self, seen: Seen, scale_blocks: u32) {
+        let scale = i64::from(scale_blocks);
+        for axis in [0, 1] {
+            let first_px = self.min[axis].div_euclid(scale);
+            let least = (first_px + i64::from(seen.min[axis])) * scale;
+            let greatest = (first_px + i64::from(seen.max[axis])) * scale + (scale - 1);
+            self.min[axis] = self.min[axis].max(least);
+            self.max[axis] = self.max[axis].min(greatest);
+        }
+    }
+
+    /// The tiles strip by strip from north to south. A strip is as high as a tile or a pixel, whichever is higher.
+    pub(super) fn strips(&self, scale_blocks: u32) -> Vec<StripTiles> {
+        let mut strips: BTreeMap<i64, Vec<Tile>> = BTreeMap::new();
+        let height = strip_blocks(scale_blocks);
+        for ((z, x), cubes) in &self.tiles {
+            let tile = Tile { x: *x, z: *z, cubes_down: cubes.iter().rev().copied().collect() };
+            strips.entry((z * TILE_BLOCKS).div_euclid(height)).or_default().push(tile);
+        }
+        strips.into_iter().map(|(index, tiles)| StripTiles { index, tiles }).collect()
+    }
+}
+
+/// The height of a strip. Scales are powers of two, so tiles and pixels never cross its border.
+pub(super) fn strip_blocks(scale_blocks: u32) -> i64 {
+    TILE_BLOCKS.max(scale_blocks.into())
+}
+
+fn least(a: ChunkPos, b: ChunkPos) -> ChunkPos {
+    ChunkBox::new(a, b).min()
+}
+
+fn greatest(a: ChunkPos, b: ChunkPos) -> ChunkPos {
+    ChunkBox::new(a, b).max()
+}

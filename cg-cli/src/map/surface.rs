@@ -1,0 +1,264 @@
+//! What is seen of a column of blocks from above: its colour through plants, glass and water, and its height.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos};
+use cg_registry::Catalog;
+use cg_store::engine::Engine;
+use cg_store::{Area, Error, World};
+
+use super::SurfaceBlock;
+use super::colour::{Paint, paint_of};
+use super::extent::Tile;
+use super::strip::Strip;
+
+/// Light that still comes through below which a column counts as drawn.
+const DARK: f32 = 0.02;
+/// How much light something keeps that counts as ground.
+const NEARLY_SOLID: f32 = 0.8;
+/// Blocks of water below which the ground is out of sight.
+const DEEP_BLOCKS: u16 = 24;
+/// How much of the light the top of the water keeps, and each block of it below.
+const WATER_TOP: f32 = 0.55;
+const WATER_BELOW: f32 = 0.13;
+const SHALLOW_WATER: [f32; 3] = [70.0, 130.0, 208.0];
+const DEEP_WATER: [f32; 3] = [28.0, 58.0, 130.0];
+const TILE_CHUNKS: i64 = 16;
+
+/// Draws tiles of a world.
+pub(super) struct Surface<'w, E: Engine> {
+    world: &'w World<E>,
+    catalog: &'w Catalog,
+    dimension: Dimension,
+    area: Option<BlockBox>,
+    paints: HashMap<BlockId, Paint>,
+    /// The blocks of the chunk that is looked through, a column after the other.
+    blocks: Box<[BlockId; LocalPos::COUNT]>,
+    unreadable: Vec<String>,
+}
+
+/// How often each kind of block is the ground.
+#[derive(Debug, Default)]
+pub(super) struct Tally(HashMap<BlockId, u64>);
+
+/// What was seen so far of one column of blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight {
+    rgb: [f32; 3],
+    /// The share of light that comes through what was seen: 1 at the start, 0 at the ground.
+    through: f32,
+    water_blocks: u16,
+    /// The y of the ground, or of the water's surface.
+    height: Option<i64>,
+    ground: Option<BlockId>,
+}
+
+impl Tally {
+    /// The kinds by name, states of one block together, most frequent first.
+    pub(super) fn most_frequent(&self, catalog: &Catalog) -> Vec<SurfaceBlock> {
+        let mut by_name: BTreeMap<String, (u64, [u8; 3])> = BTreeMap::new();
+        for (block, columns) in &self.0 {
+            let Some(name) = catalog.block_name(*block) else { continue };
+            let paint = paint_of(name.as_str());
+            // What grows in water is drawn as water, and so it is counted as water.
+            let identifier = if paint == Paint::Water { "water" } else { name.identifier() };
+            let entry =
+                by_name.entry(format!("{}:{identifier}", name.namespace())).or_insert((0, paint.rgb()));
+            entry.0 += columns;
+        }
+        let mut all: Vec<_> =
+            by_name.into_iter().map(|(name, (columns, rgb))| SurfaceBlock { name, rgb, columns }).collect();
+        all.sort_by(|a, b| b.columns.cmp(&a.columns).then_with(|| a.name.cmp(&b.name)));
+        all
+    }
+}
+
+impl Sight {
+    const NOTHING: Self = Self { rgb: [0.0; 3], through: 1.0, water_blocks: 0, height: None, ground: None };
+
+    /// The colour, or `None` if nothing was seen; and the height.
+    pub(super) fn seen(&self) -> Option<([f32; 3], f32)> {
+        let opacity = 1.0 - self.through;
+        (opacity > 0.0).then(|| (self.rgb.map(|c| c / opacity), self.height.unwrap_or(0) as f32))
+    }
+
+    const fn is_over(&self) -> bool {
+        self.through < DARK || self.water_blocks >= DEEP_BLOCKS
+    }
+
+    fn cover(&mut self, rgb: [f32; 3], opacity: f32) {
+        for (sum, c) in self.rgb.iter_mut().zip(rgb) {
+            *sum += c * opacity * self.through;
+        }
+        self.through *= 1.0 - opacity;
+    }
+
+    fn see(&mut self, y: i64, block: BlockId, paint: Paint, is_wet: bool) {
+        if (is_wet || matches!(paint, Paint::Water)) && self.water_blocks < DEEP_BLOCKS {
+            self.height.get_or_insert(y);
+            self.ground.get_or_insert(block);
+            let deep = f32::from(self.water_blocks) / f32::from(DEEP_BLOCKS);
+            let rgb =
+                [0, 1, 2].map(|c: usize| SHALLOW_WATER[c] + (DEEP_WATER[c] - SHALLOW_WATER[c]) * deep.sqrt());
+            self.cover(rgb, if self.water_blocks == 0 { WATER_TOP } else { WATER_BELOW });
+            self.water_blocks += 1;
+        }
+        match paint {
+            Paint::Air | Paint::Water => {}
+            Paint::Sheer { rgb, opacity } => {
+                // Snow and ice are the ground that people name, though something shines through.
+                if opacity >= NEARLY_SOLID {
+                    self.height.get_or_insert(y);
+                    self.ground.get_or_insert(block);
+                }
+                self.cover(rgb.map(f32::from), opacity);
+            }
+            Paint::Solid { rgb } => {
+                self.height.get_or_insert(y);
+                self.ground.get_or_insert(block);
+                self.cover(rgb.map(f32::from), 1.0);
+            }
+        }
+    }
+}
+
+impl<'w, E: Engine> Surface<'w, E> {
+    pub(super) fn new(
+        world: &'w World<E>,
+        catalog: &'w Catalog,
+        dimension: Dimension,
+        area: Option<BlockBox>,
+    ) -> Self {
+        let blocks = vec![BlockId::new(0); LocalPos::COUNT].into_boxed_slice();
+        let blocks = blocks.try_into().expect("it has the length of the array");
+        Self { world, catalog, dimension, area, paints: HashMap::new(), blocks, unreadable: Vec::new() }
+    }
+
+    pub(super) fn into_unreadable(self) -> Vec<String> {
+        self.unreadable
+    }
+
+    /// Draws the columns of chunks of a tile, each from its top down.
+    pub(super) fn draw_tile(
+        &mut self,
+        tile: Tile,
+        strip: &mut Strip,
+        tally: &mut Tally,
+    ) -> Result<(), Error> {
+        for ((x, z), heights) in self.columns(&tile)? {
+            let mut sights = [Sight::NOTHING; 256];
+            for y in heights.into_iter().rev() {
+                let pos = ChunkPos::new(x, y, z).expect("a stored chunk is in the world");
+                self.look_through(pos, &mut sights);
+                if sights.iter().all(Sight::is_over) {
+                    break;
+                }
+            }
+            let origin = ChunkPos::new(x, 0, z).expect("a stored chunk is in the world").min_block();
+            for (index, sight) in (0_i64..).zip(&sights) {
+                let (x, z) = (origin.x + index / 16, origin.z + index % 16);
+                if self.area.is_some_and(|area| !(area.min().x..=area.max().x).contains(&x))
+                    || self.area.is_some_and(|area| !(area.min().z..=area.max().z).contains(&z))
+                {
+                    continue;
+                }
+                strip.add(x, z, sight);
+                if let Some(ground) = sight.ground {
+                    *tally.0.entry(ground).or_default() += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns of chunks of a tile, each with the y of its chunks, ascending.
+    fn columns(&mut self, tile: &Tile) -> Result<BTreeMap<(i64, i64), Vec<i64>>, Error> {
+        let mut columns: BTreeMap<(i64, i64), Vec<i64>> = BTreeMap::new();
+        let drawn = self.area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
+        for cube_y in &tile.cubes_down {
+            let [min, max] = [0, TILE_CHUNKS - 1].map(|offset| {
+                let at = |tile: i64| tile * TILE_CHUNKS + offset;
+                ChunkPos::new(at(tile.x), at(*cube_y), at(tile.z))
+                    .expect("a cube with a chunk is in the world")
+            });
+            let unreadable = &mut self.unreadable;
+            self.world.for_each_chunk(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
+                match stored {
+                    Ok(stored) if drawn.contains(stored.at.pos) => {
+                        let pos = stored.at.pos;
+                        columns.entry((pos.x(), pos.z())).or_default().push(pos.y());
+                    }
+                    Ok(_) => {}
+                    Err(error) => unreadable.push(error.to_string()),
+                }
+                ControlFlow::<()>::Continue(())
+            })?;
+        }
+        for heights in columns.values_mut() {
+            heights.sort_unstable();
+        }
+        Ok(columns)
+    }
+
+    /// Looks down through one chunk, and remembers it if it cannot be read.
+    fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) {
+        let (catalog, area) = (self.catalog, self.area);
+        let (paints, blocks) = (&mut self.paints, &mut self.blocks);
+        let looked = self.world.view(ChunkAt::new(self.dimension, pos), |stored| {
+            let Some(schema) = catalog.schema(stored.schema_generation) else {
+                return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
+            };
+            match ChunkView::new(stored.value, &schema) {
+                Ok(chunk) => look(&chunk, pos, area, blocks, sights, |block| {
+                    *paints.entry(block).or_insert_with(|| paint(catalog, block))
+                }),
+                Err(error) => return Ok(Some(format!("{}: {error}", stored.at))),
+            }
+            Ok(None)
+        });
+        match looked {
+            Ok(problem) => self.unreadable.extend(problem.flatten()),
+            Err(error) => self.unreadable.push(error.to_string()),
+        }
+    }
+}
+
+fn look(
+    chunk: &ChunkView<'_>,
+    pos: ChunkPos,
+    area: Option<BlockBox>,
+    blocks: &mut [BlockId; LocalPos::COUNT],
+    sights: &mut [Sight; 256],
+    mut paint: impl FnMut(BlockId) -> Paint,
+) {
+    let mut palette = chunk.palette();
+    if palette.all(|block| paint(block) == Paint::Air) {
+        return;
+    }
+    chunk.unpack(CellOrder::Xzy, blocks);
+    let mut wet = vec![false; LocalPos::COUNT];
+    for (at, block) in chunk.upper_layers() {
+        if paint(block) == Paint::Water {
+            wet[usize::from(CellOrder::Xzy.index(at.cell))] = true;
+        }
+    }
+    let bottom = pos.min_block().y;
+    let (lowest, highest) = area.map_or((i64::MIN, i64::MAX), |area| (area.min().y, area.max().y));
+    for ((sight, column), wet) in sights.iter_mut().zip(blocks.chunks_exact(16)).zip(wet.chunks_exact(16)) {
+        for (height, (block, is_wet)) in column.iter().zip(wet).enumerate().rev() {
+            let y = bottom + height as i64;
+            if sight.is_over() {
+                break;
+            }
+            if (lowest..=highest).contains(&y) {
+                sight.see(y, *block, paint(*block), *is_wet);
+            }
+        }
+    }
+}
+
+/// A block's paint by its name; an id that was never issued is not drawn.
+fn paint(catalog: &Catalog, block: BlockId) -> Paint {
+    catalog.block_name(block).map_or(Paint::Air, |name| paint_of(name.as_str()))
+}

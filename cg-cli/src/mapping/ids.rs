@@ -1,0 +1,57 @@
+//! The ids that a world gave to what every import uses.
+
+use cg_format::{ComponentId, SideKind};
+use cg_registry::{Catalog, ComponentOffer, Name, Registration};
+use cg_store::engine::Engine;
+use cg_store::{Error, World};
+
+use super::{
+    BIOMES, BLOCK_ENTITIES, BLOCK_ENTITY, BLOCK_LIGHT, COLUMN, ENTITY_NBT, ENTITY_ORIGIN, SKY_LIGHT, STATUS,
+};
+
+/// The ids of components and kinds of side data; `None` for what a world has no name of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the id of the constant of its name")]
+pub struct Ids {
+    pub block_entity: Option<ComponentId>,
+    pub entity_nbt: Option<ComponentId>,
+    pub entity_origin: Option<ComponentId>,
+    pub biomes: Option<SideKind>,
+    pub block_light: Option<SideKind>,
+    pub sky_light: Option<SideKind>,
+    pub status: Option<SideKind>,
+    pub block_entities: Option<SideKind>,
+    pub column: Option<SideKind>,
+}
+
+impl Ids {
+    /// Finds what a world has.
+    pub fn find(catalog: &Catalog) -> Self {
+        Self {
+            block_entity: catalog.component_id(BLOCK_ENTITY),
+            entity_nbt: catalog.component_id(ENTITY_NBT),
+            entity_origin: catalog.component_id(ENTITY_ORIGIN),
+            biomes: catalog.side_kind(BIOMES),
+            block_light: catalog.side_kind(BLOCK_LIGHT),
+            sky_light: catalog.side_kind(SKY_LIGHT),
+            status: catalog.side_kind(STATUS),
+            block_entities: catalog.side_kind(BLOCK_ENTITIES),
+            column: catalog.side_kind(COLUMN),
+        }
+    }
+
+    /// Registers what a world does not have yet, and finds all.
+    ///
+    /// # Errors
+    /// If a component of the name is there with another shape, and what the store says.
+    pub fn register<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+        let name = |text: &str| Name::new(text).expect("a literal name");
+        let component = |text: &str| ComponentOffer::variable(name(text));
+        let catalog = world.register(&Registration {
+            components: [BLOCK_ENTITY, ENTITY_NBT, ENTITY_ORIGIN].map(component).into(),
+            sides: [BIOMES, BLOCK_LIGHT, SKY_LIGHT, STATUS, BLOCK_ENTITIES, COLUMN].map(name).into(),
+            ..Registration::default()
+        })?;
+        Ok(Self::find(&catalog))
+    }
+}

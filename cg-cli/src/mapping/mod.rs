@@ -1,0 +1,45 @@
+//! What a Java save's things are called in a world, the same for import and export.
+//!
+//! `docs/format/anvil-mapping.md` describes the whole mapping for people. In short:
+//!
+//! | in the save | in the world |
+//! |---|---|
+//! | dimension | dimension of the same name |
+//! | block state | block of that name, see [`name`] |
+//! | `waterlogged=true` | the dry state in layer 0, `minecraft:water[level=0]` in layer 1 |
+//! | block entity | component [`BLOCK_ENTITY`] of its block, its NBT byte for byte |
+//! | block entity that no block can own | side data [`BLOCK_ENTITIES`] of its chunk |
+//! | biomes, light, generation status | side data of the chunk |
+//! | everything else of a column that is carried | side data [`COLUMN`] of the column's lowest chunk |
+//! | column without a chunk of ours | property, see [`name::column_property`] |
+//! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
+
+pub mod ids;
+pub mod kind;
+pub mod name;
+pub mod origin;
+pub mod place;
+
+pub use ids::Ids;
+pub use origin::Origin;
+
+/// The component of blocks that can have a block entity: its NBT compound, or nothing.
+pub const BLOCK_ENTITY: &str = "minecraft:block_entity";
+/// The component of every entity: its NBT compound without its riders.
+pub const ENTITY_NBT: &str = "minecraft:entity_nbt";
+/// The component of every entity that says where in a save it stood, and who rides whom: an [`Origin`].
+pub const ENTITY_ORIGIN: &str = "minecraft:entity_origin";
+/// Side data: the `biomes` compound of the section.
+pub const BIOMES: &str = "minecraft:biomes";
+/// Side data: 2,048 bytes of light from blocks in the game's order.
+pub const BLOCK_LIGHT: &str = "minecraft:block_light";
+/// Side data: 2,048 bytes of light from the sky in the game's order.
+pub const SKY_LIGHT: &str = "minecraft:sky_light";
+/// Side data: how far generation came, as text.
+pub const STATUS: &str = "minecraft:status";
+/// Side data: a compound with the list `block_entities` of those that are no component.
+pub const BLOCK_ENTITIES: &str = "minecraft:block_entities";
+/// Side data of a column's lowest chunk: the column's NBT with only what no chunk holds.
+pub const COLUMN: &str = "minecraft:column";
+/// Why an imported entity is detached.
+pub const NO_CHUNK: &str = "no chunk here";

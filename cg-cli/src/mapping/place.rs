@@ -1,0 +1,23 @@
+//! Where an entity of a save is in a world.
+
+use cg_format::entity::EntityPos;
+use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension};
+
+/// The place that an entity's `Pos` says, or the corner of its column when it says none that a world has.
+pub fn of_entity(dimension: Dimension, pos: Option<[f64; 3]>, column: (i32, i32)) -> EntityPos {
+    pos.and_then(|pos| EntityPos::from_f64(dimension, pos).ok()).unwrap_or_else(|| {
+        let corner = BlockPos::new(i64::from(column.0) * 16, 0, i64::from(column.1) * 16);
+        EntityPos::new(dimension, corner, [0.0; 3]).expect("zero is a fraction")
+    })
+}
+
+/// The chunk that holds a section.
+pub fn chunk_at(dimension: Dimension, x: i32, y: i32, z: i32) -> ChunkAt {
+    let pos = ChunkPos::new(x.into(), y.into(), z.into()).expect("an i32 lies inside the world");
+    ChunkAt::new(dimension, pos)
+}
+
+/// The column of a chunk or block column, when a save has it.
+pub fn column_of(pos: ChunkPos) -> Option<(i32, i32)> {
+    Some((i32::try_from(pos.x()).ok()?, i32::try_from(pos.z()).ok()?))
+}

@@ -1,0 +1,211 @@
+//! What a command says and how it ends: one value as text or as JSON, and one of three exit codes.
+
+use std::fmt::{self, Display};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+/// How results are written to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One JSON value on one line, for scripts.
+    Json,
+}
+
+/// Where results go.
+#[derive(Debug)]
+pub(crate) struct Output {
+    format: Format,
+}
+
+/// How a command that ran to its end found things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Outcome {
+    /// Nothing is wrong: exit code 0.
+    Good,
+    /// Something is damaged, refused or not there: exit code 1.
+    Findings,
+}
+
+/// Why a command did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked for something that it cannot do: exit code 2, as for arguments that do not parse.
+    Usage(String),
+    /// The world or the disk refused: exit code 1.
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Output {
+    pub(crate) const fn new(format: Format) -> Self {
+        Self { format }
+    }
+
+    /// Prints a result.
+    ///
+    /// A reader that has gone away, as in `cg dump … | head`, is no failure.
+    pub(crate) fn print(&self, report: &(impl Serialize + Display)) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        let written = match self.format {
+            Format::Text => write!(out, "{report}"),
+            Format::Json => serde_json::to_writer(&mut out, report)
+                .map_err(io::Error::from)
+                .and_then(|()| out.write_all(b"\n")),
+        };
+        match written.and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A count of rows on standard error, shown only to a person who reads text at a terminal.
+    pub(crate) fn progress(&self, what: &'static str) -> ProgressBar {
+        if self.format == Format::Json || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} ({per_sec})")
+            .expect("the template is a constant");
+        ProgressBar::new_spinner().with_style(style).with_message(what)
+    }
+}
+
+impl Outcome {
+    /// Good exactly if nothing was found.
+    pub(crate) const fn good_if(good: bool) -> Self {
+        if good { Self::Good } else { Self::Findings }
+    }
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    pub(crate) fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+
+    /// What the system said about a file.
+    pub(crate) fn io(action: &str, path: &Path, error: &io::Error) -> Self {
+        Self::failed(format!("cannot {action} {}: {error}", path.display()))
+    }
+}
+
+impl From<cg_store::Error> for Failure {
+    fn from(error: cg_store::Error) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<cg_store::OpenError> for Failure {
+    fn from(error: cg_store::OpenError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<cg_store::engine::EngineError> for Failure {
+    fn from(error: cg_store::engine::EngineError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::Failed(error) => Display::fmt(error, f),
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Good => Self::SUCCESS,
+            Outcome::Findings => Self::from(1),
+        }
+    }
+}
+
+impl From<Failure> for ExitCode {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Failed(_) => Self::from(1),
+            Failure::Usage(_) => Self::from(2),
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes that hexadecimal digits stand for, or `None` if they are none.
+pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.as_bytes();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let pairs = digits.chunks_exact(2).map(|pair| str::from_utf8(pair).ok());
+    pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
+}
+
+/// A count with a comma after every three digits from the right.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count with its noun: `1 block`, `2,048 blocks`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
+/// A length in the unit that keeps it below 1,024.
+pub(crate) fn bytes_text(len_bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if len_bytes < 1024 {
+        return format!("{len_bytes} B");
+    }
+    let mut size = len_bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_lengths_read_well() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1023, 1024, 1_572_864].map(bytes_text), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB"]);
+        assert_eq!([counted(1, "row"), counted(2048, "row")], ["1 row", "2,048 rows"]);
+        assert_eq!(bytes_text(u64::MAX), "16384.0 PiB");
+    }
+
+    #[test]
+    fn hexadecimal_goes_both_ways() {
+        assert_eq!(unhex(&hex(&[0, 0xab, 255])), Some(vec![0, 0xab, 255]));
+        assert_eq!(["a", "zz", "+1"].map(unhex), [None, None, None]);
+    }
+}

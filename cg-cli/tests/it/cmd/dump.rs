@@ -1,0 +1,169 @@
+//! `cg dump`
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::{SHEEP, Sample};
+
+#[test]
+fn a_chunk_is_explained_to_its_last_byte() {
+    let out = Sample::new().cg("dump", &["--chunk", "0", "4", "-1"]).good();
+    assert!(!out.contains("unexplained"), "{out}");
+    // The checksum and the version depend on nothing but the content, so the whole text is steady.
+    expect![[r#"
+        chunkl0 0000000000000000c492492492492492492492492492492492492492492492c9
+        chunk 0 4 -1 of game:overworld, 1739 bytes
+
+        row, 1739 bytes
+        frame
+          000000  01                                                frame version
+          000001  01                                                kind
+          000002  00                                                codec
+          000003  00                                                reserved byte
+          000004  3e 9d 1e 5a                                       checksum
+          000008  0a 00 00 00 00 00 00 00                           version
+          000010  00 00 00 00                                       schema generation
+          000014  00 00 00 00                                       reserved word
+        chunk header
+          000018  01 00 00 00 00 00 00 00                           format version
+          000020  5a 06 00 00 00 00 00 00                           component offset
+          000028  6d 06 00 00 00 00 00 00                           entity offset
+          000030  01 00 00 00 00 00 00 00                           layered block count
+          000038  06 00 00 00 00 00 00 00                           palette count
+        block palette
+          000040  01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00   palette ids
+          000050  00 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
+          000060  05 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00
+        layer 0
+          000070  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00   block ids
+          000080  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+          000090  00 00 00 00 49 92 24 49 92 24 92 24 49 92 24 49
+                  … 92 lines of 16 bytes
+          000660  49 92 24 49 92 24 49 92 24 49 92 24 49 92 24 49
+        upper layers
+          000670  79 59                                             layered blocks
+        component section
+          000672  00 00 00 00 00 00 00 80                           component id
+          00067a  01                                                offset width
+          00067b  00 08                                             offsets
+          00067d  33 20 61 70 70 6c 65 73                           variable data
+        entity section
+          000685  01 00 00 00 00 00 00 00                           entity count
+          00068d  00 00 00 00 00 00 00 00 00 00 00 00 00 00 5e e9   entities
+        side data
+          00069d  02 00                                             side kind
+          00069f  28 00 00 00                                       side length
+          0006a3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f   side data
+          0006b3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f
+          0006c3  0f 0f 0f 0f 0f 0f 0f 0f
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn an_entity_is_explained_as_json() {
+    let uuid = SHEEP.to_string();
+    let found = Sample::new().cg("dump", &["--json", "--entity", &uuid]).json();
+    assert_eq!(found["family"], "entity");
+    assert_eq!(found["place"], json!(format!("entity {uuid}")));
+    let fields = found["parts"][0]["fields"].as_array().expect("a list");
+    let kind = fields.iter().find(|field| field["field"] == "entity type").expect("it is a field");
+    assert_eq!(
+        *kind,
+        json!({
+            "offset": 32, "len": 8, "section": "entity", "field": "entity type", "hex": "0000000000000000",
+        })
+    );
+    let covered: u64 = fields.iter().map(|field| field["len"].as_u64().expect("a number")).sum();
+    assert_eq!(json!(covered), found["bytes"]);
+}
+
+#[test]
+fn a_damaged_row_is_shown_up_to_the_damage() {
+    let sample = Sample::new();
+    let key = sample.spoil_ground();
+    let said = sample.cg("dump", &["--row", "chunkl0", &key]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    expect![[r#"
+        chunkl0 0000000000000000c492492492492492492492492492492492492492492492c9
+        chunk 0 4 -1 of game:overworld, 43 bytes
+
+        row, 43 bytes
+        frame
+          000000  01                                                frame version
+          000001  01                                                kind
+          000002  00                                                codec
+          000003  00                                                reserved byte
+          000004  24 9e ec 45                                       checksum
+          000008  0c 00 00 00 00 00 00 00                           version
+          000010  00 00 00 00                                       schema generation
+          000014  00 00 00 00                                       reserved word
+        chunk header
+          000018  01 00 00 00 00 00 00 00                           format version
+          000020  6e 6f 74 20 61 20 63 68                           component offset
+        unexplained
+          000028  75 6e 6b                                          3 bytes
+        ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 40)
+    "#]]
+    .assert_eq(&said.out);
+}
+
+#[test]
+fn registry_rows_are_found_by_name_even_when_the_registry_is_damaged() {
+    let sample = Sample::new();
+    let out = sample.cg("dump", &["--row", "worldMeta", "dimensions"]).good();
+    expect![[r#"
+        worldMeta 64696d656e73696f6e73
+        row `dimensions`, 63 bytes
+
+        row, 63 bytes
+        frame
+          000000  01                                                frame version
+          000001  01                                                kind
+          000002  00                                                codec
+          000003  00                                                reserved byte
+          000004  20 89 7f ba                                       checksum
+          000008  0b 00 00 00 00 00 00 00                           version
+          000010  00 00 00 00                                       schema generation
+          000014  00 00 00 00                                       reserved word
+        name list
+          000018  02 00 00 00 00 00 00 00                           name_count
+          000020  0e 00 00 00                                       name_len
+          000024  67 61 6d 65 3a 6f 76 65 72 77 6f 72 6c 64         name
+          000032  09 00 00 00                                       name_len
+          000036  67 61 6d 65 3a 6d 6f 6f 6e                        name
+    "#]]
+    .assert_eq(&out);
+
+    sample.spoil(cg_format::Space::WorldMeta, b"dimensions", b"\x02\0\0\0\0\0\0\0\x0e\0\0\0game");
+    let said = sample.cg("dump", &["--row", "worldMeta", "dimensions"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    assert!(said.out.contains("ERROR: "), "{}", said.out);
+    let said = sample.cg("dump", &["--chunk", "0", "4", "-1"]);
+    assert_eq!(said.code, 1);
+    expect![[r#"
+        cg: the world's registry cannot be read (row `dimensions`: name list: name needs 14 bytes and 4 are left (at byte 12)); name the row itself with --row
+    "#]].assert_eq(&said.err);
+}
+
+#[test]
+fn what_is_not_there_is_said_in_a_sentence() {
+    let sample = Sample::new();
+    let said = sample.cg("dump", &["--chunk", "1", "2", "3"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    expect![[r#"
+        cg: chunk 1 2 3 of game:overworld is not stored in any tier
+    "#]]
+    .assert_eq(&said.err);
+    let said = sample.cg("dump", &["--row", "chunkl7", "00"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    expect![[r#"
+        cg: the world has no family `chunkl7`; it has worldMeta, worldProperties, chunkl0, chunkl1, chunkl2, entity, opacityMap, chunkDelta, object, record, snapshot, index
+    "#]].assert_eq(&said.err);
+    let said = sample.cg("dump", &["--entity", "00000000-0000-0000-0000-00000000ffff"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    expect![[r#"
+        cg: entity has no row under the key 0000000000000000000000000000ffff
+    "#]]
+    .assert_eq(&said.err);
+}

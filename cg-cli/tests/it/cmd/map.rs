@@ -1,0 +1,147 @@
+//! `cg map`
+
+use std::path::Path;
+
+use cg_cli::map::{MapError, MapOptions, paint_of, render};
+use cg_store::engine::MemEngine;
+use cg_store::prelude::*;
+use serde_json::json;
+
+use super::{Sample, text};
+
+/// A world in memory with a hill of grass in a lake, drawn by a function of x and z: ground height, then water to 64.
+fn island(size_chunks: i64, height: impl Fn(i64, i64) -> i64) -> (World<MemEngine>, Dimension) {
+    let world = World::temporary(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let dimension = world.register_dimension("game:overworld").expect("a name");
+    let [air, grass, sand, water] =
+        world.register_blocks([":air", "game:grass_block", "game:sand", "game:water"]).expect("names");
+    world
+        .transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            for (x, z) in (0..size_chunks).flat_map(|x| (0..size_chunks).map(move |z| (x, z))) {
+                for y in 0..6 {
+                    let pos = ChunkPos::constant(x, y, z);
+                    let mut chunk = Chunk::filled(air, &schema)?;
+                    for cell in LocalPos::all() {
+                        let at = pos.block(cell);
+                        let ground = height(at.x, at.z);
+                        let block = match at.y {
+                            y if y <= ground && ground < 66 => sand,
+                            y if y <= ground => grass,
+                            y if y <= 64 => water,
+                            _ => continue,
+                        };
+                        chunk.set_block(cell, block, &schema)?;
+                    }
+                    tx.save(ChunkAt::new(dimension, pos), chunk);
+                }
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .expect("the chunks are sound");
+    (world, dimension)
+}
+
+fn bare(dimension: Dimension) -> MapOptions {
+    MapOptions { scale_blocks: Some(1), legend: false, ..MapOptions::of(dimension) }
+}
+
+#[test]
+fn colours_are_real_water_darkens_and_slopes_are_lit_from_the_north_west() {
+    let (world, dimension) = island(2, |x, _| if x < 16 { 40 + x } else { 60 + x - 16 });
+    let map = render(&world, &bare(dimension), |_| {}).expect("something is stored");
+    let zoom = map.zoom_px;
+    let pixel = |x: u32, z: u32| map.image.get(x * zoom, z * zoom).expect("inside").map(i32::from);
+    let brightness = |[r, g, b]: [i32; 3]| r + g + b;
+    assert_eq!((map.min, map.max), ([0, 0], [31, 31]));
+
+    let [red, green, blue] = pixel(2, 8);
+    assert!(blue > green && green > red, "deep water is blue: {:?}", pixel(2, 8));
+    assert!(brightness(pixel(2, 8)) < brightness(pixel(19, 8)), "deep water is darker than shallow");
+    let flat = paint_of("game:grass_block").rgb().map(i32::from);
+    assert!(brightness(pixel(28, 8)) > brightness(flat), "a rise to the east faces the light");
+    let names: Vec<_> = map.surface.iter().map(|block| (block.name.as_str(), block.columns)).collect();
+    assert_eq!(names, [("game:water", 20 * 32), ("game:grass_block", 10 * 32), ("game:sand", 2 * 32)]);
+}
+
+#[test]
+fn a_box_cuts_the_map_and_shows_what_is_below_its_top() {
+    let (world, dimension) = island(1, |_, _| 70);
+    let area = BlockBox::new(BlockPos::new(2, 0, 3), BlockPos::new(5, 64, 4));
+    let options = MapOptions { area: Some(area), ..bare(dimension) };
+    let map = render(&world, &options, |_| {}).expect("something is stored");
+    assert_eq!((map.min, map.max), ([2, 3], [5, 4]));
+    assert_eq!((map.image.width_px(), map.image.height_px()), (4 * map.zoom_px, 2 * map.zoom_px));
+    assert_eq!(map.surface[0].columns, 8);
+    let nothing = BlockBox::new(BlockPos::new(500, 0, 0), BlockPos::new(600, 9, 9));
+    let nothing = MapOptions { area: Some(nothing), ..bare(dimension) };
+    assert!(matches!(render(&world, &nothing, |_| {}), Err(MapError::Empty)));
+}
+
+#[test]
+fn many_blocks_share_a_pixel_and_far_worlds_shrink() {
+    let (world, dimension) = island(2, |x, z| 66 + (x + z) % 3);
+    let options = MapOptions { scale_blocks: Some(8), ..bare(dimension) };
+    let map = render(&world, &options, |_| {}).expect("something is stored");
+    assert_eq!((map.image.width_px(), map.image.height_px()), (4, 4));
+    for scale in [0, 3, 1 << 17] {
+        let options = MapOptions { scale_blocks: Some(scale), ..bare(dimension) };
+        assert!(matches!(render(&world, &options, |_| {}), Err(MapError::Scale { found }) if found == scale));
+    }
+
+    world
+        .transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            let far = ChunkAt::new(dimension, ChunkPos::constant(-1_000_000, 4, 900));
+            tx.save(far, Chunk::filled(tx.catalog().block_id("game:sand").expect("registered"), &schema)?);
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .expect("the chunk is sound");
+    let refused = render(&world, &bare(dimension), |_| {}).map(drop);
+    let refused = refused.expect_err("a picture of 16 million pixels from west to east").to_string();
+    assert_eq!(
+        refused,
+        "at 1 blocks per pixel the map is 16000032×14416 pixels; draw a smaller box, or more blocks per pixel"
+    );
+    let options = MapOptions { legend: false, ..MapOptions::of(dimension) };
+    let map = render(&world, &options, |_| {}).expect("something is stored");
+    assert_eq!(map.scale_blocks, 4096);
+    assert!(u64::from(map.image.width_px()) <= cg_cli::map::MAX_SIDE_PX);
+    let seen = map.surface.iter().map(|block| block.columns).sum::<u64>();
+    assert_eq!(seen, 32 * 32 + 256, "every column counts");
+}
+
+#[test]
+fn the_command_writes_a_new_file_and_never_over_one() {
+    let sample = Sample::new();
+    let file = sample.beside("map.png");
+    let said = sample.cg("map", &["--out", text(&file), "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    assert_eq!((&found["min"], &found["max"]), (&json!([0, -16]), &json!([15, -1])));
+    assert_eq!(found["surface"][0], json!({ "name": "game:grass_block", "columns": 254 }));
+    assert_eq!(size_of_png(&file), (found["width_px"].as_u64(), found["height_px"].as_u64()));
+    let written = std::fs::read(&file).expect("it is there");
+
+    let said = sample.cg("map", &["--out", text(&file)]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert_eq!(said.err, format!("cg: {} is there already; delete it or choose another name\n", text(&file)));
+    assert!(std::fs::read(&file).expect("it is there") == written);
+}
+
+#[test]
+fn a_chunk_that_cannot_be_read_is_reported() {
+    let sample = Sample::new();
+    sample.spoil_ground();
+    let said = sample.cg("map", &["--out", text(&sample.beside("map.png")), "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.json()["unreadable"].as_array().map(Vec::len), Some(1));
+}
+
+fn size_of_png(file: &Path) -> (Option<u64>, Option<u64>) {
+    let bytes = std::fs::read(file).expect("it is there");
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
+    // The width and the height of the header chunk are the only big-endian numbers of these tests.
+    let number = |at: usize| bytes[at..at + 4].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    (Some(number(16)), Some(number(20)))
+}

@@ -1,0 +1,49 @@
+//! `cg quarantine`
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::{SHEEP, Sample};
+
+#[test]
+fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
+    let sample = Sample::new();
+    let key = sample.spoil_ground();
+    let place = ["--chunk", "0", "4", "-1"];
+
+    let said = sample.cg("quarantine set-aside", &place);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    expect![[r#"
+        cg: the chunk would be absent from the world from then on; nothing was changed, run it again with --yes
+    "#]].assert_eq(&said.err);
+    assert_eq!(sample.cg("get", &place).code, 1);
+    assert_eq!(sample.cg("quarantine list", &[]).good(), "nothing is in quarantine\n");
+
+    let out = sample.cg("quarantine set-aside", &[&place[..], &["--yes"]].concat()).good();
+    assert_eq!(out, "chunk 0 4 -1 of game:overworld was set aside\n");
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    assert_eq!(sample.cg("info", &["--json"]).json()["detached"], 2, "the sheep {SHEEP} stays");
+
+    let listed = sample.cg("quarantine list", &["--json"]).json();
+    let mut row = listed["quarantined"][0].clone();
+    assert!(row["commit"].take().is_u64() && listed["quarantined"][1].is_null());
+    assert_eq!(row, json!({ "space": "ChunkL0", "key": key, "commit": null, "bytes": 43 }));
+    let said = sample.cg("dump", &["--quarantined", "ChunkL0", &key]);
+    assert_eq!(said.code, 1, "what was set aside is damaged still");
+    assert!(said.out.contains("set aside: row, 43 bytes"), "{}", said.out);
+
+    assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key]).code, 2);
+    assert_eq!(sample.cg("quarantine forget", &["chunkl0", &key, "--yes"]).code, 0);
+    let said = sample.cg("quarantine forget", &["chunkl0", &key, "--yes"]);
+    assert_eq!((said.code, said.out), (1, format!("chunkl0 {key} is not in quarantine\n")));
+}
+
+#[test]
+fn a_sound_chunk_is_left_alone() {
+    let sample = Sample::new();
+    let before = sample.cg("hash", &[]).good();
+    let said = sample.cg("quarantine set-aside", &["--chunk", "0", "4", "-1", "--yes"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    assert_eq!(said.out, "chunk 0 4 -1 of game:overworld is not damaged and was left alone\n");
+    assert_eq!(sample.cg("hash", &[]).good(), before);
+}

@@ -1,0 +1,147 @@
+//! `cg registry`
+
+use std::path::PathBuf;
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::{Sample, text};
+
+const POWER: &str = r#"{
+    "pack": "power", "version": "1.0", "namespaces": ["power"],
+    "components": [{ "name": "power:energy", "size": 4 }],
+    "blocks": [{ "name": "power:battery", "components": ["power:energy"] }]
+}"#;
+
+const GRABBY: &str = r#"{
+    "pack": "grabby", "version": "1", "namespaces": ["grabby"],
+    "blocks": [{ "name": "grabby:thing", "components": ["grabby:missing"] }]
+}"#;
+
+fn pack(sample: &Sample, json: &str) -> PathBuf {
+    let file = sample.beside("pack.json");
+    std::fs::write(&file, json).expect("the directory is ours");
+    file
+}
+
+#[test]
+fn every_list_is_shown_with_what_its_entries_are() {
+    expect![[r#"
+        schema generation 0
+        blocks: 6
+              0  :air  (not opaque)
+              1  game:stone
+              2  game:grass_block
+              3  game:water
+              4  game:chest  with game:items
+              5  game:oak_slab[type=bottom]  (not opaque)
+        components: 1
+              0  game:items  variable size
+        entities: 1
+              0  game:sheep
+        structures: 0
+        dimensions: 2
+              0  game:overworld
+              1  game:moon
+        sides: 3
+              0  :lost_components
+              1  :stale
+              2  game:light
+    "#]]
+    .assert_eq(&Sample::new().cg("registry list", &[]).good());
+}
+
+#[test]
+fn a_script_reads_one_list() {
+    let found = Sample::new().cg("registry list", &["--list", "components", "--json"]).json();
+    let items = json!({
+        "id": 0, "name": "game:items", "width_bytes": null, "default_hex": "", "replaced_by": null,
+    });
+    assert_eq!(found["lists"], json!({ "components": [items] }));
+}
+
+#[test]
+fn a_plan_is_read_before_anything_happens() {
+    let sample = Sample::new();
+    let (file, before) = (pack(&sample, POWER), sample.files());
+    expect![[r#"
+        accepted: no stored chunk is touched
+          free     pack `power` 1.0 is new
+          free     pack `power` registers 1 component: `power:energy`; id 1
+          free     pack `power` registers 1 block: `power:battery`; id 6
+    "#]]
+    .assert_eq(&sample.cg("registry plan", &["--pack", text(&file)]).good());
+    let found = sample.cg("registry plan", &["--pack", text(&file), "--json"]).json();
+    assert_eq!((&found["accepted"], &found["unchanged"]), (&json!(true), &json!(false)));
+    assert!(sample.files() == before, "planning changed the world");
+}
+
+#[test]
+fn a_refused_plan_and_a_broken_manifest_exit_with_one() {
+    let sample = Sample::new();
+    let file = pack(&sample, GRABBY);
+    let said = sample.cg("registry plan", &["--pack", text(&file)]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    expect![[r#"
+        refused for 1 reason, the world is unchanged
+          REFUSED  block `grabby:thing` of pack `grabby`: block `grabby:thing` names component `grabby:missing`, which is not registered
+          free     pack `grabby` 1 is new
+    "#]].assert_eq(&said.out);
+    let said = sample.cg("registry replace", &["--pack", text(&file), "--yes", "--json"]);
+    assert_eq!((said.code, &said.json()["written"]), (1, &json!(false)));
+
+    let file = pack(&sample, "{}");
+    let said = sample.cg("registry plan", &["--pack", text(&file)]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert!(said.err.starts_with(&format!("cg: {} is no pack manifest: ", text(&file))), "{}", said.err);
+}
+
+#[test]
+fn blocks_are_replaced_by_what_a_new_pack_brings() {
+    let sample = Sample::new();
+    let (file, before) = (pack(&sample, POWER), sample.cg("hash", &[]).good());
+    let args = [
+        "--pack",
+        text(&file),
+        "--block",
+        "game:chest",
+        "power:battery",
+        "--block",
+        "game:oak_slab",
+        "game:stone",
+    ];
+
+    let said = sample.cg("registry replace", &args);
+    assert_eq!(said.code, 2);
+    assert_eq!(said.err, "cg: this is what would change; nothing was changed, run it again with --yes\n");
+    assert!(said.out.ends_with("to be replaced: 2 blocks in 1 chunk\n"), "{}", said.out);
+    assert_eq!(sample.cg("hash", &[]).good(), before);
+
+    let said = sample.cg("registry replace", &[&args[..], &["--yes", "--json"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    assert_eq!((&found["written"], &found["blocks"], &found["chunks"]), (&json!(true), &json!(2), &json!(1)));
+    let chest = sample.cg("get", &["--json", "--block", "3", "71", "-11"]).json();
+    assert_eq!(chest["layers"][0]["block"], "power:battery");
+    assert_eq!(chest["layers"][0]["components"][0]["hex"], "00000000");
+    let slab = sample.cg("get", &["--json", "--block", "9", "71", "-7"]).json();
+    assert_eq!(
+        (&slab["layers"][0]["block"], &slab["layers"][1]["block"]),
+        (&json!("game:stone"), &json!("game:water"))
+    );
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+}
+
+#[test]
+fn a_block_that_is_not_there_is_wrong_usage() {
+    let sample = Sample::new();
+    let said = sample.cg("registry replace", &["--block", "game:stone", "game:gold", "--yes"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert_eq!(said.err, "cg: the world has no block `game:gold`; `cg registry list` shows what it has\n");
+
+    let (file, before) = (pack(&sample, POWER), sample.files());
+    let said = sample
+        .cg("registry replace", &["--pack", text(&file), "--block", "game:gold", "power:battery", "--yes"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(sample.files() == before, "the pack was applied although the names do not fit");
+}

@@ -1,0 +1,85 @@
+//! Saves into worlds on disk, judged after the worlds were closed and opened again.
+
+use std::path::Path;
+
+use cg_cli::import::{ImportOptions, ImportReport, import};
+use cg_store::engine::RocksEngine;
+use cg_store::prelude::*;
+use serde_json::Value;
+
+use crate::{held, worlds};
+
+/// Imports into a new world and opens that again.
+#[track_caller]
+pub(crate) fn imported(save: &Path, dir: &Path) -> (World<RocksEngine>, ImportReport) {
+    let world = World::create(dir, &[], &WorldOptions::process()).expect("a new world");
+    let report = import(save, &world, &ImportOptions::default(), |_| {}).expect("an import");
+    world.close().expect("closed");
+    drop(world);
+    (held::open(dir), report)
+}
+
+fn numbers(sample: &Value, from: usize) -> [i64; 3] {
+    [from, from + 1, from + 2].map(|index| sample[index].as_i64().expect("a number"))
+}
+
+fn check(file: &str) {
+    let Some(folder) = worlds::folder() else { return };
+    let truth = &worlds::truth(&folder)[file];
+    let dir = tempfile::tempdir().expect("a directory");
+    let (world, report) = imported(&folder.join(file), dir.path());
+    let held = held::count(&world);
+    let mut figures = held.figures();
+    if !held.columns.is_empty() {
+        worlds::check_figures(file, &figures, truth);
+    } else {
+        figures = figures["entities"].take();
+        assert_eq!(figures, truth["entities"], "{file}");
+        assert_eq!(held.chunks, 0, "{file}");
+    }
+    assert_eq!(report.unreadable, [], "{file}");
+    assert_eq!(report.imported_columns, held.columns.len() as u64, "{file}");
+    assert_eq!(report.imported_chunks, held.chunks, "{file}");
+    assert_eq!(report.entities, held.entities.values().sum::<u64>() + held.riders, "{file}");
+    assert_eq!(report.detached, held.detached, "{file}");
+    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    for sample in truth["samples_xyz_state"].as_array().expect("a list") {
+        let pos = numbers(sample, 0);
+        let found = held::state(&world, overworld, pos);
+        assert_eq!(found.as_deref(), sample[3].as_str(), "{file}: block {pos:?}");
+    }
+    for sample in truth["block_entity_samples_id_xyz"].as_array().expect("a list") {
+        let pos = numbers(sample, 1);
+        let found = held::block_entities(&world, overworld, pos);
+        let wanted = sample[0].as_str().expect("text");
+        assert!(found.iter().any(|kind| kind == wanted), "{file}: {pos:?} has {found:?}, not {wanted}");
+    }
+}
+
+macro_rules! every_file {
+    ($($test:ident: $file:literal,)*) => {$(
+        #[test]
+        fn $test() {
+            check($file);
+        }
+    )*};
+}
+
+every_file! {
+    prismarine_1_14: "mca_old/1.14.4_prismarine_r.0.-1.mca",
+    prismarine_1_16: "mca_old/1.16_prismarine_r.0.-1.mca",
+    every_state_of_1_16: "mca_old/1.16_debugworld_17112states_r.0.0.mca",
+    columns_without_sections: "mca_old/1.17.1_prismarine_r.0.0.mca",
+    superflat_1_18: "mca/1.18_superflat_r.0.0.mca",
+    prismarine_1_18: "mca/1.18.2_prismarine_r.0.0.mca",
+    terrain_1_18: "mca/1.18.2_querz_terrain_r.0.0.mca",
+    indices_for_one_state_1_19: "mca/1.19.2_fawe_singlepalette_with_data_r.2.2.mca",
+    prismarine_1_19: "mca/1.19.4_prismarine_r.0.0.mca",
+    a_modded_city_1_20: "mca/1.20.1_forge_modded_city_r.-1.0.mca",
+    prismarine_1_20: "mca/1.20.6_prismarine_r.0.0.mca",
+    prismarine_1_21: "mca/1.21.1_prismarine_r.0.0.mca",
+    nothing_but_air_1_21: "mca/1.21.11_minestom_allair_r.-2.-2.mca",
+    structures_1_21: "mca/1.21.11_minestom_structures_r.-1.0.mca",
+    entities_without_columns: "mca/entities_1.18_r.0.1.mca",
+    points_of_interest: "mca/poi_1.18_r.1.1.mca",
+}

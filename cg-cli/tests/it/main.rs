@@ -1,0 +1,11 @@
+//! Saves of real worlds and made ones: what the `cg` tool reads and writes, seen from outside.
+
+#![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
+
+mod cmd;
+mod corrupt;
+mod held;
+mod import;
+mod maker;
+mod traps;
+mod worlds;

@@ -1,0 +1,108 @@
+//! A census: how much of everything a world holds, counted row by row.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use cg_format::entity::Owner;
+use cg_format::key::Family;
+use cg_format::{Dimension, Tier};
+
+use crate::chunk::{Area, walk};
+use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::error::Error;
+use crate::iterate::entities;
+use crate::world::World;
+
+/// How much of everything a world holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Census {
+    /// Live chunks of each dimension that has any.
+    pub dimensions: BTreeMap<Dimension, u64>,
+    /// What lies in each tier, hottest first, as in [`Tier::ALL`].
+    pub tiers: [TierCensus; 3],
+    /// Entities that decode, of which so many are [`detached`](Self::detached).
+    pub entities: u64,
+    /// Entities that no chunk owns.
+    pub detached: u64,
+    /// Damaged rows met on the way; what they held is not counted.
+    pub damaged: u64,
+}
+
+/// How much lies in one tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TierCensus {
+    /// Rows, marks of deleted chunks among them.
+    pub keys: u64,
+    /// Live chunks whose newest copy lies here.
+    pub chunks: u64,
+    /// Bytes of the rows' keys and values before the engine compresses them.
+    pub bytes: u64,
+}
+
+impl Census {
+    /// All live chunks.
+    pub fn chunks(&self) -> u64 {
+        self.dimensions.values().sum()
+    }
+
+    /// What lies in a tier.
+    pub const fn tier(&self, tier: Tier) -> TierCensus {
+        let [hot, warm, cold] = self.tiers;
+        match tier {
+            Tier::L0 => hot,
+            Tier::L1 => warm,
+            Tier::L2 => cold,
+        }
+    }
+}
+
+impl<E: Engine> World<E> {
+    /// Counts everything as it is now. Reads every chunk and every entity once and decodes no chunk.
+    ///
+    /// # Errors
+    /// If the engine fails otherwise than by a damaged row.
+    pub fn census(&self) -> Result<Census, Error> {
+        let inner = self.inner();
+        let view = inner.engine.snapshot();
+        let mut census = Census::default();
+        for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
+            view.scan(family, ALL_KEYS, |key, row| {
+                tier.keys += 1;
+                tier.bytes += (key.len() + row.len()) as u64;
+                ControlFlow::<()>::Continue(())
+            })?;
+        }
+        walk(&view, &inner.counters, Area::World, |stored| {
+            match stored {
+                Ok(stored) => {
+                    *census.dimensions.entry(stored.at.dimension).or_default() += 1;
+                    let [hot, warm, cold] = &mut census.tiers;
+                    let tier = match stored.tier {
+                        Tier::L0 => hot,
+                        Tier::L1 => warm,
+                        Tier::L2 => cold,
+                    };
+                    tier.chunks += 1;
+                }
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        entities(&view, |entity| {
+            match entity {
+                Ok((_, entity)) => {
+                    census.entities += 1;
+                    census.detached += u64::from(matches!(entity.owner, Owner::Detached(_)));
+                }
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(census)
+    }
+}
+
+/// The families of the chunks, hottest first, as in [`Tier::ALL`].
+const CHUNK_FAMILIES: [Family; 3] = [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2];

@@ -1,0 +1,148 @@
+//! Worlds on disk: creating, opening, planning and copying them.
+
+use std::fs;
+use std::path::Path;
+
+use cg_registry::{Catalog, PackManifest, Plan};
+use uuid::Uuid;
+
+use crate::directory::{self, State, WorldFile};
+use crate::engine::{Access, Engine, EngineError, Resources, RocksEngine, RocksOptions};
+use crate::error::{Error, OpenError};
+use crate::meta;
+use crate::options::WorldOptions;
+use crate::registry::Registry;
+use crate::world::{MAX_BATCH_BYTES, World};
+
+impl World<RocksEngine> {
+    /// Creates a world in an empty or missing directory.
+    ///
+    /// # Errors
+    /// [`OpenError::NotEmpty`], [`OpenError::NeedsPlan`] if the packs do not fit together, [`OpenError::Engine`].
+    pub fn create(
+        dir: impl AsRef<Path>,
+        packs: &[PackManifest],
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
+        let dir = dir.as_ref();
+        // Packs that do not fit are refused before anything is written.
+        Registry::accept(&Catalog::new(), packs, &options.packs)?;
+        claim(dir)?;
+        let file = WorldFile::new_world();
+        file.write(dir)?;
+        let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
+            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+        let ready = WorldFile { state: State::Ready, ..file };
+        let world = Self::begin(engine, ready.clone(), Some(dir.into()), packs, options)?;
+        world.inner().engine.sync()?;
+        ready.write(dir)?;
+        sync_parent(dir)?;
+        Ok(world)
+    }
+
+    /// Opens a world, and brings its registry up to what the packs offer.
+    ///
+    /// If the packs do not fit, no byte of the directory is changed.
+    ///
+    /// # Errors
+    /// The variants of [`OpenError`], each of which says what to do; [`Error::Registry`] if the registry is damaged.
+    pub fn open(
+        dir: impl AsRef<Path>,
+        packs: &[PackManifest],
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
+        let dir = dir.as_ref();
+        let mut file = read_finished(dir)?;
+        if !packs.is_empty() {
+            let reader = engine_at(dir, Access::ReadOnly, options)?;
+            Registry::accept(&meta::read_catalog(&reader)?, packs, &options.packs)?;
+        }
+        let engine = engine_at(dir, Access::ReadWrite, options)?;
+        if file.state == State::Checkpoint {
+            // A copy that lives on is another world than the one it was copied from: versions must not be compared.
+            file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
+            file.write(dir)?;
+        }
+        Self::begin(engine, file, Some(dir.into()), packs, options)
+    }
+
+    /// Opens a world that nobody has open, for reading: every transaction is refused and no byte is changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
+        let dir = dir.as_ref();
+        let file = read_finished(dir)?;
+        let engine = engine_at(dir, Access::ReadOnly, options)?;
+        Self::begin(engine, file, Some(dir.into()), &[], options)
+    }
+
+    /// What opening a world with these packs would change, without changing anything.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only). A plan that is refused is not an error here: it says so itself.
+    pub fn plan(
+        dir: impl AsRef<Path>,
+        packs: &[PackManifest],
+        options: &WorldOptions,
+    ) -> Result<Plan, Error> {
+        let world = Self::open_read_only(dir, options)?;
+        Ok(cg_registry::reconcile(&world.inner().registry.catalog(), packs, &options.packs))
+    }
+
+    /// Copies the world as it is now into a new directory, by hard links where the disk allows.
+    ///
+    /// The copy can be read by another process while this one plays on. Opened for writing it becomes a world of a
+    /// new incarnation.
+    ///
+    /// # Errors
+    /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
+    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
+        let dir = dir.as_ref();
+        self.inner().check_open()?;
+        if !self.inner().engine.caps().checkpoint {
+            let what = "write a checkpoint when opened for reading only";
+            return Err(EngineError::Unsupported { what }.into());
+        }
+        claim(dir)?;
+        WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
+        self.inner().engine.checkpoint(&directory::engine_dir(dir))?;
+        WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
+        sync_parent(dir)?;
+        Ok(())
+    }
+}
+
+/// Makes sure that a directory is there and empty.
+fn claim(dir: &Path) -> Result<(), OpenError> {
+    fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
+    let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
+    if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
+}
+
+/// Syncs the directory around a new world, so that a power cut does not take the world's own name.
+fn sync_parent(dir: &Path) -> Result<(), OpenError> {
+    match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
+        Some(parent) => directory::sync_directory(parent),
+        None => Ok(()),
+    }
+}
+
+/// Reads the file of a world whose creation was finished.
+fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
+    let file = WorldFile::read(dir)?;
+    if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
+}
+
+fn engine_at(dir: &Path, access: Access, options: &WorldOptions) -> Result<RocksEngine, OpenError> {
+    RocksEngine::open(&directory::engine_dir(dir), &rocks_options(options).with_access(access))
+        .map_err(|source| OpenError::Engine { path: dir.into(), source })
+}
+
+fn rocks_options(options: &WorldOptions) -> RocksOptions {
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let resources = Resources::new(options.engine_bytes as usize, threads);
+    // The world has a limit of its own, which is checked before a batch reaches the engine.
+    RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
+}

@@ -1,0 +1,55 @@
+//! How an engine is opened, and what for.
+
+use super::super::DEFAULT_MAX_BATCH_BYTES;
+use super::Resources;
+
+/// How an engine is opened.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RocksOptions {
+    /// Memory and threads. Default: its own 256 MiB; share one value among worlds instead.
+    pub resources: Resources,
+    /// Default: reading and writing.
+    pub access: Access,
+    /// The largest batch. Default: 64 MiB; a larger one costs as much memory twice while it is written.
+    pub max_batch_bytes: u64,
+}
+
+impl Default for RocksOptions {
+    fn default() -> Self {
+        Self {
+            resources: Resources::default(),
+            access: Access::ReadWrite,
+            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
+        }
+    }
+}
+
+impl RocksOptions {
+    /// The defaults, with shared memory and threads.
+    pub fn new(resources: Resources) -> Self {
+        Self { resources, access: Access::ReadWrite, max_batch_bytes: DEFAULT_MAX_BATCH_BYTES }
+    }
+
+    /// The same for another access.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// The same with another limit on batches.
+    #[must_use]
+    pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
+        Self { max_batch_bytes, ..self }
+    }
+}
+
+/// What an engine is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// One at a time, with nobody reading.
+    ReadWrite,
+    /// Any number at a time, with nobody writing. Changes no byte of the directory. What logs still hold is read into
+    /// memory. Opens although [synced commits are missing](super::super::EngineError::LostCommits), so that the rest can be saved.
+    ReadOnly,
+}
