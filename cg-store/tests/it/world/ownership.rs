@@ -302,7 +302,10 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// The model: which chunk is stored, and where each cow is. `None` means that it does not exist, `Some(None)` that
 /// it is detached.
-#[expect(clippy::option_option, reason = "the three cases of the rules, in the order in which they are asked")]
+#[expect(
+    clippy::option_option,
+    reason = "the three cases of the rules, in the order in which they are asked"
+)]
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model {
     stored: [bool; CHUNKS],
