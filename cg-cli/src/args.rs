@@ -91,14 +91,12 @@ impl DimensionArg {
             return Ok(found);
         }
         let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
-        match (short.next(), short.next()) {
-            (Some((id, _)), None) => Ok(Dimension::new(id)),
-            _ => {
-                let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-                let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-                Err(Failure::usage(format!("the world has no dimension `{wanted}`; it has {known}")))
-            }
+        if let (Some((id, _)), None) = (short.next(), short.next()) {
+            return Ok(Dimension::new(id));
         }
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+        Err(Failure::usage(format!("the world has no dimension `{wanted}`; it has {known}")))
     }
 }
 

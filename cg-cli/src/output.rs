@@ -64,9 +64,9 @@ impl Output {
         }
     }
 
-    /// A count of rows on standard error, shown only to a person at a terminal.
+    /// A count of rows on standard error, shown only to a person who reads text at a terminal.
     pub(crate) fn progress(&self, what: &'static str) -> ProgressBar {
-        if !io::stderr().is_terminal() {
+        if self.format == Format::Json || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} ({per_sec})")
@@ -150,7 +150,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// The bytes that hexadecimal digits stand for, or `None` if they are none.
 pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     let pairs = digits.chunks_exact(2).map(|pair| str::from_utf8(pair).ok());
@@ -162,12 +162,18 @@ pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
     }
     out
+}
+
+/// A count with its noun: `1 block`, `2,048 blocks`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
 }
 
 /// A length in the unit that keeps it below 1,024.
@@ -193,6 +199,7 @@ mod tests {
     fn counts_and_lengths_read_well() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1023, 1024, 1_572_864].map(bytes_text), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB"]);
+        assert_eq!([counted(1, "row"), counted(2048, "row")], ["1 row", "2,048 rows"]);
         assert_eq!(bytes_text(u64::MAX), "16384.0 PiB");
     }
 

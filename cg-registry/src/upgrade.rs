@@ -94,7 +94,7 @@ impl<'a> Upgrader<'a> {
     /// Carries a chunk from the generation it was decoded with to the newest. `None` if there is nothing to do: then
     /// the chunk is valid in the newest generation as it is.
     ///
-    /// Costs a look at the changes of each kind in the palette, and a pass over the components for each generation
+    /// Costs nothing in the newest generation; else a look at the changes of each kind in the palette, and a pass over the components for each generation
     /// that concerns them.
     ///
     /// # Errors
@@ -104,9 +104,11 @@ impl<'a> Upgrader<'a> {
         if from > newest {
             return Err(UpgradeError::Generation { found: from, newest });
         }
-        let kinds = chunk.palette().into_iter().map(|entry| entry.block);
+        if from == newest {
+            return Ok(None);
+        }
         let mut done: Option<Upgrade> = None;
-        for generation in self.catalog.changes_of(kinds, from, newest) {
+        for generation in self.catalog.changes_of(chunk.kinds(), from, newest) {
             let before = done.take().unwrap_or_else(|| Upgrade::unchanged(chunk.clone()));
             done = Some(self.step(before, generation)?);
         }

@@ -2,8 +2,8 @@
 
 use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
-use cg_format::{EntityId, Space, key};
-use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
+use cg_format::{ComponentId, EntityId, Space, key};
+use cg_registry::{Catalog, Upgrader};
 
 use crate::engine::Engine;
 use crate::error::{Damage, Error};
@@ -13,7 +13,8 @@ impl<E: Engine> World<E> {
     /// An entity as last committed, or `None` if the world does not have it. One key read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged.
+    /// [`Error::Corrupt`] if it is stored and damaged; [`Error::EntityNotUpgraded`] if a component of it needs a
+    /// function that the host has not brought.
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.inner().entity(id)
     }
@@ -31,35 +32,35 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         let key = key::entity(id);
-        let Some(row) = self.engine.get(Space::Entity, &key)? else { return Ok(None) };
-        let entity = decode(id, &row)?;
-        upgrade(&self.registry.catalog(), &self.options.upgrades, id, entity).map(Some)
+        match self.engine.get(Space::Entity, &key)? {
+            Some(row) => self.decode_entity(&self.registry.catalog(), id, &row).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Decodes an entity's row and carries its components to their newest registrations, in memory.
+    pub(crate) fn decode_entity(&self, catalog: &Catalog, id: EntityId, row: &[u8]) -> Result<Entity, Error> {
+        let mut entity = decode(id, row)?;
+        let is_old = |component: &ComponentId| catalog.newest_registration(*component) != *component;
+        let old: Vec<_> = entity.components().map(|(component, _)| component).filter(is_old).collect();
+        let upgrader = Upgrader::new(catalog, &self.options.upgrades);
+        for component in old {
+            let bytes = entity.remove_component(component).unwrap_or_default();
+            let (newest, bytes) = upgrader
+                .upgrade_value(component, &bytes)
+                .map_err(|why| Error::EntityNotUpgraded { id, why })?;
+            // What was already put under the newest id is the later word.
+            if entity.component(newest).is_none() {
+                entity.set_component(newest, bytes.into_owned())?;
+            }
+        }
+        Ok(entity)
     }
 }
 
-/// Decodes an entity's row.
+/// Decodes an entity's row as it is stored.
 pub(crate) fn decode(id: EntityId, row: &[u8]) -> Result<Entity, Error> {
     let key = key::entity(id);
     let entity = FrameView::open(Space::Entity, &key, row).and_then(|frame| Entity::decode(frame.payload()));
     entity.map_err(|problem| Damage::of_row(Space::Entity, &key, format!("entity {id}"), problem))
-}
-
-/// Carries an entity's components to their newest registrations. In memory only: upgrading is no change.
-fn upgrade(
-    catalog: &Catalog,
-    functions: &UpgradeFunctions,
-    id: EntityId,
-    mut entity: Entity,
-) -> Result<Entity, Error> {
-    let replaced = entity.components().map(|(component, _)| component);
-    let replaced: Vec<_> =
-        replaced.filter(|component| catalog.newest_registration(*component) != *component).collect();
-    let upgrader = Upgrader::new(catalog, functions);
-    for component in replaced {
-        let bytes = entity.remove_component(component).expect("it was just listed");
-        let not_upgraded = |why| Error::NotUpgraded { what: format!("entity {id}"), why };
-        let (newest, bytes) = upgrader.upgrade_value(component, &bytes).map_err(not_upgraded)?;
-        entity.set_component(newest, bytes.into_owned())?;
-    }
-    Ok(entity)
 }

@@ -135,17 +135,25 @@ pub enum Error {
         /// The newest generation known.
         newest: u32,
     },
-    /// A stored chunk or entity cannot be carried to the current schema generation. It is kept as it is stored.
-    #[error("{what} cannot be upgraded: {why}")]
+    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("{at} cannot be upgraded: {why}")]
     NotUpgraded {
-        /// The chunk or the entity.
-        what: String,
+        /// The chunk.
+        at: ChunkAt,
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
-    /// A component of an entity that does not fit its layout. Nothing was written.
+    /// A stored entity cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("entity {id} cannot be upgraded: {why}")]
+    EntityNotUpgraded {
+        /// The entity.
+        id: EntityId,
+        /// What is missing.
+        why: cg_registry::UpgradeError,
+    },
+    /// A value is longer than its stored length can say.
     #[error(transparent)]
-    EntityComponent(#[from] cg_format::entity::TooLong),
+    TooLong(#[from] cg_format::entity::TooLong),
     /// An opacity tile has more boundaries than its layout can count. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),

@@ -43,12 +43,9 @@ impl<E: Engine> World<E> {
         let mut sum = Sum::default();
         inner.hash_chunks(&view, &catalog, Area::World, &mut sum)?;
         scan_rows(&view, Family::Entity, |key, row| {
-            let place = || "an entity";
-            let entity = key::decode_entity(key).and_then(|id| {
-                Ok((id, Entity::decode(FrameView::open(Space::Entity, key, row)?.payload())?))
-            });
-            let (id, entity) =
-                entity.map_err(|problem| Damage::of_row(Space::Entity, key, place(), problem))?;
+            let id = key::decode_entity(key)
+                .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
+            let entity = inner.decode_entity(&catalog, id, row)?;
             sum.add(&entity_record(&catalog, id, &entity));
             Ok(())
         })?;

@@ -1,6 +1,6 @@
 //! The world on disk: chunks, entities, properties and registries, committed together.
 //!
-//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine](crate::engine): RocksDB, or memory. Everything a
+//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine]: RocksDB, or memory. Everything a
 //! host changes, it changes in a [transaction](World::transaction) that is seen whole or not at all after any crash.
 //!
 //! What it is *not*: it generates nothing, simulates nothing and knows no game. It opens no network connection, and

@@ -55,7 +55,7 @@ pub(crate) fn nothing() -> Draft {
 
 /// A chunk's outline; an absent chunk hides nothing.
 fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
-    chunk.map_or_else(|| Patch::from_fn(|_| false), |chunk| Patch::of_chunk(chunk, schema))
+    chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
 }
 
 impl<E: Engine> World<E> {

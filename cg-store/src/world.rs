@@ -84,14 +84,23 @@ pub(crate) struct Inner<E: Engine> {
 }
 
 impl World<MemEngine> {
+    /// As [`temporary`](Self::temporary), over an engine that fails where it was told to: for tests.
+    #[doc(hidden)]
+    pub fn temporary_over(
+        engine: MemEngine,
+        packs: &[PackManifest],
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
+        let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
+        Self::begin(engine, file, None, packs, options)
+    }
+
     /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
     ///
     /// # Errors
     /// [`OpenError::NeedsPlan`] if the packs do not fit together.
     pub fn temporary(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
-        let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        let engine = MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES);
-        Self::begin(engine, file, None, packs, options)
+        Self::temporary_over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES), packs, options)
     }
 }
 

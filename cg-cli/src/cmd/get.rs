@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::info::tier_name;
 use super::name_of;
 use crate::args::{DimensionArg, DiskWorld, WorldArg, chunk_pos};
-use crate::output::{Failure, Outcome, Output, bytes_text, grouped, hex};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
@@ -279,13 +279,12 @@ fn write_head(
 impl fmt::Display for ChunkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_head(f, "chunk", self.chunk, &self.dimension, &self.stored)?;
-        let kinds = self.palette.len();
-        writeln!(f, "blocks: {kinds} {}", if kinds == 1 { "kind" } else { "kinds" })?;
+        writeln!(f, "blocks: {}", counted(self.palette.len() as u64, "kind"))?;
         for entry in &self.palette {
             writeln!(f, "  {:>5}  {}", grouped(entry.count.into()), entry.block)?;
         }
         if self.upper_layer_blocks > 0 {
-            writeln!(f, "upper layers: {} blocks", grouped(self.upper_layer_blocks as u64))?;
+            writeln!(f, "upper layers: {}", counted(self.upper_layer_blocks as u64, "block"))?;
         }
         if !self.components.is_empty() {
             writeln!(f, "components")?;
@@ -326,7 +325,7 @@ impl fmt::Display for BlockReport {
             let opaque = if layer.opaque { "opaque" } else { "not opaque" };
             writeln!(f, "layer {}: {} (id {}, {opaque})", layer.layer, layer.block, layer.id)?;
             for component in &layer.components {
-                writeln!(f, "  {}: {} bytes", component.component, component.bytes)?;
+                writeln!(f, "  {}: {}", component.component, counted(component.bytes as u64, "byte"))?;
                 let cut = if component.hex.len() < component.bytes * 2 { "…" } else { "" };
                 writeln!(f, "    {}{cut}", component.hex)?;
                 if let Some(text) = &component.text {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::name_of;
 use crate::args::WorldArg;
-use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
 /// Count chunks, entities and names, and say what they take on disk.
 ///
@@ -123,7 +123,7 @@ impl fmt::Display for Report {
         writeln!(f, "entities  {} ({} detached)", grouped(self.entities), grouped(self.detached))?;
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
         if self.damaged > 0 {
-            writeln!(f, "DAMAGED   {} rows; `cg verify` names them", grouped(self.damaged))?;
+            writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;
         }
         writeln!(f)?;
         let width = self.dimensions.keys().map(String::len).max().unwrap_or(0).max("dimension".len());

@@ -7,7 +7,7 @@ use cg_store::{Finding, VerifyDepth, VerifyReport};
 use serde::Serialize;
 
 use crate::args::WorldArg;
-use crate::output::{Failure, Outcome, Output, grouped, hex};
+use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
 ///
@@ -74,8 +74,7 @@ impl fmt::Display for Report {
         writeln!(f, "checked {}", if checked.is_empty() { "nothing".into() } else { checked.join(", ") })?;
         match self.problems.len() {
             0 => writeln!(f, "no problem found"),
-            1 => writeln!(f, "1 problem found"),
-            count => writeln!(f, "{} problems found", grouped(count as u64)),
+            count => writeln!(f, "{} found", counted(count as u64, "problem")),
         }
     }
 }

@@ -62,8 +62,8 @@ fn special(identifier: &str) -> Option<Paint> {
         "glass" | "glass_pane" => return sheer([205, 225, 230], 0.35),
         "tinted_glass" => return sheer([44, 38, 46], 0.7),
         "ice" | "frosted_ice" => return sheer([150, 185, 245], 0.8),
-        "snow" => return sheer([245, 250, 252], 0.95),
-        "lily_pad" => return sheer([32, 112, 40], 0.85),
+        "snow" => return sheer([234, 240, 245], 0.95),
+        "lily_pad" => return sheer([32, 112, 40], 0.75),
         "cobweb" | "string" | "tripwire" => return sheer([220, 222, 225], 0.3),
         "short_grass" | "grass" | "tall_grass" | "fern" | "large_fern" => return sheer([98, 150, 58], 0.35),
         "dead_bush" | "short_dry_grass" | "tall_dry_grass" | "leaf_litter" => {
@@ -198,9 +198,10 @@ const FINISHES: [&str; 12] = [
 ];
 
 /// Blocks whose colour is their own.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn known(identifier: &str) -> Option<[u8; 3]> {
     Some(match identifier {
-        "grass_block" => [108, 158, 66],
+        "grass_block" => [112, 156, 72],
         "moss_block" | "moss_carpet" => [92, 112, 46],
         "pale_moss_block" | "pale_moss_carpet" => [110, 116, 108],
         "podzol" => [112, 82, 44],
@@ -229,7 +230,7 @@ fn known(identifier: &str) -> Option<[u8; 3]> {
         "dripstone_block" | "pointed_dripstone" => [134, 108, 93],
         "bedrock" => [70, 70, 70],
         "obsidian" | "crying_obsidian" => [20, 16, 32],
-        "snow_block" | "powder_snow" => [248, 252, 253],
+        "snow_block" | "powder_snow" => [238, 244, 248],
         "packed_ice" => [142, 180, 250],
         "blue_ice" => [116, 168, 253],
         "lava" | "flowing_lava" => [222, 98, 22],

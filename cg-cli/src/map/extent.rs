@@ -7,6 +7,8 @@ use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
+use super::strip::Seen;
+
 /// The side of a tile: one cube of 16³ chunks, whose keys lie together.
 pub(super) const TILE_BLOCKS: i64 = 256;
 /// The same in chunks.
@@ -76,6 +78,18 @@ impl Extent {
     pub(super) fn longer_side_blocks(&self) -> u64 {
         let side = |axis: usize| self.max[axis].abs_diff(self.min[axis]).saturating_add(1);
         side(0).max(side(1))
+    }
+
+    /// Cuts the extent down to some pixels of its picture.
+    pub(super) fn narrow(&mut self, seen: Seen, scale_blocks: u32) {
+        let scale = i64::from(scale_blocks);
+        for axis in [0, 1] {
+            let first_px = self.min[axis].div_euclid(scale);
+            let least = (first_px + i64::from(seen.min[axis])) * scale;
+            let greatest = (first_px + i64::from(seen.max[axis])) * scale + (scale - 1);
+            self.min[axis] = self.min[axis].max(least);
+            self.max[axis] = self.max[axis].min(greatest);
+        }
     }
 
     /// The tiles strip by strip from north to south. A strip is as high as a tile or a pixel, whichever is higher.

@@ -62,6 +62,19 @@ impl Image {
         }
     }
 
+    /// The part of a picture from one pixel to another, both included and inside.
+    pub(super) fn cropped(&self, [left, top]: [u32; 2], [right, bottom]: [u32; 2]) -> Self {
+        let mut part = Self::filled(right - left + 1, bottom - top + 1, [0; 3]);
+        for y in 0..part.height_px {
+            for x in 0..part.width_px {
+                if let Some(rgb) = self.get(left + x, top + y) {
+                    part.set(x, y, rgb);
+                }
+            }
+        }
+        part
+    }
+
     /// The same picture with every pixel as a square of so many.
     #[must_use]
     pub fn magnified(self, times: u32) -> Self {

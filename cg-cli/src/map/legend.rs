@@ -17,6 +17,7 @@ const MARGIN_PX: u32 = 16;
 const MIN_WIDTH_PX: u32 = 640;
 const SWATCH_PX: u32 = 14;
 const ROW_PX: u32 = 24;
+/// The least width of a column of blocks.
 const COLUMN_PX: u32 = 304;
 /// Kinds of blocks shown at most.
 const MAX_BLOCKS: usize = 12;
@@ -28,7 +29,8 @@ pub(super) fn below(map: &Map, dimension: &str) -> Image {
     let picture = &map.image;
     let width = picture.width_px().max(MIN_WIDTH_PX);
     let shown = &map.surface[..map.surface.len().min(MAX_BLOCKS)];
-    let columns = ((width - MARGIN_PX) / COLUMN_PX).max(1);
+    let columns = ((width - MARGIN_PX) / COLUMN_PX).clamp(1, 4);
+    let column_px = (width - MARGIN_PX) / columns;
     let rows = (shown.len() as u32).div_ceil(columns);
     let head_px = 2 * LINE_PX + 3 * MARGIN_PX / 2;
     let panel_px = MARGIN_PX + head_px + rows * ROW_PX + MARGIN_PX / 2;
@@ -48,13 +50,13 @@ pub(super) fn below(map: &Map, dimension: &str) -> Image {
     for (index, block) in (0_u32..).zip(shown) {
         // Down the first column, then down the next, as one reads a list.
         let (column, row) = (index / rows.max(1), index % rows.max(1));
-        let (x, y) = (MARGIN_PX + column * COLUMN_PX, top + MARGIN_PX + head_px + row * ROW_PX);
-        draw_block(&mut image, x, y, block, total);
+        let (x, y) = (MARGIN_PX + column * column_px, top + MARGIN_PX + head_px + row * ROW_PX);
+        draw_block(&mut image, [x, y], column_px - MARGIN_PX, block, total);
     }
     image
 }
 
-fn draw_block(image: &mut Image, x: u32, y: u32, block: &SurfaceBlock, total: u64) {
+fn draw_block(image: &mut Image, [x, y]: [u32; 2], width_px: u32, block: &SurfaceBlock, total: u64) {
     image.fill(x, y, SWATCH_PX, SWATCH_PX, FAINT);
     image.fill(x + 1, y + 1, SWATCH_PX - 2, SWATCH_PX - 2, block.rgb);
     let name = block.name.split_once(':').map_or(block.name.as_str(), |(_, identifier)| identifier);
@@ -64,8 +66,12 @@ fn draw_block(image: &mut Image, x: u32, y: u32, block: &SurfaceBlock, total: u6
     }
     font::write(image, x + SWATCH_PX + 8, y, &name, INK);
     let share = block.columns as f64 * 100.0 / total.max(1) as f64;
-    let share = if share < 0.95 { "<1%".into() } else { format!("{share:.0}%") };
-    let right = x + COLUMN_PX - 2 * MARGIN_PX;
+    let share = match share {
+        ..0.05 => "<0.1%".into(),
+        0.05..9.95 => format!("{share:.1}%"),
+        _ => format!("{share:.0}%"),
+    };
+    let right = x + width_px;
     font::write(image, right.saturating_sub(font::width_px(&share)), y, &share, FAINT);
 }
 

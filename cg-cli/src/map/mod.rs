@@ -45,6 +45,9 @@ use surface::{Surface, Tally};
 /// The longest side of a map whose scale is chosen here, in pixels.
 pub const MAX_SIDE_PX: u64 = 4096;
 
+/// The most pixels of a map whose scale was asked for.
+const MAX_PX: u64 = 1 << 27;
+
 /// A map that is smaller than this on its longer side is drawn with several pixels per block.
 const ENOUGH_PX: u64 = 768;
 
@@ -53,7 +56,7 @@ const ENOUGH_PX: u64 = 768;
 pub struct MapOptions {
     /// The dimension.
     pub dimension: Dimension,
-    /// The blocks to draw; `None` for all that is stored. What lies above the box is not drawn, which shows caves.
+    /// The blocks to draw; `None` for all columns of blocks that show something. What lies above the box is not drawn, which shows caves.
     pub area: Option<BlockBox>,
     /// Blocks per pixel, a power of two; `None` for the smallest that keeps the map within [`MAX_SIDE_PX`].
     pub scale_blocks: Option<u32>,
@@ -113,7 +116,7 @@ pub enum MapError {
         /// The scale asked for.
         found: u32,
     },
-    /// An image that would be longer than [`MAX_SIDE_PX`] several times over.
+    /// A picture with a side of more than 8 times [`MAX_SIDE_PX`], or of more than 2^27 pixels.
     #[error(
         "at {scale_blocks} blocks per pixel the map is {width_px}×{height_px} pixels; draw a smaller box, or more blocks per pixel"
     )]
@@ -141,9 +144,8 @@ pub fn render<E: Engine>(
     options: &MapOptions,
     mut progress: impl FnMut(f64),
 ) -> Result<Map, MapError> {
-    let extent = Extent::find(world, options.dimension, options.area)?.ok_or(MapError::Empty)?;
+    let mut extent = Extent::find(world, options.dimension, options.area)?.ok_or(MapError::Empty)?;
     let scale = scale(&extent, options.scale_blocks)?;
-    let zoom = if scale == 1 { (ENOUGH_PX / extent.longer_side_blocks().max(1)).clamp(1, 8) } else { 1 };
     let [width, height] = size_px(&extent, scale);
 
     let catalog = world.catalog();
@@ -151,6 +153,7 @@ pub fn render<E: Engine>(
     let mut tally = Tally::default();
     let mut picture = Image::filled(width as u32, height as u32, legend::NOTHING);
     let mut north: Vec<Option<f32>> = vec![None; width as usize];
+    let mut seen = None;
     let strips = extent.strips(scale);
     let count = strips.len().max(1) as f64;
     for (done, tiles) in strips.into_iter().enumerate() {
@@ -158,10 +161,16 @@ pub fn render<E: Engine>(
         for tile in tiles.tiles {
             surface.draw_tile(tile, &mut strip, &mut tally)?;
         }
-        strip.shade_into(&mut picture, &mut north);
+        strip.shade_into(&mut picture, &mut north, &mut seen);
         progress((done + 1) as f64 / count);
     }
     let blocks = tally.most_frequent(&catalog);
+    if let (None, Some(seen)) = (options.area, seen) {
+        // Columns of air, such as a generator leaves around what it has finished, are no part of the picture.
+        picture = picture.cropped(seen.min, seen.max);
+        extent.narrow(seen, scale);
+    }
+    let zoom = if scale == 1 { (ENOUGH_PX / extent.longer_side_blocks().max(1)).clamp(1, 8) } else { 1 };
     let picture = picture.magnified(zoom as u32);
     let dimension = catalog.list(ListKind::Dimensions).name(options.dimension.get());
     let mut map = Map {
@@ -180,13 +189,11 @@ pub fn render<E: Engine>(
 }
 
 fn scale(extent: &Extent, wanted: Option<u32>) -> Result<u32, MapError> {
-    /// The most pixels of a map whose scale was asked for.
-    const MAX_PX: u64 = 1 << 28;
     match wanted {
         Some(found) if !found.is_power_of_two() || found > 1 << 16 => Err(MapError::Scale { found }),
         Some(scale_blocks) => {
             let [width_px, height_px] = size_px(extent, scale_blocks);
-            if width_px.saturating_mul(height_px) > MAX_PX {
+            if width_px.max(height_px) > 8 * MAX_SIDE_PX || width_px.saturating_mul(height_px) > MAX_PX {
                 return Err(MapError::TooLarge { scale_blocks, width_px, height_px });
             }
             Ok(scale_blocks)

@@ -4,8 +4,9 @@ use super::extent::{Extent, strip_blocks};
 use super::image::Image;
 use super::surface::Sight;
 
-/// How much brighter or darker the steepest slope gets.
-const RELIEF: f32 = 0.42;
+/// How much brighter the steepest slope that faces the light gets, and how much darker one that faces away.
+const LIT: f32 = 0.26;
+const SHADED: f32 = 0.44;
 
 /// The pixels of a strip while columns of blocks are added to it.
 pub(super) struct Strip {
@@ -15,6 +16,13 @@ pub(super) struct Strip {
     first_row_px: i64,
     width_px: usize,
     pixels: Vec<Sum>,
+}
+
+/// The pixels of a picture that show something: the least and the greatest x and y.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) min: [u32; 2],
+    pub(super) max: [u32; 2],
 }
 
 /// What the columns of one pixel add up to.
@@ -58,8 +66,9 @@ impl Strip {
         }
     }
 
-    /// Draws the strip. `north` holds the heights of the row above it, and afterwards those of its last row.
-    pub(super) fn shade_into(&self, picture: &mut Image, north: &mut [Option<f32>]) {
+    /// Draws the strip, and widens `seen` to what it shows. `north` holds the heights of the row above it, and
+    /// afterwards those of its last row.
+    pub(super) fn shade_into(&self, picture: &mut Image, north: &mut [Option<f32>], seen: &mut Option<Seen>) {
         for (row, pixels) in (0_i64..).zip(self.pixels.chunks_exact(self.width_px.max(1))) {
             let y = self.first_row_px + row - self.origin_px[1];
             let mut west = None;
@@ -71,6 +80,9 @@ impl Strip {
                 };
                 if let (Some(rgb), Ok(y)) = (rgb, u32::try_from(y)) {
                     picture.set(x, y, rgb);
+                    if height.is_some() {
+                        *seen = Some(Seen::widened(*seen, [x, y]));
+                    }
                 }
                 (west, *north) = (height, height);
             }
@@ -81,7 +93,15 @@ impl Strip {
     fn shaded(&self, sum: &Sum, height: f32, west: Option<f32>, north: Option<f32>) -> [u8; 3] {
         let rise = (height - west.unwrap_or(height)) + (height - north.unwrap_or(height));
         let slope = rise / (self.scale_blocks as f32).powf(0.75);
-        let light = 1.0 + RELIEF * (slope * 0.45).tanh();
+        let steepness = (slope * 0.45).tanh();
+        let light = 1.0 + steepness * if steepness > 0.0 { LIT } else { SHADED };
         sum.rgb.map(|c| (c / sum.count as f32 * light).clamp(0.0, 255.0) as u8)
+    }
+}
+
+impl Seen {
+    fn widened(seen: Option<Self>, [x, y]: [u32; 2]) -> Self {
+        let Self { min, max } = seen.unwrap_or(Self { min: [x, y], max: [x, y] });
+        Self { min: [min[0].min(x), min[1].min(y)], max: [max[0].max(x), max[1].max(y)] }
     }
 }

@@ -15,10 +15,12 @@ use super::strip::Strip;
 
 /// Light that still comes through below which a column counts as drawn.
 const DARK: f32 = 0.02;
+/// How much light something keeps that counts as ground.
+const NEARLY_SOLID: f32 = 0.8;
 /// Blocks of water below which the ground is out of sight.
 const DEEP_BLOCKS: u16 = 24;
 /// How much of the light the top of the water keeps, and each block of it below.
-const WATER_TOP: f32 = 0.5;
+const WATER_TOP: f32 = 0.55;
 const WATER_BELOW: f32 = 0.13;
 const SHALLOW_WATER: [f32; 3] = [70.0, 130.0, 208.0];
 const DEEP_WATER: [f32; 3] = [28.0, 58.0, 130.0];
@@ -31,6 +33,8 @@ pub(super) struct Surface<'w, E: Engine> {
     dimension: Dimension,
     area: Option<BlockBox>,
     paints: HashMap<BlockId, Paint>,
+    /// The blocks of the chunk that is looked through, a column after the other.
+    blocks: Box<[BlockId; LocalPos::COUNT]>,
     unreadable: Vec<String>,
 }
 
@@ -53,17 +57,18 @@ pub(super) struct Sight {
 impl Tally {
     /// The kinds by name, states of one block together, most frequent first.
     pub(super) fn most_frequent(&self, catalog: &Catalog) -> Vec<SurfaceBlock> {
-        let mut by_name: BTreeMap<&str, (u64, [u8; 3])> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, (u64, [u8; 3])> = BTreeMap::new();
         for (block, columns) in &self.0 {
             let Some(name) = catalog.block_name(*block) else { continue };
-            let base = name.as_str().split_once('[').map_or(name.as_str(), |(base, _)| base);
-            let entry = by_name.entry(base).or_insert((0, paint_of(base).rgb()));
+            let paint = paint_of(name.as_str());
+            // What grows in water is drawn as water, and so it is counted as water.
+            let identifier = if paint == Paint::Water { "water" } else { name.identifier() };
+            let entry =
+                by_name.entry(format!("{}:{identifier}", name.namespace())).or_insert((0, paint.rgb()));
             entry.0 += columns;
         }
-        let mut all: Vec<_> = by_name
-            .into_iter()
-            .map(|(name, (columns, rgb))| SurfaceBlock { name: name.to_owned(), rgb, columns })
-            .collect();
+        let mut all: Vec<_> =
+            by_name.into_iter().map(|(name, (columns, rgb))| SurfaceBlock { name, rgb, columns }).collect();
         all.sort_by(|a, b| b.columns.cmp(&a.columns).then_with(|| a.name.cmp(&b.name)));
         all
     }
@@ -101,7 +106,14 @@ impl Sight {
         }
         match paint {
             Paint::Air | Paint::Water => {}
-            Paint::Sheer { rgb, opacity } => self.cover(rgb.map(f32::from), opacity),
+            Paint::Sheer { rgb, opacity } => {
+                // Snow and ice are the ground that people name, though something shines through.
+                if opacity >= NEARLY_SOLID {
+                    self.height.get_or_insert(y);
+                    self.ground.get_or_insert(block);
+                }
+                self.cover(rgb.map(f32::from), opacity);
+            }
             Paint::Solid { rgb } => {
                 self.height.get_or_insert(y);
                 self.ground.get_or_insert(block);
@@ -118,7 +130,9 @@ impl<'w, E: Engine> Surface<'w, E> {
         dimension: Dimension,
         area: Option<BlockBox>,
     ) -> Self {
-        Self { world, catalog, dimension, area, paints: HashMap::new(), unreadable: Vec::new() }
+        let blocks = vec![BlockId::new(0); LocalPos::COUNT].into_boxed_slice();
+        let blocks = blocks.try_into().expect("it has the length of the array");
+        Self { world, catalog, dimension, area, paints: HashMap::new(), blocks, unreadable: Vec::new() }
     }
 
     pub(super) fn into_unreadable(self) -> Vec<String> {
@@ -181,19 +195,22 @@ impl<'w, E: Engine> Surface<'w, E> {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        columns.values_mut().for_each(|heights| heights.sort_unstable());
+        for heights in columns.values_mut() {
+            heights.sort_unstable();
+        }
         Ok(columns)
     }
 
     /// Looks down through one chunk, and remembers it if it cannot be read.
     fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) {
-        let (catalog, area, paints) = (self.catalog, self.area, &mut self.paints);
+        let (catalog, area) = (self.catalog, self.area);
+        let (paints, blocks) = (&mut self.paints, &mut self.blocks);
         let looked = self.world.view(ChunkAt::new(self.dimension, pos), |stored| {
             let Some(schema) = catalog.schema(stored.schema_generation) else {
                 return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
             };
             match ChunkView::new(stored.value, &schema) {
-                Ok(chunk) => look(&chunk, pos, area, sights, |block| {
+                Ok(chunk) => look(&chunk, pos, area, blocks, sights, |block| {
                     *paints.entry(block).or_insert_with(|| paint(catalog, block))
                 }),
                 Err(error) => return Ok(Some(format!("{}: {error}", stored.at))),
@@ -211,6 +228,7 @@ fn look(
     chunk: &ChunkView<'_>,
     pos: ChunkPos,
     area: Option<BlockBox>,
+    blocks: &mut [BlockId; LocalPos::COUNT],
     sights: &mut [Sight; 256],
     mut paint: impl FnMut(BlockId) -> Paint,
 ) {
@@ -218,8 +236,7 @@ fn look(
     if palette.all(|block| paint(block) == Paint::Air) {
         return;
     }
-    let mut blocks = [BlockId::new(0); LocalPos::COUNT];
-    chunk.unpack(CellOrder::Xzy, &mut blocks);
+    chunk.unpack(CellOrder::Xzy, blocks);
     let mut wet = vec![false; LocalPos::COUNT];
     for (at, block) in chunk.upper_layers() {
         if paint(block) == Paint::Water {

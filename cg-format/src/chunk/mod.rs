@@ -24,6 +24,7 @@
 
 mod blocks;
 mod column;
+mod columns;
 mod components;
 mod edit;
 mod entities;

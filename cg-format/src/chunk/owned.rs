@@ -229,6 +229,16 @@ impl Chunk {
         ids.into_iter().zip(counts).map(|(block, count)| PaletteEntry { block, count }).collect()
     }
 
+    /// The kinds of block in all layers, each once, in no particular order.
+    ///
+    /// Costs the length of the palette; only a chunk that a foreign writer wrote is looked at cell by cell.
+    pub fn kinds(&self) -> Vec<BlockId> {
+        if self.has_canonical_blocks || self.palette.is_counted() {
+            return self.palette.alive().collect();
+        }
+        self.palette().into_iter().map(|entry| entry.block).collect()
+    }
+
     /// The lowest block of every cell, in an order of the caller's.
     pub fn unpack(&self, order: CellOrder, out: &mut [BlockId; LocalPos::COUNT]) {
         let mut ids = [0; LocalPos::COUNT];

@@ -94,6 +94,12 @@ impl Palette {
         self.find(block).is_some_and(|local| self.counts.get(local as usize) != Some(&0))
     }
 
+    /// The kinds of which a block is left, if the blocks were counted; else every kind.
+    pub(super) fn alive(&self) -> impl Iterator<Item = BlockId> {
+        let counts = self.counts.iter().copied().chain(core::iter::repeat(1));
+        self.ids.iter().zip(counts).filter(|(_, count)| *count > 0).map(|(id, _)| *id)
+    }
+
     /// Replaces every id; the caller sees to it that they stay different.
     pub(super) fn ids_mut(&mut self) -> &mut [BlockId] {
         &mut self.ids

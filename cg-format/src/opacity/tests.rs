@@ -438,3 +438,46 @@ fn a_cell_is_opaque_if_any_of_its_layers_is() {
     let solid = Chunk::filled(stone, &NoComponents).unwrap();
     assert_eq!(Patch::of_chunk(&solid, &NoComponents).as_uniform(), Some(true));
 }
+
+#[test]
+fn a_chunks_outline_is_that_of_each_cell_asked_alone() {
+    use crate::schema::NoComponents;
+    use crate::{BlockId, CellOrder, Chunk, ComponentId, ComponentShape, SchemaView};
+
+    /// Every third block is opaque.
+    struct Thirds;
+    impl SchemaView for Thirds {
+        fn components_of(&self, _: BlockId) -> Option<&[ComponentId]> {
+            Some(&[])
+        }
+        fn shape(&self, _: ComponentId) -> Option<ComponentShape> {
+            None
+        }
+        fn default_bytes(&self, _: ComponentId) -> &[u8] {
+            &[]
+        }
+        fn is_opaque(&self, block: BlockId) -> bool {
+            block.get().is_multiple_of(3)
+        }
+    }
+
+    for kinds in [2_u64, 5, 256, 257, 4096] {
+        let block = |index: u64| BlockId::new(index * 2_654_435_761 % kinds);
+        let cells: Vec<BlockId> = (0..4096).map(block).collect();
+        let cells: &[BlockId; LocalPos::COUNT] = cells.as_slice().try_into().unwrap();
+        let mut chunk = Chunk::from_blocks(cells, CellOrder::Xyz, &NoComponents).unwrap();
+        for (cell, layer) in LocalPos::all().step_by(101).zip(0..) {
+            chunk.push_layer(cell, block(layer), &NoComponents).unwrap();
+        }
+        // A kind that is gone again leaves a dead entry in the palette.
+        let cell = LocalPos::new(3, 4, 5);
+        let before = chunk.set_block(cell, BlockId::new(99_999), &NoComponents).unwrap();
+        chunk.set_block(cell, before, &NoComponents).unwrap();
+
+        let expected = Patch::from_fn(|cell| {
+            (0..chunk.layer_count(cell) as u8)
+                .any(|layer| Thirds.is_opaque(chunk.layer(cell, layer).unwrap()))
+        });
+        assert_eq!(Patch::of_chunk(&chunk, &Thirds), expected, "{kinds} kinds");
+    }
+}

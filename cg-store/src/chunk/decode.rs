@@ -32,7 +32,7 @@ pub(crate) fn decode(
     })?;
     let chunk = Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))?;
     let upgrade = Upgrader::new(catalog, functions).upgrade(&chunk, generation);
-    match upgrade.map_err(|why| Error::NotUpgraded { what: stored.at.to_string(), why })? {
+    match upgrade.map_err(|why| Error::NotUpgraded { at: stored.at, why })? {
         Some(upgrade) => Ok(upgrade.chunk),
         None => Ok(chunk),
     }

@@ -119,10 +119,9 @@ impl<E: Engine> Builder<'_, E> {
     /// Refuses a chunk that could not be decoded again, or that says something that has no name.
     fn check(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
         self.check_dimension(at.dimension)?;
-        let palette = chunk.palette();
         let issued = self.issued(ListKind::Blocks);
-        if let Some(entry) = palette.iter().find(|entry| entry.block.get() >= issued) {
-            return Err(Error::UnknownBlock { at, id: entry.block, issued });
+        if let Some(id) = chunk.kinds().into_iter().find(|block| block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id, issued });
         }
         let issued = self.issued(ListKind::Sides);
         if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {

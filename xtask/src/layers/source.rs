@@ -9,9 +9,6 @@ const ENGINE: &str = "cg-store/src/engine/";
 /// The tests that look at the engine's files from below, and damage them.
 const ROCKS_TESTS: &str = "cg-store/tests/";
 
-/// A test that counts allocations, which takes an allocator of its own.
-const COUNTING: &str = "cg-bench/tests/no_allocation.rs";
-
 /// The crate that measures us against bare RocksDB, so that its workloads name it.
 const BENCH: &str = "cg-bench/";
 
@@ -28,10 +25,7 @@ pub(super) fn violations(path: &str, text: &str) -> Vec<String> {
         if !knows_rocks && line.contains("rocksdb::") {
             violations.push(format!("{path}:{number}: only {ROCKS} may name rocksdb"));
         }
-        if !path.starts_with(ENGINE)
-            && path != COUNTING
-            && (has_word(line, "unsafe") || line.contains("extern \""))
-        {
+        if !path.starts_with(ENGINE) && (has_word(line, "unsafe") || line.contains("extern \"")) {
             violations
                 .push(format!("{path}:{number}: `unsafe` and foreign functions belong in {ENGINE} only"));
         }

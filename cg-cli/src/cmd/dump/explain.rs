@@ -6,9 +6,9 @@ use cg_format::entity::Entity;
 use cg_format::frame::{self, FrameView, LEN_BYTES};
 use cg_format::opacity::{Patch, TileView};
 use cg_format::wire::Span;
-use cg_format::{ChunkAt, ClusterTier, Limits, Space, chunk, key};
-use cg_registry::Catalog;
+use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, chunk, key};
 use cg_registry::codec::is_registry_row;
+use cg_registry::{Catalog, RegistryError};
 
 /// Bytes that belong together, with the fields that a decoder found in them.
 pub(super) struct Part {
@@ -19,8 +19,28 @@ pub(super) struct Part {
     pub(super) error: Option<String>,
 }
 
-/// Fields, and in words why there are no more.
-type Explained = (Vec<Span>, Option<String>);
+/// Fields, and why there are no more.
+type Explained = (Vec<Span>, Option<Problem>);
+
+/// What is wrong with a value.
+enum Problem {
+    /// Its bytes, at an offset from its first one.
+    Bytes(DecodeError),
+    /// Something else, in words.
+    Words(String),
+}
+
+impl Problem {
+    /// The problem in words, with offsets that count from somewhere in front of the value.
+    fn text(self, offset_bytes: u64) -> String {
+        match self {
+            Self::Bytes(error) => {
+                DecodeError { offset_bytes: error.offset_bytes + offset_bytes, ..error }.to_string()
+            }
+            Self::Words(text) => text,
+        }
+    }
+}
 
 /// Explains a row, and one chunk of it if it is a cluster.
 pub(super) fn explain(
@@ -46,7 +66,7 @@ fn explain_plain(catalog: Option<&Catalog>, space: Space, key: &[u8], row: &[u8]
     if let Some(payload) = payload {
         let (inner, problem) = explain_value(catalog, space, key, payload, generation(row));
         spans.extend(inner.into_iter().map(|span| shifted(span, LEN_BYTES as u64)));
-        error = error.or(problem);
+        error = error.or(problem.map(|problem| problem.text(LEN_BYTES as u64)));
         if space == Space::Quarantine
             && let Ok((space, key)) = key::decode_quarantine(key)
         {
@@ -60,7 +80,8 @@ fn explain_plain(catalog: Option<&Catalog>, space: Space, key: &[u8], row: &[u8]
     {
         match frame.raw_payload(&mut Limits::default()) {
             Ok(raw) => {
-                let (spans, error) = explain_value(catalog, space, key, &raw, generation(row));
+                let (spans, problem) = explain_value(catalog, space, key, &raw, generation(row));
+                let error = problem.map(|problem| problem.text(0));
                 parts.push(Part {
                     what: "payload, decompressed".into(),
                     bytes: raw.into_owned(),
@@ -99,7 +120,8 @@ fn explain_cluster(
                 };
                 let info = cluster.chunk_info(slot);
                 let generation = info.map(|info| info.schema_generation);
-                let (spans, error) = explain_value(catalog, Space::ChunkL0, key, value, generation);
+                let (spans, problem) = explain_value(catalog, Space::ChunkL0, key, value, generation);
+                let error = problem.map(|problem| problem.text(0));
                 parts.push(Part {
                     what: format!("chunk in slot {}, decompressed", slot.index()),
                     bytes: value.to_vec(),
@@ -135,7 +157,7 @@ fn explain_value(
     value: &[u8],
     generation: Option<u32>,
 ) -> Explained {
-    let explained = |spans, error: Option<String>| (spans, error);
+    let explained = |spans, error: Option<DecodeError>| (spans, error.map(Problem::Bytes));
     match space {
         Space::ChunkL0 => {
             let schema = generation.and_then(|generation| catalog?.schema(generation));
@@ -143,31 +165,35 @@ fn explain_value(
                 let generation = generation.map_or_else(|| "?".into(), |generation| generation.to_string());
                 let why =
                     format!("the registry has no schema generation {generation} to read the chunk with");
-                return explained(Vec::new(), Some(why));
+                return (Vec::new(), Some(Problem::Words(why)));
             };
             let (spans, answer) = chunk::trace(value, &schema);
-            explained(spans, answer.err().map(|error| error.to_string()))
+            explained(spans, answer.err())
         }
         Space::Entity => {
             let (spans, answer) = Entity::trace(value);
-            explained(spans, answer.err().map(|error| error.to_string()))
+            explained(spans, answer.err())
         }
         Space::OpacityTile => {
             let (spans, answer) = TileView::trace(value);
-            explained(spans, answer.err().map(|error| error.to_string()))
+            explained(spans, answer.err())
         }
         Space::OpacityPatch => {
             let (spans, answer) = Patch::trace(value);
-            explained(spans, answer.err().map(|error| error.to_string()))
+            explained(spans, answer.err())
         }
         Space::ChunkDelta => {
             let (spans, answer) = Delta::trace(value);
-            explained(spans, answer.err().map(|error| error.to_string()))
+            explained(spans, answer.err())
         }
         Space::WorldMeta => match str::from_utf8(key).ok().filter(|name| is_registry_row(name)) {
             Some(name) => {
                 let (spans, answer) = cg_registry::codec::trace(name, value);
-                explained(spans, answer.err().map(|error| error.to_string()))
+                let problem = answer.err().map(|error| match error {
+                    RegistryError::Bytes { error, .. } => Problem::Bytes(error),
+                    error => Problem::Words(error.to_string()),
+                });
+                (spans, problem)
             }
             None => explained(whole(value), None),
         },

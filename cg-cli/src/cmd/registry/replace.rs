@@ -14,15 +14,15 @@ use serde::Serialize;
 
 use super::plan::{self, PolicyArgs, read_packs};
 use crate::args::{DiskWorld, WorldArg, YesArg};
-use crate::output::{Failure, Outcome, Output, grouped};
+use crate::output::{Failure, Outcome, Output, counted};
 
 /// Bring the registry to what some packs offer, and put other blocks in place of stored ones. Writes, with --yes.
 ///
 /// First the packs are applied, exactly as `cg registry plan` says; a refused plan changes nothing. Then every stored
 /// block named OLD becomes NEW: for the blocks of a pack that is gone for good. Components that both kinds have keep
 /// their bytes, others of OLD are lost. Ids are never given up, so OLD stays in the list. Names may carry a state; OLD
-/// without one stands for all its states. Without --yes it counts what would be replaced, and exits with code 2.
-/// JSON: `{"written":BOOL,"plan":{…}|null,"chunks":N,"blocks":N,"unreadable":[…]}`.
+/// without one stands for all its states. Interrupted, it is simply run again. Without --yes it counts what would be
+/// replaced, and exits with code 2. JSON: `{"written":BOOL,"plan":{…}|null,"chunks":N,"blocks":N,"unreadable":[…]}`.
 #[derive(Debug, clap::Args)]
 #[group(id = "what", required = true, multiple = true, args = ["packs", "blocks"])]
 pub(crate) struct Args {
@@ -72,30 +72,29 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         })?;
         return Ok(Outcome::Findings);
     }
-    let world = if args.yes.given() {
-        World::open(args.world.path(), &packs, &options)?
-    } else {
-        args.world.open()?
-    };
+    let mut world = args.world.open()?;
+    // Names are checked before anything is written. What the registry would be counts: a pack may bring the new block.
     let mut catalog = Catalog::clone(&world.catalog());
-    if let (false, Some(plan)) = (args.yes.given(), &plan) {
-        // What the registry would be: names that a pack brings may be named in place of others.
+    if let Some(plan) = &plan {
         plan.apply(&mut catalog).map_err(Failure::failed)?;
     }
     let replacements = replacements(&catalog, &args.blocks)?;
-    let mut report = count(&world, &replacements)?;
     if args.yes.given() {
-        write(&world, &report.places, &replacements)?;
+        drop(world);
+        world = World::open(args.world.path(), &packs, &options)?;
+    }
+    let found = count(&world, &replacements)?;
+    if args.yes.given() {
+        write(&world, &found.places, &replacements)?;
         world.close()?;
     }
-    let unreadable = std::mem::take(&mut report.unreadable);
-    let outcome = Outcome::good_if(unreadable.is_empty());
+    let outcome = Outcome::good_if(found.unreadable.is_empty());
     out.print(&Report {
         written: args.yes.given(),
         plan: plan_report,
-        chunks: report.places.len(),
-        blocks: report.blocks,
-        unreadable,
+        chunks: found.places.len(),
+        blocks: found.blocks,
+        unreadable: found.unreadable,
     })?;
     args.yes.confirm("this is what would change")?;
     Ok(outcome)
@@ -124,7 +123,7 @@ fn replacements(catalog: &Catalog, pairs: &[String]) -> Result<Replacements, Fai
 }
 
 /// What would be replaced.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Found {
     places: Vec<ChunkAt>,
     blocks: u64,
@@ -193,8 +192,8 @@ impl fmt::Display for Report {
         for problem in &self.unreadable {
             writeln!(f, "left as it is: {problem}")?;
         }
-        let (blocks, chunks) = (grouped(self.blocks), grouped(self.chunks as u64));
+        let (blocks, chunks) = (counted(self.blocks, "block"), counted(self.chunks as u64, "chunk"));
         let verb = if self.written { "replaced" } else { "to be replaced:" };
-        writeln!(f, "{verb} {blocks} blocks in {chunks} chunks")
+        writeln!(f, "{verb} {blocks} in {chunks}")
     }
 }

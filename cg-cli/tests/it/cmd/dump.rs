@@ -56,7 +56,8 @@ fn a_chunk_is_explained_to_its_last_byte() {
           0006a3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f   side data
           0006b3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f
           0006c3  0f 0f 0f 0f 0f 0f 0f 0f
-    "#]].assert_eq(&out);
+    "#]]
+    .assert_eq(&out);
 }
 
 #[test]
@@ -102,8 +103,9 @@ fn a_damaged_row_is_shown_up_to_the_damage() {
           000020  6e 6f 74 20 61 20 63 68                           component offset
         unexplained
           000028  75 6e 6b                                          3 bytes
-        ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 16)
-    "#]].assert_eq(&said.out);
+        ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 40)
+    "#]]
+    .assert_eq(&said.out);
 }
 
 #[test]
@@ -130,7 +132,8 @@ fn registry_rows_are_found_by_name_even_when_the_registry_is_damaged() {
           000024  67 61 6d 65 3a 6f 76 65 72 77 6f 72 6c 64         name
           000032  09 00 00 00                                       name_len
           000036  67 61 6d 65 3a 6d 6f 6f 6e                        name
-    "#]].assert_eq(&out);
+    "#]]
+    .assert_eq(&out);
 
     sample.spoil(cg_format::Space::WorldMeta, b"dimensions", b"\x02\0\0\0\0\0\0\0\x0e\0\0\0game");
     let said = sample.cg("dump", &["--row", "worldMeta", "dimensions"]);
@@ -150,7 +153,8 @@ fn what_is_not_there_is_said_in_a_sentence() {
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     expect![[r#"
         cg: chunk 1 2 3 of game:overworld is not stored in any tier
-    "#]].assert_eq(&said.err);
+    "#]]
+    .assert_eq(&said.err);
     let said = sample.cg("dump", &["--row", "chunkl7", "00"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     expect![[r#"
@@ -160,5 +164,6 @@ fn what_is_not_there_is_said_in_a_sentence() {
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     expect![[r#"
         cg: entity has no row under the key 0000000000000000000000000000ffff
-    "#]].assert_eq(&said.err);
+    "#]]
+    .assert_eq(&said.err);
 }

@@ -12,51 +12,63 @@ fn check(args: &[&str], expected: Expect) {
 
 #[test]
 fn a_chunk_is_summed_up() {
-    check(&["--chunk", "0", "4", "-1"], expect![[r#"
-        chunk 0 4 -1 of game:overworld
-          version 10, tier L0, schema generation 0, 1.7 KiB
-        blocks: 6 kinds
-          2,302  :air
-          1,536  game:stone
-            256  game:grass_block
-              1  game:water
-              1  game:chest
-              1  game:oak_slab[type=bottom]
-        upper layers: 1 blocks
-        components
-              1  game:items  (8 B)
-        entities: 1
-          00000000-0000-0000-0000-000000005ee9  game:sheep at 4.50 71.00 -8.75
-        side data
-               40 B  game:light
-    "#]]);
+    check(
+        &["--chunk", "0", "4", "-1"],
+        expect![[r#"
+            chunk 0 4 -1 of game:overworld
+              version 10, tier L0, schema generation 0, 1.7 KiB
+            blocks: 6 kinds
+              2,302  :air
+              1,536  game:stone
+                256  game:grass_block
+                  1  game:water
+                  1  game:chest
+                  1  game:oak_slab[type=bottom]
+            upper layers: 1 block
+            components
+                  1  game:items  (8 B)
+            entities: 1
+              00000000-0000-0000-0000-000000005ee9  game:sheep at 4.50 71.00 -8.75
+            side data
+                   40 B  game:light
+        "#]],
+    );
 }
 
 #[test]
 fn a_block_shows_its_layers_and_components() {
-    check(&["--block", "3", "71", "-11"], expect![[r#"
+    check(
+        &["--block", "3", "71", "-11"],
+        expect![[r#"
         block 3 71 -11 of game:overworld
           version 10, tier L0, schema generation 0, 1.7 KiB
         layer 0: game:chest (id 4, opaque)
           game:items: 8 bytes
             33206170706c6573
             "3 apples"
-    "#]]);
-    check(&["-d", "overworld", "--block", "9", "71", "-7"], expect![[r#"
+    "#]],
+    );
+    check(
+        &["-d", "overworld", "--block", "9", "71", "-7"],
+        expect![[r#"
         block 9 71 -7 of game:overworld
           version 10, tier L0, schema generation 0, 1.7 KiB
         layer 0: game:oak_slab[type=bottom] (id 5, not opaque)
         layer 1: game:water (id 3, opaque)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn another_dimension_is_found_by_the_end_of_its_name() {
-    check(&["--dimension", "moon", "--block", "-112", "0", "32"], expect![[r#"
+    check(
+        &["--dimension", "moon", "--block", "-112", "0", "32"],
+        expect![[r#"
         block -112 0 32 of game:moon
           version 10, tier L0, schema generation 0, 56 B
         layer 0: game:stone (id 1, opaque)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -79,7 +91,8 @@ fn an_absent_chunk_and_a_damaged_one_are_told_apart() {
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     expect![[r#"
         cg: chunk 9 9 9 of game:overworld is not stored: it was never generated, or was deleted
-    "#]].assert_eq(&said.err);
+    "#]]
+    .assert_eq(&said.err);
     sample.spoil_ground();
     let said = sample.cg("get", &["--chunk", "0", "4", "-1"]);
     assert_eq!((said.code, said.out.as_str()), (1, ""));

@@ -65,7 +65,8 @@ fn a_person_reads_a_table() {
         structures                 0
         dimensions                 2
         sides                      3
-    "#]].assert_eq(&steady);
+    "#]]
+    .assert_eq(&steady);
 }
 
 #[test]

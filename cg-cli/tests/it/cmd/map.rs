@@ -97,6 +97,12 @@ fn many_blocks_share_a_pixel_and_far_worlds_shrink() {
             Ok::<_, Box<dyn std::error::Error>>(())
         })
         .expect("the chunk is sound");
+    let refused = render(&world, &bare(dimension), |_| {}).map(drop);
+    let refused = refused.expect_err("a picture of 16 million pixels from west to east").to_string();
+    assert_eq!(
+        refused,
+        "at 1 blocks per pixel the map is 16000032×14416 pixels; draw a smaller box, or more blocks per pixel"
+    );
     let options = MapOptions { legend: false, ..MapOptions::of(dimension) };
     let map = render(&world, &options, |_| {}).expect("something is stored");
     assert_eq!(map.scale_blocks, 4096);

@@ -8,17 +8,21 @@ mod info;
 mod map;
 mod quarantine;
 mod registry;
+mod tiers;
 mod usage;
 mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cg_format::frame::{Codec, Draft};
-use cg_format::{Space, key};
+use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo};
+use cg_format::frame::{Codec, Draft, FrameHeader, FrameView};
+use cg_format::{ClusterTier, Limits, Space, key};
 use cg_registry::{ComponentOffer, Registration};
 use cg_store::directory;
-use cg_store::engine::{Batch, Engine as _, Level, Resources, RocksEngine, RocksOptions, Stamp};
+use cg_store::engine::{
+    Batch, Engine as _, Level, ReadView as _, Resources, RocksEngine, RocksOptions, Stamp,
+};
 use cg_store::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -104,10 +108,36 @@ impl Sample {
     }
 
     fn put(&self, space: Space, key: &[u8], draft: Draft) {
-        let options = RocksOptions::new(Resources::new(16 << 20, 1));
-        let engine = RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound");
+        let engine = self.engine();
         let mut batch = Batch::new();
         batch.put(space, key, draft, Stamp::Commit);
+        engine.commit(batch, &[], Level::Power).expect("the disk takes it");
+        engine.close().expect("the disk takes it");
+    }
+
+    fn engine(&self) -> RocksEngine {
+        let options = RocksOptions::new(Resources::new(16 << 20, 1));
+        RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound")
+    }
+
+    /// Moves the full chunk into a cluster of a colder tier, as it is.
+    pub(crate) fn cool_ground(&self, tier: ClusterTier) {
+        let at = ChunkAt::new(Dimension::new(0), GROUND);
+        let hot = key::chunk(at);
+        let engine = self.engine();
+        let mut batch = Batch::new();
+        {
+            let row = engine.get(Space::ChunkL0, &hot).expect("it is readable").expect("it is stored");
+            let frame = FrameView::open(Space::ChunkL0, &hot, &row).expect("it is sound");
+            let FrameHeader { version, schema_generation, .. } = frame.header();
+            let mut cluster = ClusterBuilder::new(tier);
+            let info = SlotInfo { version, schema_generation };
+            cluster.put(Slot::of(GROUND, tier), info, frame.payload().to_vec());
+            let draft = cluster.finish(&mut Limits::default()).expect("it is small").expect("it has a chunk");
+            let key = key::cluster(at.dimension, GROUND.cluster(tier));
+            batch.put(Space::of_cluster(tier), key, draft, Stamp::Commit);
+        }
+        batch.delete(Space::ChunkL0, hot);
         engine.commit(batch, &[], Level::Power).expect("the disk takes it");
         engine.close().expect("the disk takes it");
     }

@@ -47,7 +47,8 @@ fn every_list_is_shown_with_what_its_entries_are() {
               0  :lost_components
               1  :stale
               2  game:light
-    "#]].assert_eq(&Sample::new().cg("registry list", &[]).good());
+    "#]]
+    .assert_eq(&Sample::new().cg("registry list", &[]).good());
 }
 
 #[test]
@@ -68,7 +69,8 @@ fn a_plan_is_read_before_anything_happens() {
           free     pack `power` 1.0 is new
           free     pack `power` registers 1 component: `power:energy`; id 1
           free     pack `power` registers 1 block: `power:battery`; id 6
-    "#]].assert_eq(&sample.cg("registry plan", &["--pack", text(&file)]).good());
+    "#]]
+    .assert_eq(&sample.cg("registry plan", &["--pack", text(&file)]).good());
     let found = sample.cg("registry plan", &["--pack", text(&file), "--json"]).json();
     assert_eq!((&found["accepted"], &found["unchanged"]), (&json!(true), &json!(false)));
     assert!(sample.files() == before, "planning changed the world");
@@ -112,7 +114,7 @@ fn blocks_are_replaced_by_what_a_new_pack_brings() {
     let said = sample.cg("registry replace", &args);
     assert_eq!(said.code, 2);
     assert_eq!(said.err, "cg: this is what would change; nothing was changed, run it again with --yes\n");
-    assert!(said.out.ends_with("to be replaced: 2 blocks in 1 chunks\n"), "{}", said.out);
+    assert!(said.out.ends_with("to be replaced: 2 blocks in 1 chunk\n"), "{}", said.out);
     assert_eq!(sample.cg("hash", &[]).good(), before);
 
     let said = sample.cg("registry replace", &[&args[..], &["--yes", "--json"]].concat());
@@ -136,4 +138,10 @@ fn a_block_that_is_not_there_is_wrong_usage() {
     let said = sample.cg("registry replace", &["--block", "game:stone", "game:gold", "--yes"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert_eq!(said.err, "cg: the world has no block `game:gold`; `cg registry list` shows what it has\n");
+
+    let (file, before) = (pack(&sample, POWER), sample.files());
+    let said = sample
+        .cg("registry replace", &["--pack", text(&file), "--block", "game:gold", "power:battery", "--yes"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(sample.files() == before, "the pack was applied although the names do not fit");
 }

@@ -23,29 +23,41 @@ fn help_names_the_exit_codes() {
 
 #[test]
 fn arguments_that_do_not_fit_exit_with_two() {
-    check(&["info"], 2, expect![[r#"
+    check(
+        &["info"],
+        2,
+        expect![[r#"
         error: the following required arguments were not provided:
           <WORLD>
 
         Usage: cg info <WORLD>
 
         For more information, try '--help'.
-    "#]]);
-    check(&["get", "w"], 2, expect![[r#"
+    "#]],
+    );
+    check(
+        &["get", "w"],
+        2,
+        expect![[r#"
         error: the following required arguments were not provided:
           <--chunk <X> <Y> <Z>|--block <X> <Y> <Z>>
 
         Usage: cg get <--chunk <X> <Y> <Z>|--block <X> <Y> <Z>> <WORLD>
 
         For more information, try '--help'.
-    "#]]);
-    check(&["hash", "w", "--box", "1", "2", "3"], 2, expect![[r#"
+    "#]],
+    );
+    check(
+        &["hash", "w", "--box", "1", "2", "3"],
+        2,
+        expect![[r#"
         error: 6 values required for '--box <X0> <Y0> <Z0> <X1> <Y1> <Z1>' but 3 were provided
 
         Usage: cg hash [OPTIONS] <WORLD>
 
         For more information, try '--help'.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -65,7 +77,8 @@ fn an_unknown_dimension_is_answered_with_the_known_ones() {
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     expect![[r#"
         cg: the world has no dimension `nether`; it has `game:overworld`, `game:moon`
-    "#]].assert_eq(&said.err);
+    "#]]
+    .assert_eq(&said.err);
 }
 
 #[test]

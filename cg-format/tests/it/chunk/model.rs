@@ -217,6 +217,9 @@ impl Naive {
         let palette: BTreeMap<BlockId, u32> =
             chunk.palette().iter().map(|entry| (entry.block, entry.count)).collect();
         assert_eq!((&palette, chunk.palette().len()), (&counts, counts.len()));
+        let mut kinds = chunk.kinds();
+        kinds.sort_unstable();
+        assert!(kinds.iter().eq(counts.keys()), "{kinds:?}");
         assert!(chunk.entities().iter().eq(&self.entities));
         assert!(view.entities().eq(self.entities.iter().copied()));
         let sides = || self.sides.iter().map(|(kind, data)| (*kind, data.as_slice()));

@@ -14,9 +14,15 @@ use tempfile::TempDir;
 
 mod close;
 mod damage;
+mod durability;
+mod hash;
 mod limits;
+mod load;
+mod opacity;
 mod open;
 mod ownership;
+mod property;
+mod registry;
 mod tier;
 mod transaction;
 mod unknown;
