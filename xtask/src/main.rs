@@ -8,6 +8,7 @@ mod ci;
 mod context;
 mod demo;
 mod fuzz;
+mod independent;
 mod layers;
 mod metadata;
 mod process;

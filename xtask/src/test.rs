@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::context::Context;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{pure, setup};
+use crate::{independent, pure, setup};
 
 /// Runs all tests; `filter` is handed to the test binaries, and then only they run.
 pub(crate) fn run(context: &Context, after_failure: AfterFailure, filter: &[String]) -> Result<()> {
@@ -36,6 +36,7 @@ pub(crate) fn steps(context: &Context, environment: &Environment, report: &mut R
         Ok(Outcome::Passed)
     });
     if filter.is_empty() {
+        report.step("exports before an independent reader", || independent::run(context, &environment));
         report.step("doc tests", || {
             environment.apply(context.cargo().args(["test", "--workspace", "--doc"])).run()?;
             Ok(Outcome::Passed)

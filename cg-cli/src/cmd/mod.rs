@@ -2,8 +2,10 @@
 
 mod checkpoint;
 mod dump;
+mod export;
 mod get;
 mod hash;
+mod import;
 mod info;
 mod map;
 mod quarantine;
@@ -18,6 +20,8 @@ use crate::output::{Failure, Outcome, Output};
 /// What `cg` can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Import(import::Args),
+    Export(export::Args),
     Info(info::Args),
     Get(get::Args),
     Dump(dump::Args),
@@ -34,6 +38,8 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(&self, out: &Output) -> Result<Outcome, Failure> {
         match self {
+            Self::Import(args) => import::run(args, out),
+            Self::Export(args) => export::run(args, out),
             Self::Info(args) => info::run(args, out),
             Self::Get(args) => get::run(args, out),
             Self::Dump(args) => dump::run(args, out),

@@ -1,1 +1,292 @@
 //! A world as region files that other tools open.
+//!
+//! What an import brought goes back as it came: water of layer 1 into the states, block entities, biomes, light and
+//! entities byte for byte, each column in the layout of the version that it was read from. A world that never was a
+//! save is written as one of 1.21.1. What region files cannot hold is counted in the report.
+//!
+//! ```
+//! use cg_cli::export::{ExportOptions, export};
+//! use cg_store::prelude::*;
+//!
+//! let world = World::temporary(&[], &WorldOptions::default())?;
+//! let overworld = world.register_dimension("minecraft:overworld")?;
+//! let [stone] = world.register_blocks(["minecraft:stone"])?;
+//! world.transaction(|tx| {
+//!     let schema = tx.catalog().current_schema();
+//!     tx.save(ChunkAt::new(overworld, ChunkPos::new(-1, 4, 0)?), Chunk::filled(stone, &schema)?);
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! })?;
+//! let dir = tempfile::tempdir()?;
+//! let report = export(&world, dir.path(), &ExportOptions::default(), |_| {})?;
+//! assert_eq!((report.files, report.columns, report.chunks), (1, 1, 1));
+//! assert!(dir.path().join("region/r.-1.0.mca").is_file());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod column;
+mod entities;
+mod survey;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use cg_format::{ChunkBox, ChunkPos, Dimension};
+use cg_registry::{Catalog, ListKind};
+use cg_store::engine::Engine;
+use cg_store::{Area, World};
+use serde::Serialize;
+
+use self::column::ColumnBuilder;
+use self::entities::{Listed, Lists};
+use self::survey::{Contents, Survey, survey};
+use crate::anvil::column::EntityColumn;
+use crate::anvil::region::{RegionPos, RegionWriter, Slot};
+use crate::anvil::{save, write};
+use crate::mapping::name;
+use crate::mapping::origin::ListedIn;
+
+/// The version whose layout is written where nothing says another: 1.21.1.
+const DATA_VERSION: i32 = 3955;
+/// The sections that a column can have.
+const SECTION_Y: std::ops::RangeInclusive<i64> = -128..=127;
+
+/// Choices of an export.
+#[derive(Debug, Clone, Default)]
+pub struct ExportOptions {
+    /// Only this dimension, by the name that the save would have. Default: all.
+    pub dimension: Option<String>,
+}
+
+/// What an export wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ExportReport {
+    /// Region files, those of entities too.
+    pub files: u64,
+    /// Columns.
+    pub columns: u64,
+    /// Chunks of ours: sections with blocks.
+    pub chunks: u64,
+    /// Entities, riders too.
+    pub entities: u64,
+    /// What region files cannot hold, or could not be read: in words, and how often.
+    pub not_exported: BTreeMap<String, u64>,
+}
+
+/// How far an export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportProgress {
+    /// Regions that are done.
+    pub regions_done: usize,
+    /// Regions of the world.
+    pub regions: usize,
+}
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The world could not be read on.
+    #[error(transparent)]
+    Store(#[from] cg_store::Error),
+    /// The target holds something: nothing is overwritten.
+    #[error("{} is not empty; an export goes into an empty or missing directory", .0.display())]
+    NotEmpty(PathBuf),
+    /// No such dimension.
+    #[error("the world has no dimension `{0}`")]
+    NoDimension(String),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file or its directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ExportReport {
+    fn missed(&mut self, what: impl Into<String>, count: u64) {
+        if count > 0 {
+            *self.not_exported.entry(what.into()).or_default() += count;
+        }
+    }
+}
+
+/// Writes a world's dimensions as a save's folders of region files; `watch` is told how far it is.
+///
+/// Holds one column and the ids of all entities in memory.
+///
+/// # Errors
+/// [`ExportError`]. The files that were finished are whole; the one begun is gone.
+pub fn export<E: Engine>(
+    world: &World<E>,
+    dir: &Path,
+    options: &ExportOptions,
+    mut watch: impl FnMut(ExportProgress),
+) -> Result<ExportReport, ExportError> {
+    let io = |source| ExportError::Io { path: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(io)?;
+    if fs::read_dir(dir).map_err(io)?.next().is_some() {
+        return Err(ExportError::NotEmpty(dir.to_owned()));
+    }
+    let catalog = world.catalog();
+    let only = match &options.dimension {
+        None => None,
+        Some(wanted) => {
+            let named = name::of(wanted).ok().and_then(|name| catalog.dimension(name.as_str()));
+            Some(named.ok_or_else(|| ExportError::NoDimension(wanted.clone()))?)
+        }
+    };
+    let mut report = ExportReport::default();
+    let Survey { regions, riders } = survey(world, &catalog, only, &mut report)?;
+    let mut joined = 0;
+    let count = regions.len();
+    for (done, ((dimension, pos), contents)) in regions.into_iter().enumerate() {
+        let dimension_name = dimension_name(&catalog, dimension);
+        match save::dimension_folder(&dimension_name) {
+            Some(folder) => {
+                let folder = dir.join(folder);
+                let region = Region { world, catalog: &catalog, dimension, dimension_name, pos, folder };
+                joined += region.write(contents, &mut report)?;
+            }
+            None => report
+                .missed(format!("regions of `{dimension_name}`, which no folder of a save can be named"), 1),
+        }
+        watch(ExportProgress { regions_done: done + 1, regions: count });
+    }
+    report.missed(
+        "entities that ride in a circle, or a vehicle that cannot be exported",
+        riders.saturating_sub(joined),
+    );
+    Ok(report)
+}
+
+/// A dimension's name in a save.
+fn dimension_name(catalog: &Catalog, dimension: Dimension) -> String {
+    let name = catalog.list(ListKind::Dimensions).name(dimension.get());
+    name::text(name.map_or("", |name| name.as_str()))
+}
+
+/// The columns of a region with the heights of their chunks, in slot order.
+type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
+
+/// One region on its way out.
+struct Region<'a, E: Engine> {
+    world: &'a World<E>,
+    catalog: &'a Catalog,
+    dimension: Dimension,
+    dimension_name: String,
+    pos: RegionPos,
+    /// The dimension's folder.
+    folder: PathBuf,
+}
+
+impl<E: Engine> Region<'_, E> {
+    /// Writes the region's files; gives the count of entities that ride others in it.
+    fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<u64, ExportError> {
+        let mut columns = self.chunks()?;
+        for column in contents.bare_columns {
+            columns.entry(slot_of(column)).or_insert((column, Vec::new()));
+        }
+        let mut listed = entities::listed(self.world, &contents.entities, report)?;
+        let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
+        let mut writer = None;
+        let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
+        for (slot, ((x, z), heights)) in columns {
+            let mut column = builder.build(x, z, &heights, report)?;
+            // Entities whose column is not stored go to a file of their own.
+            let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
+            let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
+            column.entities.extend(in_column.into_iter().map(|listed| listed.nbt));
+            match write::column(&column) {
+                Ok(nbt) => {
+                    self.put(&mut writer, "region", slot, &nbt)?;
+                    report.columns += 1;
+                    report.chunks +=
+                        column.sections.iter().filter(|section| section.blocks.is_some()).count() as u64;
+                    report.entities += entity_count;
+                }
+                Err(error) => {
+                    report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1);
+                }
+            }
+        }
+        self.finish(writer, report)?;
+        self.write_entities(listed, report)?;
+        Ok(riders)
+    }
+
+    fn write_entities(&self, listed: Lists, report: &mut ExportReport) -> Result<(), ExportError> {
+        let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
+        for ((_, column), listed) in listed {
+            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
+        }
+        let mut writer = None;
+        for (slot, ((x, z), listed)) in columns {
+            let data_version = listed.iter().map(|listed| listed.data_version).max().unwrap_or(DATA_VERSION);
+            let count = listed.iter().map(|listed| listed.count).sum::<u64>();
+            let entities = listed.into_iter().map(|listed| listed.nbt).collect();
+            let column = EntityColumn { x, z, data_version, entities, not_carried: BTreeSet::new() };
+            match write::entities(&column) {
+                Ok(nbt) => {
+                    self.put(&mut writer, "entities", slot, &nbt)?;
+                    report.entities += count;
+                }
+                Err(error) => report.missed(format!("entities of column ({x}, {z}): {error}"), count),
+            }
+        }
+        self.finish(writer, report)
+    }
+
+    /// The heights of the stored chunks of each column, ascending.
+    fn chunks(&self) -> Result<Heights, ExportError> {
+        let corner = |dx: i64, y: i64| {
+            let (x, z) = (i64::from(self.pos.x()) * 32 + dx, i64::from(self.pos.z()) * 32 + dx);
+            ChunkPos::new(x, y, z).expect("a region lies inside the world")
+        };
+        let area = ChunkBox::new(corner(0, *SECTION_Y.start()), corner(31, *SECTION_Y.end()));
+        let mut columns = Heights::new();
+        self.world.for_each_chunk(Area::Box(self.dimension, area), |stored| {
+            if let Ok(stored) = stored {
+                let pos = stored.at.pos;
+                let column = (pos.x() as i32, pos.z() as i32);
+                columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        for (_, heights) in columns.values_mut() {
+            heights.sort_unstable();
+        }
+        Ok(columns)
+    }
+
+    fn put(
+        &self,
+        writer: &mut Option<RegionWriter>,
+        folder: &str,
+        slot: Slot,
+        nbt: &[u8],
+    ) -> Result<(), ExportError> {
+        let folder = self.folder.join(folder);
+        let io = |source| ExportError::Io { path: folder.join(self.pos.file_name()), source };
+        let writer = match writer {
+            Some(writer) => writer,
+            None => writer.insert(RegionWriter::create(&folder, self.pos).map_err(io)?),
+        };
+        writer.put(slot, nbt, 0).map_err(io)
+    }
+
+    fn finish(&self, writer: Option<RegionWriter>, report: &mut ExportReport) -> Result<(), ExportError> {
+        let Some(writer) = writer else { return Ok(()) };
+        writer.finish().map_err(|source| ExportError::Io { path: self.folder.clone(), source })?;
+        report.files += 1;
+        Ok(())
+    }
+}
+
+const fn slot_of((x, z): (i32, i32)) -> Slot {
+    Slot::of_column(x, z)
+}

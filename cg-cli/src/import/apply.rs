@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
 use cg_format::entity::{Entity, Owner};
@@ -11,7 +12,9 @@ use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, World};
 
-use super::prepare::{Content, Job, Prepared, PreparedColumn, PreparedEntities, list_block_entities};
+use super::prepare::{
+    Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
+};
 use super::progress::{self, FileProgress, Head, Stored};
 use super::source::Source;
 use super::{ImportError, ImportReport, Merge, Unreadable};
@@ -28,6 +31,9 @@ const ROW_OVERHEAD_BYTES: u64 = 256;
 const ADOPTIONS: usize = 512;
 /// Sections that a save can have, and so the chunks of a column that can come from one.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
+
+/// A stored chunk and the commit that last changed it.
+type Versioned = (Arc<Chunk>, u64);
 
 /// An import's only writer.
 pub(super) struct Importer<'a, E: Engine> {
@@ -133,7 +139,11 @@ impl<'a, E: Engine> Importer<'a, E> {
                 Content::PointsOfInterest => {
                     self.progress.report.not_carried.insert("points of interest".to_owned());
                 }
-                Content::Entities(entities) => self.entities(slot, &catalog, entities)?,
+                Content::Entities(entities) => {
+                    if self.fits(slot, entities.len_bytes()) {
+                        self.entities(slot, &catalog, entities)?;
+                    }
+                }
                 Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
             }
             self.progress.next_slot = slot.index() + 1;
@@ -179,9 +189,9 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
     fn register(
         &self,
-        states: &[super::prepare::LocalState],
+        states: &[LocalState],
         slots: &[(Slot, Content)],
-    ) -> Result<std::sync::Arc<Catalog>, ImportError> {
+    ) -> Result<Arc<Catalog>, ImportError> {
         let catalog = self.world.catalog();
         let mut new = Registration::default();
         for state in states {
@@ -200,7 +210,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         });
         let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
         for kind in kinds {
-            let name = name::of(kind).map_err(Error::from)?;
+            let name = name::of_entity_kind(kind);
             if catalog.entity_type(name.as_str()).is_none() {
                 new.entities.push(name);
             }
@@ -218,6 +228,9 @@ impl<'a, E: Engine> Importer<'a, E> {
         let PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes } = column;
         for problem in problems {
             self.unreadable(slot, problem);
+        }
+        if !self.fits(slot, len_bytes) {
+            return Ok(());
         }
         let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
         let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
@@ -256,7 +269,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         x: i32,
         z: i32,
         wanted: impl Iterator<Item = ChunkAt>,
-    ) -> Result<BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>, ImportError> {
+    ) -> Result<BTreeMap<ChunkAt, Versioned>, ImportError> {
         let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
         let wanted: Vec<_> = if self.head.merge.is_some() { all.collect() } else { wanted.collect() };
         let mut stored = BTreeMap::new();
@@ -271,7 +284,7 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Whether this import brought the column before, from another file.
     fn is_doubled(
         &self,
-        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        stored: &BTreeMap<ChunkAt, Versioned>,
         mut wanted: impl Iterator<Item = ChunkAt>,
         property: &Name,
     ) -> Result<bool, ImportError> {
@@ -282,10 +295,21 @@ impl<'a, E: Engine> Importer<'a, E> {
             return Ok(true);
         }
         Ok(wanted.any(|at| {
-            let came_with_this =
-                |(_, version): &(std::sync::Arc<Chunk>, u64)| *version > self.head.began_after;
+            let came_with_this = |(_, version): &Versioned| *version > self.head.began_after;
             self.pending.chunks.contains_key(&at) || stored.get(&at).is_some_and(came_with_this)
         }))
+    }
+
+    /// Whether one transaction can hold a column; reports it if not.
+    fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
+        // Some of what is pending may go with it.
+        let limit_bytes = (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES);
+        if len_bytes > limit_bytes {
+            let reason =
+                format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction");
+            self.unreadable(slot, reason);
+        }
+        len_bytes <= limit_bytes
     }
 
     /// Leaves out chunks that the world's limits refuse.
@@ -314,14 +338,13 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
     fn put_rest(
         &mut self,
-        stored: &BTreeMap<ChunkAt, (std::sync::Arc<Chunk>, u64)>,
+        stored: &BTreeMap<ChunkAt, Versioned>,
         new: &mut BTreeMap<ChunkAt, Chunk>,
         property: Name,
         rest: Vec<u8>,
     ) {
         let Some(side) = self.ids.column else { return };
-        let has_rest =
-            |(_, (chunk, _)): &(&ChunkAt, &(std::sync::Arc<Chunk>, u64))| chunk.side(side).is_some();
+        let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
         let before: Vec<_> = stored.iter().filter(has_rest).collect();
         if self.head.merge == Some(Merge::Keep) && !before.is_empty() {
             return;
@@ -425,16 +448,16 @@ fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, E
         .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
     if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
         let before = fitting.remove_side(side).unwrap_or_default();
-        beside.extend(listed_block_entities(&before).into_iter().map(<[u8]>::to_vec));
+        beside.extend(listed_block_entities(&before).unwrap_or_default().into_iter().map(<[u8]>::to_vec));
         fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
     }
     Ok(fitting)
 }
 
-/// The block entities of the side data that lists those without an owner.
-pub(crate) fn listed_block_entities(side: &[u8]) -> Vec<&[u8]> {
-    let Ok(list) = nbt::Compound::parse(side, &nbt::Limits::default()) else { return Vec::new() };
-    list.list("block_entities").into_iter().flat_map(nbt::List::compounds).map(nbt::Compound::raw).collect()
+/// The block entities of the side data that lists those without an owner; `None` when it is no such list.
+pub(crate) fn listed_block_entities(side: &[u8]) -> Option<Vec<&[u8]>> {
+    let list = nbt::Compound::parse(side, &nbt::Limits::default()).ok()?.list("block_entities")?;
+    Some(list.compounds().map(nbt::Compound::raw).collect())
 }
 
 const _: () = assert!(water::WATER.len() < 64, "a name that is always short enough");

@@ -81,7 +81,7 @@ impl<E: Engine> Importer<'_, E> {
             self.unreadable(slot, reason);
             return Ok(());
         }
-        let kind = name::of(&record.kind).map_err(Error::from)?;
+        let kind = name::of_entity_kind(&record.kind);
         let kind = catalog.entity_type(kind.as_str()).expect("the job's kinds are registered");
         let position = place::of_entity(self.dimension, record.pos, origin.column);
         let at = ChunkAt::new(self.dimension, position.block().chunk());

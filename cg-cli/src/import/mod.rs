@@ -37,6 +37,7 @@ mod prepare;
 mod progress;
 mod report;
 mod source;
+mod target;
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -51,7 +52,9 @@ use cg_store::{Area, World};
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use apply::listed_block_entities;
 pub use report::{ImportReport, Rekeyed, Unreadable};
+pub use target::open_or_create;
 
 use self::apply::Importer;
 use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};

@@ -22,6 +22,9 @@ use crate::mapping::{Ids, kind, name};
 /// The same whatever runs beside it, so a save gives the same ids every time it is imported.
 pub(super) const SLOTS_PER_JOB: u16 = 16;
 
+/// What an entity takes besides its NBT, generously.
+const ENTITY_BYTES: usize = 512;
+
 /// A range of slots of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Job {
@@ -87,6 +90,13 @@ pub(super) struct PreparedEntities {
     pub(super) not_carried: BTreeSet<String>,
 }
 
+impl PreparedEntities {
+    /// About how many bytes the entities take.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.groups.iter().flatten().map(|record| record.nbt.len() + ENTITY_BYTES).sum()
+    }
+}
+
 /// Reads a job's slots.
 pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
     let mut region = match Region::open(path) {
@@ -96,11 +106,11 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     let wanted = job.from_slot..job.end_slot;
     let slots: Vec<_> = region.slots().filter(|slot| wanted.contains(&slot.index())).collect();
     let mut bytes = Vec::new();
-    let decoded: Vec<_> =
+    let payloads: Vec<_> =
         slots.into_iter().map(|slot| (slot, decode(&mut region, slot, &mut bytes, decoder))).collect();
     let mut builder =
-        Builder { ids, seen: owners_seen(&decoded), states: Vec::new(), numbers: HashMap::new() };
-    let slots = decoded
+        Builder { ids, seen: owners_seen(&payloads), states: Vec::new(), numbers: HashMap::new() };
+    let slots = payloads
         .into_iter()
         .map(|(slot, payload)| {
             let content = match payload {
@@ -140,9 +150,9 @@ fn region_of(x: i32, z: i32) -> Option<RegionPos> {
 }
 
 /// Blocks of other namespaces that are seen with a block entity.
-fn owners_seen(decoded: &[(Slot, Result<Payload, String>)]) -> HashSet<String> {
+fn owners_seen(payloads: &[(Slot, Result<Payload, String>)]) -> HashSet<String> {
     let mut seen = HashSet::new();
-    for (_, payload) in decoded {
+    for (_, payload) in payloads {
         let Ok(Payload::Column(column)) = payload else { continue };
         for entity in &column.block_entities {
             let state = entity.pos.and_then(|[x, y, z]| column.state(x, y, z));
@@ -153,6 +163,9 @@ fn owners_seen(decoded: &[(Slot, Result<Payload, String>)]) -> HashSet<String> {
     }
     seen
 }
+
+/// A block entity of a section: the cell at which it is the first, and its NBT.
+type Inside = (Option<u16>, Vec<u8>);
 
 struct Builder<'a> {
     ids: &'a Ids,
@@ -170,7 +183,7 @@ impl Builder<'_> {
         let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         let mut rest = Column { carried, ..Column::new(x, z, data_version) };
         // By section: the component of a cell, or one more that no block can own.
-        let mut inside: HashMap<usize, Vec<(Option<u16>, Vec<u8>)>> = HashMap::new();
+        let mut inside: HashMap<usize, Vec<Inside>> = HashMap::new();
         for (block_entity, place) in block_entities.into_iter().zip(places) {
             match place {
                 Place::Cell { section, cell } => {
@@ -213,18 +226,14 @@ impl Builder<'_> {
             write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
         });
         let groups = groups_of(&entities);
-        len_bytes += rest.len() + groups.iter().flatten().map(|record| record.nbt.len() + 256).sum::<usize>();
         let entities =
             PreparedEntities { place: ListedIn::Column, column: (x, z), data_version, groups, not_carried };
+        len_bytes += rest.len() + entities.len_bytes();
         PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes }
     }
 
     /// A section's blocks with the block entities in it, each with the cell at which it is the first.
-    fn chunk(
-        &mut self,
-        blocks: &Blocks,
-        block_entities: Vec<(Option<u16>, Vec<u8>)>,
-    ) -> Result<Chunk, SectionError> {
+    fn chunk(&mut self, blocks: &Blocks, block_entities: Vec<Inside>) -> Result<Chunk, SectionError> {
         // What no cell shows is not there: a palette entry without cells gets no id.
         let kinds: Result<Vec<_>, _> = blocks
             .palette
@@ -243,7 +252,8 @@ impl Builder<'_> {
         let mut chunk = if blocks.indices.is_none() {
             Chunk::filled(kind_of(0).0, &schema)?
         } else {
-            let mut cells = [BlockId::new(0); LocalPos::COUNT];
+            let mut cells: Box<[BlockId; LocalPos::COUNT]> =
+                vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
             for (block, cell) in cells.iter_mut().zip(0..) {
                 *block = kind_of(cell).0;
             }
@@ -260,7 +270,7 @@ impl Builder<'_> {
             let owner = cell.filter(|cell| self.owns(chunk.block(*cell)));
             match (owner, self.ids.block_entity) {
                 (Some(cell), Some(component)) => {
-                    chunk.set_component(CellLayer::base(cell), component, &nbt)?
+                    chunk.set_component(CellLayer::base(cell), component, &nbt)?;
                 }
                 _ => beside.push(nbt),
             }

@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 
 use cg_registry::{Name, NameError};
 
+/// How the names of properties begin that hold a column without chunks.
+pub const COLUMN_PROPERTY: &str = "minecraft:column/";
+
 const ESCAPED: &str = "escaped:";
 
 /// The name of a text.
@@ -29,6 +32,11 @@ pub fn of(text: &str) -> Result<Name, NameError> {
         Ok(name) if !text.starts_with(ESCAPED) => Ok(name),
         _ => Name::new(escape(text)),
     }
+}
+
+/// The name of an entity's kind. Its NBT says the kind too, so one that is too long for a name loses nothing.
+pub fn of_entity_kind(kind: &str) -> Name {
+    of(kind).unwrap_or_else(|_| of("").expect("the empty text has a short name"))
 }
 
 /// The text of a name that [`of`] gave. Any other name stands for itself.
@@ -54,8 +62,6 @@ pub fn column_of_property(property: &str) -> Option<(String, i32, i32)> {
     let (dimension, x) = rest.rsplit_once('/')?;
     Some((unescape(dimension)?, x.parse().ok()?, z.parse().ok()?))
 }
-
-const COLUMN_PROPERTY: &str = "minecraft:column/";
 
 fn escape(text: &str) -> String {
     let mut out = ESCAPED.to_owned();

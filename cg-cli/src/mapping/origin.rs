@@ -64,8 +64,9 @@ impl Origin {
         }
         writer.u32(self.index);
         let riders = self.riders.as_ref().filter(|riders| !riders.ids.is_empty());
-        let rides = if self.vehicle.is_some() { RIDES } else { 0 };
-        writer.u8(rides | if riders.is_some() { HAS_RIDERS } else { 0 });
+        let upwards = if self.vehicle.is_some() { RIDES } else { 0 };
+        let downwards = if riders.is_some() { HAS_RIDERS } else { 0 };
+        writer.u8(upwards | downwards);
         if let Some(vehicle) = self.vehicle {
             writer.bytes(&vehicle.to_bytes());
         }
@@ -188,6 +189,9 @@ mod tests {
         let mut bytes = origin.encode();
         bytes[23..27].copy_from_slice(&u32::MAX.to_le_bytes());
         let error = Origin::decode(&bytes).expect_err("4 billion riders").to_string();
-        expect![[""]].assert_eq(&error);
+        expect![
+            "component section: 4294967295 rider_count of 16 bytes exceed the 16 bytes left (at byte 23)"
+        ]
+        .assert_eq(&error);
     }
 }

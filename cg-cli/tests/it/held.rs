@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_cli::anvil::column::CELLS;
 use cg_cli::anvil::{Decoder, Payload, nbt, water};
 use cg_cli::mapping::{Ids, Origin, name};
 use cg_store::Area;
@@ -51,19 +50,19 @@ pub(crate) fn count(world: &World<RocksEngine>) -> Held {
         let (low, high) = held.heights.unwrap_or((y, y));
         held.heights = Some((low.min(y), high.max(y)));
         let text = |block| name::text(catalog.block_name(block).expect("a registered block").as_str());
-        let mut blocks = [BlockId::new(0); CELLS];
-        chunk.unpack(cg_format::CellOrder::Xyz, &mut blocks);
-        let mut counts = BTreeMap::<(BlockId, Option<BlockId>), u64>::new();
-        for (cell, block) in LocalPos::all().zip(blocks) {
-            assert!(chunk.layer_count(cell) <= 2);
-            *counts.entry((block, chunk.layer(cell, 1))).or_default() += 1;
+        let mut counts: BTreeMap<BlockId, u64> =
+            chunk.palette().iter().map(|entry| (entry.block, u64::from(entry.count))).collect();
+        for (place, upper) in chunk.upper_layers() {
+            assert_eq!(place.layer, 1);
+            let dry = chunk.block(place.cell);
+            for block in [dry, upper] {
+                *counts.get_mut(&block).expect("the palette has it") -= 1;
+            }
+            let wet = water::join(&text(dry), &text(upper)).expect("a waterlogged block");
+            *held.states.entry(wet).or_default() += 1;
         }
-        for ((block, upper), count) in counts {
-            let state = match upper {
-                None => text(block),
-                Some(upper) => water::join(&text(block), &text(upper)).expect("a waterlogged block"),
-            };
-            *held.states.entry(state).or_default() += count;
+        for (block, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            *held.states.entry(text(block)).or_default() += count;
         }
         for (component, _, bytes) in chunk.components() {
             assert_eq!(Some(component), ids.block_entity);

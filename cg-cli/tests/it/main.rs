@@ -6,6 +6,8 @@ mod cmd;
 mod corrupt;
 mod held;
 mod import;
+mod made;
 mod maker;
+mod round;
 mod traps;
 mod worlds;

@@ -4,6 +4,7 @@ mod checkpoint;
 mod dump;
 mod get;
 mod hash;
+mod import;
 mod info;
 mod map;
 mod quarantine;

@@ -1,0 +1,65 @@
+//! `cg export`: a world as region files that other tools open.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cg_cli::export::{ExportError, ExportOptions, ExportReport, export};
+use clap::ValueHint;
+use serde::Serialize;
+
+use crate::args::WorldArg;
+use crate::output::{Failure, Outcome, Output, grouped};
+
+/// Write a world as region files: DIR/region/r.X.Z.mca, other dimensions in their usual folders.
+///
+/// What region files cannot hold is listed; then the exit code is 1. JSON:
+/// `{"files":N,"columns":N,"chunks":N,"entities":N,"not_exported":{WHAT:N}}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The new folder; it must not exist or be empty.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    mca: PathBuf,
+    /// Only this dimension [default: all].
+    #[arg(long, short = 'd', value_name = "NAME")]
+    dimension: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Report(ExportReport);
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let world = args.world.open()?;
+    let progress = out.progress("regions written");
+    let options = ExportOptions { dimension: args.dimension.clone() };
+    let exported = export(&world, &args.mca, &options, |now| progress.set_position(now.regions_done as u64));
+    progress.finish_and_clear();
+    let report = match exported {
+        Ok(report) => Report(report),
+        Err(error @ (ExportError::NotEmpty(_) | ExportError::NoDimension(_))) => {
+            return Err(Failure::usage(error.to_string()));
+        }
+        Err(error) => return Err(Failure::failed(error)),
+    };
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.0.not_exported.is_empty()))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(report) = self;
+        for (what, count) in &report.not_exported {
+            writeln!(f, "not exported: {what} ({count})")?;
+        }
+        writeln!(
+            f,
+            "exported: files {}, columns {}, chunks {}, entities {}",
+            grouped(report.files),
+            grouped(report.columns),
+            grouped(report.chunks),
+            grouped(report.entities),
+        )
+    }
+}

@@ -1,0 +1,198 @@
+//! Chunks of a column as the sections of a save.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
+use cg_registry::{Catalog, ListKind};
+use cg_store::engine::Engine;
+use cg_store::prelude::Property;
+use cg_store::{Error, World};
+
+use super::{DATA_VERSION, ExportReport};
+use crate::anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
+use crate::anvil::{Decoder, Payload, nbt, water};
+use crate::import::listed_block_entities;
+use crate::mapping::{Ids, name, place};
+
+/// What the engine itself calls the absence of blocks, and the game's word for it.
+const OUR_AIR: (&str, &str) = (":air", "minecraft:air");
+
+/// Builds the columns of one dimension.
+pub(super) struct ColumnBuilder<'a, E: Engine> {
+    world: &'a World<E>,
+    catalog: &'a Catalog,
+    dimension: Dimension,
+    dimension_name: &'a str,
+    ids: Ids,
+}
+
+impl<'a, E: Engine> ColumnBuilder<'a, E> {
+    pub(super) fn new(
+        world: &'a World<E>,
+        catalog: &'a Catalog,
+        dimension: Dimension,
+        dimension_name: &'a str,
+    ) -> Self {
+        Self { world, catalog, dimension, dimension_name, ids: Ids::find(catalog) }
+    }
+
+    /// The column of the chunks at these heights, which ascend, and of what was kept beside them.
+    pub(super) fn build(
+        &self,
+        x: i32,
+        z: i32,
+        heights: &[i32],
+        report: &mut ExportReport,
+    ) -> Result<Column, Error> {
+        let mut rest = None;
+        let mut sections = Vec::with_capacity(heights.len());
+        let mut block_entities = Vec::new();
+        let mut status = None;
+        for &y in heights {
+            let at = place::chunk_at(self.dimension, x, y, z);
+            let chunk = match self.world.load(at) {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => continue,
+                Err(Error::Corrupt(_) | Error::NotUpgraded { .. }) => {
+                    report.missed(format!("damaged: {at}"), 1);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let side = |kind: Option<_>| kind.and_then(|kind| chunk.side(kind));
+            if let (None, Some(bytes)) = (&rest, side(self.ids.column)) {
+                rest = read_rest(bytes, report);
+            }
+            status = status.or_else(|| side(self.ids.status).map(<[u8]>::to_vec));
+            sections.push(Section {
+                y,
+                blocks: Some(self.blocks(&chunk, report)),
+                biomes: side(self.ids.biomes).map(<[u8]>::to_vec),
+                block_light: side(self.ids.block_light).map(<[u8]>::to_vec),
+                sky_light: side(self.ids.sky_light).map(<[u8]>::to_vec),
+            });
+            self.block_entities(&chunk, &mut block_entities, report);
+            self.count_unknown_sides(&chunk, report);
+        }
+        if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, x, z)) {
+            let bytes = self.world.property(&Property::Named(property))?;
+            rest = bytes.and_then(|bytes| read_rest(&bytes, report));
+        }
+        let mut column = rest.unwrap_or_else(|| new_column(x, z, status.as_deref()));
+        let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
+        beside.retain(|section| heights.binary_search(&section.y).is_err());
+        beside.append(&mut sections);
+        beside.sort_by_key(|section| section.y);
+        block_entities.append(unplaced);
+        *unplaced = block_entities;
+        Ok(column)
+    }
+
+    fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> Blocks {
+        if let [only] = chunk.palette().as_slice()
+            && chunk.upper_layers().next().is_none()
+        {
+            return Blocks { palette: vec![self.state(only.block, None, report).into()], indices: None };
+        }
+        let mut cells: Box<[BlockId; LocalPos::COUNT]> =
+            vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
+        chunk.unpack(CellOrder::Yzx, &mut cells);
+        let mut upper = HashMap::<LocalPos, BlockId>::new();
+        let mut too_high = 0;
+        for (at, block) in chunk.upper_layers() {
+            if at.layer == 1 {
+                upper.insert(at.cell, block);
+            } else {
+                too_high += 1;
+            }
+        }
+        report.missed("blocks in a third layer or above", too_high);
+        let mut numbers = HashMap::<(BlockId, Option<BlockId>), u16>::new();
+        let mut palette: Vec<Arc<str>> = Vec::new();
+        let mut indices = Box::new([0; CELLS]);
+        // Neighbours are mostly of one kind.
+        let mut last = None;
+        for ((index, block), cell) in indices.iter_mut().zip(cells.iter()).zip(CellOrder::Yzx.cells()) {
+            let above = if upper.is_empty() { None } else { upper.get(&cell).copied() };
+            let kind = (*block, above);
+            *index = match last {
+                Some((before, number)) if before == kind => number,
+                _ => *numbers.entry(kind).or_insert_with(|| {
+                    palette.push(self.state(*block, above, report).into());
+                    (palette.len() - 1) as u16
+                }),
+            };
+            last = Some((kind, *index));
+        }
+        let indices = (palette.len() > 1).then_some(indices);
+        Blocks { palette, indices }
+    }
+
+    /// The state that says both layers of a cell, or layer 0 alone when none does.
+    fn state(&self, block: BlockId, above: Option<BlockId>, report: &mut ExportReport) -> String {
+        let text = |block: BlockId| {
+            let name = self.catalog.block_name(block).map_or("", |name| name.unrevised());
+            if name == OUR_AIR.0 { OUR_AIR.1.to_owned() } else { name::text(name) }
+        };
+        let dry = text(block);
+        let Some(above) = above.map(text) else { return dry };
+        water::join(&dry, &above).unwrap_or_else(|| {
+            report.missed(format!("chunks with {above} in the same cell as {dry}"), 1);
+            dry
+        })
+    }
+
+    fn block_entities(&self, chunk: &Chunk, out: &mut Vec<BlockEntity>, report: &mut ExportReport) {
+        let mut others = 0;
+        for (component, CellLayer { layer, .. }, bytes) in chunk.components() {
+            if Some(component) != self.ids.block_entity || layer > 0 {
+                others += u64::from(!bytes.is_empty());
+            } else if !bytes.is_empty() {
+                out.push(block_entity(bytes));
+            }
+        }
+        report.missed("components that are no block entities", others);
+        if let Some(side) = self.ids.block_entities.and_then(|kind| chunk.side(kind)) {
+            match listed_block_entities(side) {
+                Some(listed) => out.extend(listed.into_iter().map(block_entity)),
+                None => report.missed("lists of block entities that are none", 1),
+            }
+        }
+    }
+
+    fn count_unknown_sides(&self, chunk: &Chunk, report: &mut ExportReport) {
+        let Ids { biomes, block_light, sky_light, status, block_entities, column, .. } = self.ids;
+        let known = [biomes, block_light, sky_light, status, block_entities, column];
+        for (kind, _) in chunk.sides().filter(|(kind, _)| !known.contains(&Some(*kind))) {
+            let name = self.catalog.list(ListKind::Sides).name(kind.get().into());
+            report.missed(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
+        }
+    }
+}
+
+/// What a column's record says; the chunks are not in it.
+fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
+    if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
+        return Some(column);
+    }
+    report.missed("records of columns that are none", 1);
+    None
+}
+
+/// A column that no save had: generated to the end, unless its chunks say otherwise.
+fn new_column(x: i32, z: i32, status: Option<&[u8]>) -> Column {
+    let status = status.and_then(|status| std::str::from_utf8(status).ok()).unwrap_or("minecraft:full");
+    let mut column = Column::new(x, z, DATA_VERSION);
+    column.carried = nbt::payload(|carried| {
+        // The default is short, and what came from a save fitted there.
+        let _ = carried.string("Status", status);
+        carried.int("yPos", -4);
+    });
+    column
+}
+
+fn block_entity(nbt: &[u8]) -> BlockEntity {
+    BlockEntity { pos: None, kind: String::new(), nbt: nbt.to_vec() }
+}

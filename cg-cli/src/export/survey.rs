@@ -1,0 +1,102 @@
+//! Which regions a world has: one look at every key and every entity before anything is written.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use cg_format::{Dimension, EntityId};
+use cg_registry::Catalog;
+use cg_store::engine::Engine;
+use cg_store::{Area, Error, World};
+
+use super::{ExportReport, SECTION_Y, entities};
+use crate::anvil::region::RegionPos;
+use crate::mapping::{name, place};
+
+/// What a region has besides chunks.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// Columns that have no chunk.
+    pub(super) bare_columns: Vec<(i32, i32)>,
+    /// Entities that ride nothing.
+    pub(super) entities: Vec<EntityId>,
+}
+
+/// What a world has to be exported.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) regions: BTreeMap<(Dimension, RegionPos), Contents>,
+    /// Entities that go into the vehicles they ride.
+    pub(super) riders: u64,
+}
+
+/// The regions of a world, or of one of its dimensions.
+pub(super) fn survey<E: Engine>(
+    world: &World<E>,
+    catalog: &Catalog,
+    only: Option<Dimension>,
+    report: &mut ExportReport,
+) -> Result<Survey, Error> {
+    let mut regions = BTreeMap::<(Dimension, RegionPos), Contents>::new();
+    let mut riders = 0;
+    let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
+    let (mut outside, mut damaged) = (0, 0);
+    world.for_each_chunk(Area::World, |stored| {
+        match stored {
+            Err(_) => damaged += 1,
+            Ok(stored) if !wanted(stored.at.dimension) => {}
+            Ok(stored) => {
+                let pos = stored.at.pos;
+                match place::column_of(pos).and_then(region_of).filter(|_| SECTION_Y.contains(&pos.y())) {
+                    Some(region) => drop(regions.entry((stored.at.dimension, region)).or_default()),
+                    None => outside += 1,
+                }
+            }
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    report.missed("chunks outside of what region files reach", outside);
+    report.missed("damaged rows of chunks", damaged);
+    world.for_each_property(name::COLUMN_PROPERTY, |property| {
+        let column = property.map(|(property, _)| name::column_of_property(property));
+        match column {
+            Ok(Some((dimension, x, z))) => {
+                let dimension = name::of(&dimension).ok().and_then(|name| catalog.dimension(name.as_str()));
+                let place = dimension.filter(|found| wanted(*found)).zip(region_of((x, z)));
+                if let Some(place) = place {
+                    regions.entry(place).or_default().bare_columns.push((x, z));
+                }
+            }
+            Ok(None) => {}
+            Err(_) => report.missed("damaged properties of columns", 1),
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    let failed = world.for_each_entity(|entity| {
+        let Ok((id, entity)) = entity else {
+            report.missed("damaged entities", 1);
+            return ControlFlow::Continue(());
+        };
+        if !wanted(entity.position.dimension()) {
+            return ControlFlow::Continue(());
+        }
+        match entities::root(world, catalog, id, &entity) {
+            Err(error) => return ControlFlow::Break(error),
+            Ok(entities::Root::Rides) => riders += 1,
+            Ok(entities::Root::NoNbt) => report.missed("entities that never were in a save", 1),
+            Ok(entities::Root::In(_, column)) => match region_of(column) {
+                Some(region) => {
+                    let region = regions.entry((entity.position.dimension(), region)).or_default();
+                    region.entities.push(id);
+                }
+                None => report.missed("entities outside of what region files reach", 1),
+            },
+        }
+        ControlFlow::Continue(())
+    })?;
+    failed.map_or(Ok(Survey { regions, riders }), Err)
+}
+
+fn region_of((x, z): (i32, i32)) -> Option<RegionPos> {
+    let pos = RegionPos::of_column(x, z);
+    RegionPos::new(pos.x(), pos.z())
+}

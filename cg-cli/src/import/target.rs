@@ -1,0 +1,71 @@
+//! The world that is imported into: one that is there, or a new one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use cg_store::directory::{ENGINE_DIR, FILE_NAME};
+use cg_store::engine::RocksEngine;
+use cg_store::prelude::{OpenError, WorldOptions};
+use cg_store::{Error, StoreLimits, World};
+
+/// What one entity may take in a world made by an import: saves hold carts of chests of books.
+const ENTITY_BYTES: u64 = 16 << 20;
+
+/// Opens a world, or makes one in a directory that is empty or not there.
+///
+/// What an import left that was killed while it made its world holds nothing, and is made anew.
+///
+/// # Errors
+/// As [`World::open`] and [`World::create`]; a directory with anything else in it is left alone.
+pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World<RocksEngine>, Error> {
+    if holds_only_the_unfinished(dir).map_err(|source| failed("list", dir, source))? {
+        for name in [FILE_NAME, TEMPORARY_NAME] {
+            match fs::remove_file(dir.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed("clear", dir, error));
+                }
+                _ => {}
+            }
+        }
+        match fs::remove_dir_all(dir.join(ENGINE_DIR)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("clear", dir, error)),
+            _ => {}
+        }
+        let limits = options.limits.raised(StoreLimits { entity_bytes: ENTITY_BYTES, ..options.limits });
+        return World::create(dir, &[], &WorldOptions { limits, ..options.clone() });
+    }
+    World::open(dir, &[], options)
+}
+
+/// The name under which a world's file is written before it is complete.
+const TEMPORARY_NAME: &str = "world.cg.new";
+
+/// Whether a directory is missing, empty, or holds a world whose making was cut short and nothing else.
+fn holds_only_the_unfinished(dir: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name());
+    }
+    let known =
+        |name: &std::ffi::OsString| [FILE_NAME, TEMPORARY_NAME, ENGINE_DIR].iter().any(|known| name == known);
+    if !names.iter().all(known) {
+        return Ok(false);
+    }
+    // The engine's directory comes after the file, and the file says that it is ready last of all.
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if !has(FILE_NAME) {
+        return Ok(!has(ENGINE_DIR));
+    }
+    let file = cg_store::directory::WorldFile::read(dir);
+    Ok(file.is_ok_and(|file| file.state == cg_store::directory::State::Creating))
+}
+
+fn failed(action: &'static str, dir: &Path, source: io::Error) -> Error {
+    Error::Open(OpenError::Io { action, path: dir.to_owned(), source })
+}

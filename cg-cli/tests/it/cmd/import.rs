@@ -1,0 +1,130 @@
+//! `cg import` and `cg export`: what they print and exit with, and an import that is killed.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::run;
+use crate::{held, made, worlds};
+
+fn args<'a>(first: &'a str, paths: &[&'a Path], rest: &[&'a str]) -> Vec<&'a str> {
+    let paths = paths.iter().map(|path| path.to_str().expect("a path of letters"));
+    [first].into_iter().chain(paths).chain(rest.iter().copied()).collect()
+}
+
+#[test]
+fn a_save_goes_in_and_comes_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [save, world, out] = ["save", "world", "out"].map(|name| dir.path().join(name));
+    made::make(&save);
+    let said = run(&args("import", &[&save, &world], &[]));
+    expect![[r#"
+        entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now b39ac9f0-6cec-83fb-be67-525673ebde77
+        entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now 6118dab7-adac-81ba-90a6-f692f74f7496
+        entities/r.0.0.mca slot 0: an entity without UUID, now b658c8cd-38f1-80d2-a4aa-f23df3ee8610
+        imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        everything could be read
+    "#]].assert_eq(&said.good());
+    let said = run(&args("import", &[&save, &world], &[]));
+    assert_eq!(said.code, 2);
+    expect![[r#"
+        cg: the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world
+    "#]]
+    .assert_eq(&said.err);
+    let report = run(&args("import", &[&save, &world], &["--merge", "keep", "--json"])).json();
+    assert_eq!(report["imported_chunks"], 0);
+    assert_eq!(report["kept_chunks"], 9);
+    assert_eq!(report["unreadable"], json!([]));
+
+    let said =
+        run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
+    assert_eq!(said.code, 0, "{}", said.err);
+    expect![[r#"
+        {"files":4,"columns":9,"chunks":9,"entities":11,"not_exported":{}}
+    "#]]
+    .assert_eq(&said.out);
+    assert!(out.join("region/r.0.0.mca").is_file() && out.join("DIM-1/region/r.-1.0.mca").is_file());
+    let said = run(&args("export", &[&world], &["--mca", out.to_str().expect("a path of letters")]));
+    assert_eq!(said.code, 2, "{}", said.err);
+    let only = dir.path().join("only");
+    let only = only.to_str().expect("a path of letters");
+    let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:the_nether"]));
+    expect![[r#"
+        exported: files 1, columns 1, chunks 1, entities 0
+    "#]]
+    .assert_eq(&said.good());
+    let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:moon"]));
+    assert_eq!(said.code, 2, "{}", said.err);
+}
+
+#[test]
+fn what_is_no_save_makes_no_world() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (save, world) = (dir.path().join("save"), dir.path().join("world"));
+    std::fs::create_dir(&save).expect("a directory");
+    let said = run(&args("import", &[&save, &world], &[]));
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(!world.exists());
+    // A directory with something else in it is left alone.
+    std::fs::create_dir(&world).expect("a directory");
+    std::fs::write(world.join("precious.txt"), "mine").expect("written");
+    made::make(&save);
+    let said = run(&args("import", &[&save, &world], &[]));
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert_eq!(std::fs::read_dir(&world).expect("readable").count(), 1);
+}
+
+#[test]
+fn losses_are_listed_and_end_with_1() {
+    let Some(folder) = worlds::folder() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let old = folder.join("mca_old/1.12.2_prismarine_r.0.-1.mca");
+    let said = run(&args("import", &[&old, &dir.path().join("old")], &["--json"]));
+    assert_eq!(said.code, 1);
+    let report = said.json();
+    assert_eq!(report["unreadable"].as_array().map(Vec::len), Some(105));
+    expect![[r#"{"file":"1.12.2_prismarine_r.0.-1.mca","reason":"Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later","slot":865}"#]].assert_eq(&report["unreadable"][0].to_string());
+    assert_eq!(report["imported_columns"], 0);
+}
+
+#[test]
+fn an_import_that_is_killed_continues() {
+    let Some(folder) = worlds::folder() else { return };
+    let save = folder.join("mca/1.20.6_prismarine_r.0.0.mca");
+    let dir = tempfile::tempdir().expect("a directory");
+    let whole = dir.path().join("whole");
+    assert_eq!(run(&args("import", &[&save, &whole], &[])).code, 0);
+    let hash = |world: &Path| run(&args("hash", &[world], &[])).good();
+    let world = dir.path().join("killed");
+    let mut kills = 0;
+    // Each run is given a little longer than the one before, so that one of them ends.
+    for tries in 0.. {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cg"))
+            .args(args("import", &[&save, &world], &[]))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("cg starts");
+        let end = Instant::now() + Duration::from_millis(40 + 110 * tries);
+        let ended = loop {
+            match child.try_wait().expect("a child") {
+                Some(status) => break Some(status),
+                None if Instant::now() > end => break None,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        if let Some(status) = ended {
+            assert_eq!(status.code(), Some(0));
+            break;
+        }
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        kills += 1;
+    }
+    assert!(kills > 0, "the import was faster than 40 ms");
+    assert_eq!(hash(&world), hash(&whole));
+    assert_eq!(held::count(&held::open(&world)).columns.len(), 225);
+}

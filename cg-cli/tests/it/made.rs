@@ -1,0 +1,448 @@
+//! A made save with every awkward shape, through a world and back.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use cg_cli::anvil::column::{Blocks, CELLS, Column, EntityColumn, Section, cell};
+use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_cli::anvil::{nbt, save, write};
+use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import};
+use cg_store::World;
+use cg_store::engine::RocksEngine;
+use cg_store::prelude::*;
+use expect_test::expect;
+
+use crate::import::imported;
+use crate::maker::{self, Stored, block_entity, patterned};
+use crate::{held, round, worlds};
+
+/// Cells of a section with these states, stone elsewhere.
+fn section(y: i32, cells: &[([i32; 3], &str)]) -> Section {
+    let mut palette = vec!["minecraft:stone".into()];
+    let mut indices = Box::new([0; CELLS]);
+    for ([x, y, z], state) in cells {
+        indices[usize::from(cell(*x, *y, *z))] = palette.len() as u16;
+        palette.push((*state).into());
+    }
+    Section { blocks: Some(Blocks { palette, indices: Some(indices) }), ..Section::new(y) }
+}
+
+const CHEST: &str = "minecraft:chest[facing=north,type=single,waterlogged=false]";
+const WET_CHEST: &str = "minecraft:chest[facing=north,type=single,waterlogged=true]";
+
+/// Block entities that own their place, and those that cannot.
+fn awkward_column() -> Column {
+    let mut column = maker::column(
+        0,
+        0,
+        [section(
+            0,
+            &[
+                ([1, 2, 3], CHEST),
+                ([2, 2, 3], CHEST),
+                ([3, 2, 3], WET_CHEST),
+                ([4, 2, 3], "create:belt[part=end]"),
+                ([5, 2, 3], "stone"),
+                ([6, 2, 3], "minecraft:oak_slab[type=top,waterlogged=true]"),
+            ],
+        )],
+    );
+    let light = Section { sky_light: Some(vec![0xff; 2048]), ..Section::new(1) };
+    column.sections.push(light);
+    column.block_entities = vec![
+        block_entity("minecraft:chest", [1, 2, 3]),
+        // Two at one position.
+        block_entity("minecraft:sign", [1, 2, 3]),
+        block_entity("minecraft:chest", [3, 2, 3]),
+        block_entity("create:belt", [4, 2, 3]),
+        // Over stone, above the blocks, in another column.
+        block_entity("minecraft:furnace", [9, 9, 9]),
+        block_entity("minecraft:bell", [9, 100, 9]),
+        block_entity("minecraft:jukebox", [99, 0, 9]),
+    ];
+    column.carried = nbt::payload(|out| {
+        out.string("Status", "minecraft:full").expect("short");
+        out.long("InhabitedTime", 12345);
+    });
+    column
+}
+
+fn overflowing_column() -> Column {
+    let mut column = maker::column(2, 0, [patterned(3, 300)]);
+    let mut noise = 1u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (noise >> 56) as u8
+    })
+    .take(1_100_000)
+    .collect();
+    let mut book = block_entity("minecraft:lectern", [32, 48, 0]);
+    book.nbt = nbt::payload(|out| {
+        out.raw_fields(&book.nbt[..book.nbt.len() - 1]);
+        out.byte_array("noise", &noise);
+    });
+    column.block_entities.push(book);
+    column
+}
+
+/// Makes the save; gives the columns of the overworld.
+pub(crate) fn make(dir: &Path) -> Vec<Column> {
+    let region = dir.join("region");
+    fs::create_dir_all(&region).expect("a directory");
+    let mut bare = maker::column(3, 0, []);
+    bare.carried = nbt::payload(|out| out.string("Status", "minecraft:structure_starts").expect("short"));
+    let mut passing = maker::column(6, 0, [patterned(4, 3)]);
+    passing.entities = vec![maker::entity("minecraft:chest_minecart", [0, 0, 0, 99], [97.5, 64.0, 8.0], &[])];
+    let columns = vec![
+        awkward_column(),
+        maker::column(1, 0, [patterned(-128, 2), patterned(127, 40)]),
+        overflowing_column(),
+        bare,
+        maker::column(4, 0, [patterned(0, 1)]),
+        maker::column(5, 0, [patterned(0, 17)]),
+        passing,
+    ];
+    let written: Vec<_> =
+        columns.iter().map(|column| write::column(column).expect("a column of the game's form")).collect();
+    let mut slots: Vec<_> =
+        columns.iter().zip(&written).map(|(column, nbt)| maker::zlib((column.x, column.z), nbt)).collect();
+    let slot = |x| Slot::of_column(x, 0);
+    slots[4] = Stored { slot: slot(4), compression: 3, payload: written[4].clone() };
+    slots[5] = Stored { slot: slot(5), compression: 4, payload: maker::lz4_blocks(&written[5], 700) };
+    // The column that is too large lies beside the region, as the game's own writer puts it.
+    let mut beside = RegionWriter::create(&region, RegionPos::of_column(0, 0)).expect("a file");
+    beside.put(slot(2), &written[2], 0).expect("written");
+    fs::remove_file(beside.finish().expect("finished")).expect("removed");
+    slots[2] = Stored { slot: slot(2), compression: 0x82, payload: Vec::new() };
+    maker::region(&region.join("r.0.0.mca"), &slots);
+
+    let rider = maker::entity("minecraft:zombie", [0, 0, 0, 4], [1.0, 6.0, 1.0], &[]);
+    let chicken = maker::entity("minecraft:chicken", [0, 0, 0, 3], [1.0, 5.0, 1.0], &[rider]);
+    let boat = maker::entity("minecraft:boat", [0, 0, 0, 2], [1.0, 4.5, 1.0], &[chicken]);
+    let entities = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![
+            maker::entity("minecraft:minecart", [-1, 0, 0, 1], [1.5, 4.25, 1.5], &[boat]),
+            // Above the stored sections.
+            maker::entity("minecraft:bat", [0, 0, 0, 5], [1.0, 3000.0, 1.0], &[]),
+            // A UUID met before, twice the same bytes.
+            maker::entity("minecraft:bat", [0, 0, 0, 4], [2.0, 7.0, 1.0], &[]),
+            maker::entity("minecraft:bat", [0, 0, 0, 4], [2.0, 7.0, 1.0], &[]),
+            // Neither UUID nor position; a position that is no number.
+            nbt::payload(|out| out.string("id", "minecraft:cow").expect("short")),
+            maker::entity("minecraft:pig", [0, 0, 0, 6], [f64::NAN, 7.0, 1.0], &[]),
+            // In the next column, listed in this one.
+            maker::entity("minecraft:cow", [0, 0, 0, 7], [20.0, -2040.0, 1.0], &[]),
+        ],
+        not_carried: BTreeSet::new(),
+    };
+    let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
+    fs::create_dir_all(dir.join("entities")).expect("a directory");
+    maker::region(&dir.join("entities/r.0.0.mca"), &slots);
+
+    for (folder, x) in [("DIM-1/region", -1), ("dimensions/twilight/forest/deep/region", 0)] {
+        let column = maker::column(x * 32, 0, [patterned(1, 5)]);
+        let slots = [maker::zlib((x * 32, 0), &write::column(&column).expect("a column"))];
+        fs::create_dir_all(dir.join(folder)).expect("a directory");
+        maker::region(&dir.join(folder).join(format!("r.{x}.0.mca")), &slots);
+    }
+    columns
+}
+
+fn hash(world: &World<RocksEngine>) -> String {
+    world.content_hash().expect("no damage").to_string()
+}
+
+#[test]
+fn every_awkward_shape_arrives_and_comes_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    let columns = make(&save);
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    expect![[r#"
+        {
+          "imported_columns": 9,
+          "imported_chunks": 9,
+          "kept_chunks": 0,
+          "entities": 11,
+          "detached": 1,
+          "kept_entities": 0,
+          "unreadable": [],
+          "rekeyed": [
+            {
+              "file": "entities/r.0.0.mca",
+              "slot": 0,
+              "was": "00000000-0000-0000-0000-000000000004",
+              "is": "b39ac9f0-6cec-83fb-be67-525673ebde77"
+            },
+            {
+              "file": "entities/r.0.0.mca",
+              "slot": 0,
+              "was": "00000000-0000-0000-0000-000000000004",
+              "is": "6118dab7-adac-81ba-90a6-f692f74f7496"
+            },
+            {
+              "file": "entities/r.0.0.mca",
+              "slot": 0,
+              "was": null,
+              "is": "b658c8cd-38f1-80d2-a4aa-f23df3ee8610"
+            }
+          ],
+          "not_carried": []
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&report).expect("JSON"));
+    let held = held::count(&world);
+    expect![[r#"
+        9 columns, 9 chunks, 1 detached, 3 riders
+        {"minecraft:bat": 3, "minecraft:chest_minecart": 1, "minecraft:cow": 2, "minecraft:minecart": 1, "minecraft:pig": 1}
+        4 of {"create:belt": 1, "minecraft:bell": 1, "minecraft:chest": 2, "minecraft:furnace": 1, "minecraft:jukebox": 1, "minecraft:lectern": 1, "minecraft:sign": 1}"#]].assert_eq(&format!(
+        "{} columns, {} chunks, {} detached, {} riders\n{:?}\n{} of {:?}",
+        held.columns.len(),
+        held.chunks,
+        held.detached,
+        held.riders,
+        held.entities,
+        held.owned_block_entities,
+        held.block_entities,
+    ));
+
+    let out = dir.path().join("out");
+    round::exported(&world, &out);
+    let files = save::find(&out).expect("a save");
+    let names: Vec<_> = files
+        .iter()
+        .map(|file| file.path.strip_prefix(&out).expect("inside").display().to_string())
+        .collect();
+    expect![[r#"
+        [
+            "region/r.0.0.mca",
+            "entities/r.0.0.mca",
+            "DIM-1/region/r.-1.0.mca",
+            "dimensions/twilight/forest/deep/region/r.0.0.mca",
+        ]"#]]
+    .assert_eq(&format!("{names:#?}"));
+    let overworld = worlds::read(&out.join("region/r.0.0.mca"));
+    let found: Vec<_> = overworld.columns.iter().map(|(_, column)| column).collect();
+    round::check_columns("made", &columns.iter().collect::<Vec<_>>(), &found);
+    let entities = |save: &Path| worlds::read(&save.join("entities/r.0.0.mca")).entities;
+    assert_eq!(format!("{:?}", entities(&out)), format!("{:?}", entities(&save)));
+
+    let (again, second) = imported(&out, &dir.path().join("again"));
+    assert_eq!(second.imported_chunks, report.imported_chunks);
+    assert_eq!(hash(&again), hash(&world));
+}
+
+fn run(
+    save: &Path,
+    dir: &Path,
+    options: ImportOptions,
+) -> Result<(World<RocksEngine>, ImportReport), ImportError> {
+    let world = held::open(dir);
+    let report = import(save, &world, &options, |_| {})?;
+    Ok((world, report))
+}
+
+/// Stops an import after every possible number of transactions, and continues it.
+#[track_caller]
+fn check_stops(dir: &Path, save: &Path, least_stops: u64) {
+    let (world, whole) = imported(save, &dir.join("whole"));
+    let expected = hash(&world);
+    let mut stops = 0;
+    for after in 1.. {
+        let at = dir.join(format!("stopped {after}"));
+        drop(World::create(&at, &[], &WorldOptions::process()).expect("a new world"));
+        let stop = ImportOptions { stop_after_transactions: Some(after), ..ImportOptions::default() };
+        match run(save, &at, stop) {
+            Ok(_) => break,
+            Err(ImportError::Stopped(count)) => assert_eq!(count, after),
+            Err(error) => panic!("{error}"),
+        }
+        stops += 1;
+        // Not in another way than it was begun, and not from another save.
+        let merge = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
+        let error = run(save, &at, merge).expect_err("begun without --merge");
+        expect!["the unfinished import was begun without --merge; continue it so"]
+            .assert_eq(&error.to_string());
+        let other = dir.join("other");
+        fs::create_dir_all(other.join("region")).expect("a directory");
+        let error = run(&other, &at, ImportOptions::default()).expect_err("another save");
+        assert!(matches!(error, ImportError::OtherImport), "{error}");
+        let (world, report) = run(save, &at, ImportOptions::default()).expect("it continues");
+        assert_eq!(report, whole, "stopped after {after}");
+        assert_eq!(hash(&world), expected, "stopped after {after}");
+    }
+    assert!(stops >= least_stops, "only {stops} stops");
+}
+
+#[test]
+fn an_import_that_is_stopped_anywhere_continues() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    make(&save);
+    check_stops(dir.path(), &save, 4);
+}
+
+#[test]
+fn an_import_that_is_stopped_between_large_columns_continues() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    // Neighbours that are read together and are too much for one transaction.
+    let columns = (0..3).map(|x| {
+        let mut column = maker::column(x, 0, [section(0, &[([1, 2, 3], CHEST)])]);
+        let mut chest = block_entity("minecraft:chest", [x * 16 + 1, 2, 3]);
+        chest.nbt = swollen(&chest.nbt, 13 << 20);
+        column.block_entities = vec![chest];
+        maker::zlib((x, 0), &write::column(&column).expect("a column"))
+    });
+    maker::region(&save.join("r.0.0.mca"), &columns.collect::<Vec<_>>());
+    check_stops(dir.path(), &save, 3);
+}
+
+/// A compound with so many bytes more.
+fn swollen(nbt: &[u8], len_bytes: usize) -> Vec<u8> {
+    nbt::payload(|out| {
+        out.raw_fields(&nbt[..nbt.len() - 1]);
+        out.byte_array("books", &vec![7; len_bytes]);
+    })
+}
+
+#[test]
+fn a_world_that_is_not_empty_needs_a_word() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    make(&save);
+    let at = dir.path().join("world");
+    let (world, report) = imported(&save, &at);
+    let (before, held_before) = (hash(&world), held::count(&world));
+    drop(world);
+    let error = run(&save, &at, ImportOptions::default()).expect_err("not empty");
+    assert!(matches!(error, ImportError::NotEmpty), "{error}");
+    assert_eq!(hash(&held::open(&at)), before, "a refused import changes nothing");
+
+    let merge = |merge| ImportOptions { merge: Some(merge), ..ImportOptions::default() };
+    let (world, kept) = run(&save, &at, merge(Merge::Keep)).expect("merged");
+    assert_eq!((kept.imported_chunks, kept.kept_chunks), (0, report.imported_chunks));
+    assert_eq!((kept.entities, hash(&world)), (0, before.clone()));
+
+    // A host digs into one chunk, deletes another and moves a bat.
+    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let dug = BlockPos::new(1, 2, 3);
+    let gone = ChunkAt::new(overworld, ChunkPos::new(1, -128, 0).expect("inside"));
+    let edit = world.transaction(|tx| {
+        let stone = tx.catalog().block_id("minecraft:stone").expect("registered");
+        tx.set_block(overworld, dug, stone)?;
+        tx.delete(gone);
+        Ok::<_, cg_store::Error>(())
+    });
+    edit.expect("committed");
+    let edited = hash(&world);
+    drop(world);
+    let (world, kept) = run(&save, &at, merge(Merge::Keep)).expect("merged");
+    assert_eq!((kept.imported_chunks, kept.kept_chunks), (1, report.imported_chunks - 1));
+    assert_ne!(hash(&world), edited, "the deleted chunk is back");
+    assert_eq!(held::state(&world, overworld, [1, 2, 3]).as_deref(), Some("minecraft:stone"));
+    drop(world);
+
+    let (world, replaced) = run(&save, &at, merge(Merge::Replace)).expect("merged");
+    assert_eq!((replaced.imported_chunks, replaced.kept_chunks), (report.imported_chunks, 0));
+    let held = held::count(&world);
+    assert_eq!(held.figures(), held_before.figures());
+    assert_eq!(hash(&world), before);
+}
+
+#[test]
+fn entities_that_come_before_their_chunk_are_given_to_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    // A bare folder: that the first file holds entities is only seen inside.
+    let cow = maker::entity("minecraft:cow", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[]);
+    let bat = maker::entity("minecraft:bat", [0, 0, 0, 2], [5.0, 900.0, 5.0], &[]);
+    let entities = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![cow, bat],
+        not_carried: BTreeSet::new(),
+    };
+    let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
+    maker::region(&save.join("entities.mca"), &slots);
+    // One in a column, standing in the next, which comes later.
+    let mut first = maker::column(0, 0, [patterned(4, 2)]);
+    first.entities = vec![maker::entity("minecraft:pig", [0, 0, 0, 3], [16.5, 70.0, 5.0], &[])];
+    let columns = [first, maker::column(1, 0, [patterned(4, 2)])];
+    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    maker::region(&save.join("r.0.0.mca"), &slots);
+
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.entities, report.detached), (3, 1));
+    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let owner = |id: u128| {
+        world.entity(EntityId::new(uuid::Uuid::from_u128(id))).expect("no damage").expect("stored").owner
+    };
+    let chunk = |x| Owner::Chunk(ChunkAt::new(overworld, ChunkPos::new(x, 4, 0).expect("inside")));
+    assert_eq!((owner(1), owner(3)), (chunk(0), chunk(1)));
+    assert!(matches!(owner(2), Owner::Detached(reason) if reason.as_str() == "no chunk here"));
+}
+
+#[test]
+fn a_column_in_two_files_is_taken_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir_all(save.join("region")).expect("a directory");
+    let slots =
+        [maker::zlib((3, 0), &write::column(&maker::column(3, 0, [patterned(4, 2)])).expect("a column"))];
+    maker::region(&save.join("region/r.0.0.mca"), &slots);
+    let other =
+        [maker::zlib((3, 0), &write::column(&maker::column(3, 0, [patterned(4, 9)])).expect("a column"))];
+    maker::region(&save.join("region/r.5.5.mca"), &other);
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
+    expect![[r#"[Unreadable { file: "region/r.5.5.mca", slot: Some(3), reason: "column (3, 0) was met before in this save" }]"#]].assert_eq(&format!("{:?}", report.unreadable));
+    assert_eq!(held::count(&world).states.len(), 2);
+}
+
+#[test]
+fn what_is_over_the_worlds_limits_is_reported_and_costs_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir(&save).expect("a directory");
+    let mut column = maker::column(0, 0, [section(0, &[([1, 2, 3], CHEST)]), patterned(1, 3)]);
+    let mut chest = block_entity("minecraft:chest", [1, 2, 3]);
+    chest.nbt = swollen(&chest.nbt, 17 << 20);
+    column.block_entities = vec![chest];
+    let cart = maker::entity("minecraft:chest_minecart", [0, 0, 0, 1], [1.0, 20.0, 1.0], &[]);
+    let pig = maker::entity("minecraft:pig", [0, 0, 0, 2], [1.0, 20.0, 1.0], &[]);
+    column.entities = vec![swollen(&cart, 2 << 20), pig];
+    let slots = [maker::zlib((0, 0), &write::column(&column).expect("a column"))];
+    maker::region(&save.join("r.0.0.mca"), &slots);
+    let (world, report) = imported(&save, &dir.path().join("world"));
+    assert_eq!((report.imported_columns, report.imported_chunks, report.entities), (1, 1, 1));
+    let reasons: Vec<_> = report.unreadable.iter().map(|lost| lost.reason.as_str()).collect();
+    expect![[r#"
+        section 0: it takes 17826700 bytes, more than the world's 16777216
+        entity 00000000-0000-0000-0000-000000000001 (minecraft:chest_minecart) takes 2097789 bytes, more than the world's 1048576"#]].assert_eq(&reasons.join("\n"));
+    assert_eq!(held::count(&world).entities.len(), 1);
+}
+
+#[test]
+fn a_world_whose_making_was_cut_short_is_made_anew() {
+    use cg_cli::import::open_or_create;
+    use cg_store::directory::{State, WorldFile};
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("world");
+    fs::create_dir_all(at.join("db")).expect("a directory");
+    WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
+    let options = WorldOptions::process();
+    assert!(World::open(&at, &[], &options).is_err(), "it was never finished");
+    let uuid = open_or_create(&at, &options).expect("made anew").uuid();
+    assert_eq!(open_or_create(&at, &options).expect("opened").uuid(), uuid);
+    fs::write(at.join("notes.txt"), "mine").expect("written");
+    WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
+    assert!(open_or_create(&at, &options).is_err());
+    assert!(at.join("notes.txt").is_file());
+}

@@ -1,0 +1,117 @@
+//! Out of a world again: what an export wrote against what was imported, and imported once more.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cg_cli::anvil::column::{CELLS, Column, Section};
+use cg_cli::anvil::save;
+use cg_cli::export::{ExportOptions, ExportReport, export};
+use cg_store::World;
+use cg_store::engine::RocksEngine;
+
+use crate::import::imported;
+use crate::worlds;
+
+/// Where to write an export: below `$CG_EXPORT_DIR`, where another reader looks at it, or nowhere for long.
+pub(crate) fn target(file: &str) -> (PathBuf, Option<tempfile::TempDir>) {
+    if let Some(folder) = std::env::var_os("CG_EXPORT_DIR") {
+        return (Path::new(&folder).join("world").join(file).with_extension(""), None);
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    (folder.path().join("save"), Some(folder))
+}
+
+pub(crate) fn exported(world: &World<RocksEngine>, dir: &Path) -> ExportReport {
+    let report = export(world, dir, &ExportOptions::default(), |_| {}).expect("an export");
+    assert_eq!(report.not_exported, BTreeMap::new());
+    report
+}
+
+/// A section as it looks: its palette in the order in which cells show it.
+#[derive(Debug, PartialEq)]
+struct Look {
+    y: i32,
+    palette: Vec<Arc<str>>,
+    cells: Option<Vec<u16>>,
+    biomes: Option<Vec<u8>>,
+    block_light: Option<Vec<u8>>,
+    sky_light: Option<Vec<u8>>,
+}
+
+fn look(section: &Section) -> Look {
+    let (mut palette, mut cells) = (Vec::<Arc<str>>::new(), None);
+    if let Some(blocks) = &section.blocks {
+        let mut numbers = BTreeMap::<Arc<str>, u16>::new();
+        let mut of_entry = vec![u16::MAX; blocks.palette.len()];
+        let shown = (0..CELLS as u16).map(|cell| {
+            let entry = usize::from(blocks.index(cell));
+            if of_entry[entry] == u16::MAX {
+                let state = &blocks.palette[entry];
+                of_entry[entry] = *numbers.entry(Arc::clone(state)).or_insert_with(|| {
+                    palette.push(Arc::clone(state));
+                    (palette.len() - 1) as u16
+                });
+            }
+            of_entry[entry]
+        });
+        cells = Some(shown.collect());
+    }
+    let Section { y, biomes, block_light, sky_light, .. } = section.clone();
+    Look { y, palette, cells, biomes, block_light, sky_light }
+}
+
+/// Columns are the same to every reader: cell for cell, and byte for byte what is carried as bytes.
+#[track_caller]
+pub(crate) fn check_columns(file: &str, before: &[&Column], after: &[&Column]) {
+    let places = |columns: &[&Column]| -> Vec<_> {
+        columns.iter().map(|column| (column.x, column.z, column.data_version)).collect()
+    };
+    assert_eq!(places(after), places(before), "{file}");
+    for (before, after) in before.iter().zip(after) {
+        let what = format!("{file}: column ({}, {})", before.x, before.z);
+        assert_eq!(after.carried, before.carried, "{what}");
+        assert_eq!(after.sections.len(), before.sections.len(), "{what}");
+        for (before, after) in before.sections.iter().zip(&after.sections) {
+            assert!(look(before) == look(after), "{what}: section {}", before.y);
+        }
+        let block_entities = |column: &Column| {
+            let mut all: Vec<_> = column.block_entities.iter().map(|entity| entity.nbt.clone()).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(block_entities(after), block_entities(before), "{what}");
+        assert_eq!(after.entities, before.entities, "{what}");
+    }
+}
+
+/// Exports an imported file, compares it with the file, and imports it again.
+#[track_caller]
+pub(crate) fn check(file: &str, source: &Path, world: &World<RocksEngine>) {
+    let (target, _kept) = target(file);
+    exported(world, &target);
+    let files = save::find(&target).expect("a save");
+    let [found] = files.as_slice() else { panic!("{file}: {files:?}") };
+    let (before, after) = (worlds::read(source), worlds::read(&found.path));
+    assert!(after.lost.is_empty() && after.refused.is_empty() && after.misplaced.is_empty(), "{file}");
+    let columns = |reading: &worlds::Reading| -> Vec<Column> {
+        reading.columns.iter().map(|(_, column)| column.clone()).collect()
+    };
+    let (before_columns, after_columns) = (columns(&before), columns(&after));
+    check_columns(
+        file,
+        &before_columns.iter().collect::<Vec<_>>(),
+        &after_columns.iter().collect::<Vec<_>>(),
+    );
+    // A column of no entities is not written.
+    let with_entities = |reading: &worlds::Reading| -> Vec<_> {
+        reading.entities.iter().filter(|(_, column)| !column.entities.is_empty()).cloned().collect()
+    };
+    assert_eq!(with_entities(&after), with_entities(&before), "{file}");
+
+    let again = tempfile::tempdir().expect("a directory");
+    let (again, report) = imported(&target, again.path());
+    assert!(report.unreadable.is_empty(), "{file}: {report:?}");
+    let hash = |world: &World<RocksEngine>| world.content_hash().expect("no damage").to_string();
+    assert_eq!(hash(&again), hash(world), "{file}");
+}
