@@ -185,10 +185,9 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the registry's rows for the last time.
+    /// Folds the registry's rows for the last time. The caller holds the commit lock: a registration under way would
+    /// find its rows folded away before it is in the catalog.
     pub(crate) fn fold_registry(&self) -> Result<(), Error> {
-        // Under the commit lock: a registration under way would find its rows folded away before it is in the catalog.
-        let _registering_waits = self.commits.commit();
         self.registry.fold(&self.engine)
     }
 }
