@@ -39,7 +39,7 @@ struct Stored {
     raw: Db,
     /// Every chunk, in an order that no cache expects.
     positions: Vec<ChunkAt>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Stored {
@@ -60,7 +60,7 @@ impl Stored {
         world.checkpoint(&copy).expect("an empty directory");
         let mut positions: Vec<_> = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos)).collect();
         shuffle(&mut positions);
-        Self { world, generator, raw: open_raw(&copy), positions, _dir: dir }
+        Self { world, generator, raw: open_raw(&copy), positions, dir }
     }
 }
 
@@ -78,7 +78,7 @@ fn family(db: &Db, space: Space) -> &ColumnFamily {
 }
 
 fn read(criterion: &mut Criterion) {
-    let Stored { world, generator, raw, positions, .. } = Stored::new();
+    let Stored { world, generator, raw, positions, dir: _dir } = Stored::new();
     let hot = family(&raw, Space::ChunkL0);
     let keys: Vec<_> = positions.iter().map(|at| key::chunk(*at)).collect();
     let mut keys = keys.iter().cycle();
@@ -203,7 +203,7 @@ fn save_all(world: &World, chunks: Vec<(ChunkAt, Arc<Chunk>)>) -> u64 {
 /// Makes sure that the reference writes what the world writes: the same rows, byte for byte.
 fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     let seq = save_all(&stored.world, chunks.to_vec());
-    let copy = stored._dir.path().join(format!("rows of {}", chunks.len()));
+    let copy = stored.dir.path().join(format!("rows of {}", chunks.len()));
     stored.world.checkpoint(&copy).expect("an empty directory");
     let raw = open_raw(&copy);
     for (space, key, row) in rows(&stored.generator, chunks, seq) {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use cg_format::chunk::ChunkView;
 use cg_format::wire::bits::width_for;
-use cg_format::{BlockId, ChunkAt, LocalPos};
+use cg_format::{BlockId, LocalPos};
 use cg_store::engine::{Engine, Usage};
-use cg_store::{Error, World};
+use cg_store::{Area, Error, World};
 
 /// Bytes of a block in a plain array of 16-bit ids.
 const RAW_BYTES_PER_BLOCK: u64 = 2;
@@ -34,31 +35,28 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at the stored chunks at some positions; where nothing is stored, nothing is counted.
+    /// Looks at every chunk of a world. Reads and decodes all of it.
     ///
     /// # Errors
-    /// If the store cannot read what it holds.
-    pub fn of<E: Engine>(
-        world: &World<E>,
-        positions: impl IntoIterator<Item = ChunkAt>,
-    ) -> Result<Self, Error> {
+    /// If a chunk is damaged, or the store fails.
+    pub fn of<E: Engine>(world: &World<E>) -> Result<Self, Error> {
         let catalog = world.catalog();
         let mut survey = Self { engine_bytes: file_bytes(&world.usage()?), ..Self::default() };
-        for at in positions {
-            // Makes sure that the bytes decode, so that a view of them is made.
-            if world.load(at)?.is_none() {
-                continue;
-            }
-            world.view(at, |stored| {
-                let schema = catalog.schema(stored.schema_generation);
-                let view = schema.map(|schema| ChunkView::new(stored.value, &schema));
-                let view = view.and_then(Result::ok).expect("the chunk was just decoded");
-                survey.add(&view, stored.value.len() as u64);
-                Ok(())
-            })?;
-        }
+        let failed = world.for_each_chunk(Area::World, |stored| {
+            // Makes sure that the bytes decode, so that a view of them can be made.
+            let stored = stored.and_then(|stored| world.decode(stored).map(|_| stored));
+            let stored = match stored {
+                Ok(stored) => stored,
+                Err(error) => return ControlFlow::Break(error),
+            };
+            let schema = catalog.schema(stored.schema_generation);
+            let view = schema.map(|schema| ChunkView::new(stored.value, &schema));
+            let view = view.and_then(Result::ok).expect("the chunk was just decoded");
+            survey.add(&view, stored.value.len() as u64);
+            ControlFlow::Continue(())
+        })?;
         survey.chunk_bytes.sort_unstable();
-        Ok(survey)
+        failed.map_or(Ok(survey), Err)
     }
 
     /// Chunks.

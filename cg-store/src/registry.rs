@@ -9,6 +9,7 @@ use cg_registry::{
 };
 use parking_lot::RwLock;
 
+use crate::commit_log::Committing;
 use crate::engine::{Batch, Engine, Level, Stamp};
 use crate::error::{Error, OpenError};
 use crate::meta;
@@ -185,11 +186,9 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the registry's rows for the last time.
-    ///
-    /// Called under the commit lock: a registration under way would find its rows folded away before it is in the
-    /// catalog.
-    pub(crate) fn fold_registry(&self) -> Result<(), Error> {
+    /// Folds the registry's rows for the last time. The caller holds the commit lock: a registration under way would
+    /// find its rows folded away before it is in the catalog.
+    pub(crate) fn fold_registry(&self, _held: &Committing<'_>) -> Result<(), Error> {
         self.registry.fold(&self.engine)
     }
 }

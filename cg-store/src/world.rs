@@ -252,8 +252,8 @@ impl<E: Engine> Inner<E> {
             return Ok(());
         }
         // What is being committed is committed; what comes later finds the engine closed.
-        let _committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry() };
+        let committing = self.commits.commit();
+        let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry(&committing) };
         self.engine.close()?;
         folded
     }

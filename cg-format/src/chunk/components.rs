@@ -301,17 +301,30 @@ pub(super) fn instances_of<'s>(
             }
         }
     };
+    // Most cells hold a kind without components. Local ids of most chunks fit a byte, and a byte never misses a table
+    // of 256; ids that share its entry are told apart below.
+    let mut owners = [false; 256];
+    for (local, _) in &pairs {
+        if let Some(owner) = owners.get_mut(usize::from(*local as u8)) {
+            *owner = true;
+        }
+    }
+    let may_own = |local: u32| owners.get(usize::from(local as u8)).copied().unwrap_or(true);
     let mut upper = upper.peekable();
-    let mut next_upper = upper.peek().map(|(cell, _)| *cell);
-    for (cell, local) in LocalPos::all().zip(ids) {
+    let mut next_upper = upper.peek().map_or(LocalPos::COUNT, |(cell, _)| cell.index().into());
+    for (index, local) in ids.iter().enumerate() {
+        if index != next_upper && !may_own(*local) {
+            continue;
+        }
+        let Some(cell) = LocalPos::from_index(index as u16) else { break };
         note(CellLayer::base(cell), *local);
-        if next_upper == Some(cell) {
+        if index == next_upper {
             for (layer, (_, local)) in
                 (1..=u8::MAX).zip(core::iter::from_fn(|| upper.next_if(|(at, _)| *at == cell)))
             {
                 note(CellLayer::new(cell, layer), local);
             }
-            next_upper = upper.peek().map(|(cell, _)| *cell);
+            next_upper = upper.peek().map_or(LocalPos::COUNT, |(cell, _)| cell.index().into());
         }
     }
     columns.retain(|(_, instances)| !instances.is_empty());

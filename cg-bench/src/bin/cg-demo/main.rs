@@ -1,11 +1,12 @@
-//! `cg-demo`: a world that one can look at, made from a seed.
+//! `cg-demo [SAVE]`: a world that one can look at, made from a seed or imported from a save.
 //!
-//! It is stored, closed, opened again, compared block by block with a second generation, verified and
+//! A generated world is stored, closed, opened again, compared block by block with a second generation, verified and
 //! summed up. What was made stays there, so that `cg` can be tried on it.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the demonstration speaks to a person")]
 
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -14,8 +15,10 @@ use cg_bench::compare::compare;
 use cg_bench::fill::fill;
 use cg_bench::survey::Survey;
 use cg_bench::world::{Generator, Scene};
-use cg_format::{ChunkAt, ChunkBox, ChunkPos};
-use cg_store::{VerifyDepth, World, WorldOptions};
+use cg_cli::import::{ImportOptions, import};
+use cg_cli::map::{MapOptions, render};
+use cg_format::{ChunkBox, ChunkPos};
+use cg_store::{Area, VerifyDepth, World, WorldOptions};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -23,7 +26,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 #[derive(Debug, Parser)]
 #[command(name = "cg-demo", version)]
 struct Options {
-    /// Where the world goes: an empty or missing directory. A new temporary one if left out.
+    /// A save to import, instead of a world from the seed: a folder, a folder of region files, or one such file.
+    save: Option<PathBuf>,
+    /// Where the world and the map go: an empty or missing directory. A new temporary one if left out.
     #[arg(long)]
     out: Option<PathBuf>,
     /// The seed of the generated world.
@@ -49,14 +54,54 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         Some(out) => out.clone(),
         None => tempfile::Builder::new().prefix("cherrygrove-demo-").tempdir()?.keep(),
     };
-    let world = out.join("world");
-    generate(options, &world)?;
-    println!("The world lies in {}.", world.display());
-    Ok(())
+    let (dir, png) = (out.join("world"), out.join("map.png"));
+    let world = match &options.save {
+        Some(save) => import_save(save, &dir)?,
+        None => generate(options, &dir)?,
+    };
+    println!("\n{}", Survey::of(&world)?);
+    draw_map(&world, &png)?;
+    println!("The world lies in {}, its map is {}.", dir.display(), png.display());
+    Ok(world.close()?)
+}
+
+/// Imports a save into a new world, and opens that again.
+fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
+    let world = World::create(dir, &[], &WorldOptions::process())?;
+    let (report, time) = timed("importing", 0, |bar| {
+        import(save, &world, &ImportOptions::default(), |progress| bar.set_position(progress.columns))
+    });
+    let report = report?;
+    world.close()?;
+    drop(world);
+    println!(
+        "imported {} columns, {} chunks and {} entities in {time:.1?}",
+        report.imported_columns, report.imported_chunks, report.entities
+    );
+    for unreadable in &report.unreadable {
+        let slot = unreadable.slot.map_or(String::new(), |slot| format!(", slot {slot}"));
+        println!("not readable: {}{slot}: {}", unreadable.file, unreadable.reason);
+    }
+    let world = World::open(dir, &[], &WorldOptions::process())?;
+    verify(&world, report.imported_chunks)?;
+    Ok(world)
+}
+
+/// Draws the first dimension that has chunks as the tool `cg` does.
+fn draw_map(world: &World, png: &Path) -> Result<(), Box<dyn Error>> {
+    let first = world.for_each_chunk(Area::World, |stored| match stored {
+        Ok(stored) => ControlFlow::Break(Ok(stored.at.dimension)),
+        Err(error) => ControlFlow::Break(Err(error)),
+    })?;
+    let dimension = first.ok_or("the world has no chunk to draw")??;
+    let (map, _) = timed("drawing", 100, |bar| {
+        render(world, &MapOptions::of(dimension), |share| bar.set_position((share * 100.0) as u64))
+    });
+    Ok(map?.image.save_png(png)?)
 }
 
 /// Stores a generated world, and proves that it came back.
-fn generate(options: &Options, dir: &Path) -> Result<(), Box<dyn Error>> {
+fn generate(options: &Options, dir: &Path) -> Result<World, Box<dyn Error>> {
     let side = i64::from(options.side);
     let corner = |from, y| ChunkPos::new(from, y, from);
     let area = ChunkBox::new(
@@ -90,9 +135,7 @@ fn generate(options: &Options, dir: &Path) -> Result<(), Box<dyn Error>> {
         rate(count, time)
     );
     verify(&world, count)?;
-    let positions = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos));
-    println!("\n{}", Survey::of(&world, positions)?);
-    Ok(world.close()?)
+    Ok(world)
 }
 
 /// Looks at every row of the store.

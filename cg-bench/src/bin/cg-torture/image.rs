@@ -38,7 +38,8 @@ impl Image {
         let image = Self { dir: scratch()?, seed };
         subject::create(&image.world(), seed)?;
         let until = CLOSED_STEPS.to_string();
-        let closing = Worker::start(&image.world(), seed, &["--until", &until, "--close"])?;
+        let mut closing = Worker::start(&image.world(), seed, &["--until", &until, "--close"])?;
+        closing.wait_for(Message::End)?;
         let status = closing.wait()?;
         if !status.success() {
             return Err(format!("the worker failed: {status}").into());

@@ -91,12 +91,14 @@ fn it_does_not_depend_on_order_tier_or_history<E: Engine>(world: &World<E>) {
     assert_eq!(hash(&twin), expected, "what is deleted leaves no trace");
 }
 
+/// A change and its name.
+type Change<'c, E> = (&'static str, &'c dyn Fn(&mut Transaction<'_, E>) -> Result<(), Error>);
+
 fn every_kind_of_change_changes_it<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     build(world, &ids, false);
     let (at, other) = (ids.at(-20, 0, 0), ids.at(-17, 1, -1));
     let machine: CellLayer = LocalPos::new(0, 3, 3).into();
-    type Change<'c, E> = (&'static str, &'c dyn Fn(&mut Transaction<'_, E>) -> Result<(), Error>);
     let changes: &[Change<'_, E>] = &[
         ("a block", &|tx| {
             tx.set_block(ids.overworld, at.pos.block(LocalPos::new(9, 9, 9)), ids.stone).map(drop)

@@ -16,6 +16,7 @@ mod close;
 mod damage;
 mod durability;
 mod hash;
+mod history;
 mod limits;
 mod load;
 mod opacity;
@@ -244,7 +245,7 @@ pub(crate) fn save<E: Engine>(world: &World<E>, chunks: impl IntoIterator<Item =
 
 /// The nth entity of a test.
 pub(crate) fn uuid(n: u128) -> EntityId {
-    EntityId::from_bytes(n.to_be_bytes())
+    EntityId::new(uuid::Uuid::from_u128(n))
 }
 
 /// Writes rows past the world. The frames are sealed, so only what they hold can be wrong.

@@ -123,9 +123,9 @@ fn an_owner_that_does_not_know_it<E: Engine>(world: &World<E>) {
     );
     found(
         world,
-        expect![[r#"
+        expect![[r"
         entity: its owner is no chunk, but chunk 1, 2, 3 of dimension 0 refers to it
-        entity: its owner is chunk 9, 9, 9 of dimension 0, but no chunk refers to it"#]],
+        entity: its owner is chunk 9, 9, 9 of dimension 0, but no chunk refers to it"]],
     );
 }
 
@@ -136,9 +136,9 @@ fn an_entity_in_two_chunks<E: Engine>(world: &World<E>) {
     plant(world, [put_chunk(ids.at(5, 5, 5), &twin)]);
     found(
         world,
-        expect![[r#"
+        expect![[r"
         chunkl0: entity 00000000-0000-0000-0000-000000000001 is referred to by chunk 1, 2, 3 of dimension 0 too
-        entity: its owner is chunk 1, 2, 3 of dimension 0, but chunk 5, 5, 5 of dimension 0 refers to it"#]],
+        entity: its owner is chunk 1, 2, 3 of dimension 0, but chunk 5, 5, 5 of dimension 0 refers to it"]],
     );
 }
 
@@ -178,9 +178,9 @@ fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
     put_slot(world, ClusterTier::L2, a, last + 2, filled(world, ids.stone).to_bytes());
     found(
         world,
-        expect![[r#"
+        expect![[r"
         chunkl1: chunk 1, 2, 3 of dimension 0 has version 6, but a hotter copy with version 5 hides it
-        chunkl2: chunk 1, 2, 3 of dimension 0 has version 7, but a hotter copy with version 5 hides it"#]],
+        chunkl2: chunk 1, 2, 3 of dimension 0 has version 7, but a hotter copy with version 5 hides it"]],
     );
 }
 
@@ -196,10 +196,10 @@ fn a_key_that_nobody_knows<E: Engine>(world: &World<E>) {
     );
     found(
         world,
-        expect![[r#"
+        expect![[r"
         chunkl0: key: dimension needs 8 bytes and 5 are left (at byte 0)
         opacityMap: a key that this release does not know; the row is left alone
-        index: a key that this release does not know; the row is left alone"#]],
+        index: a key that this release does not know; the row is left alone"]],
     );
 }
 
@@ -209,9 +209,9 @@ fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
     put_slot(world, ClusterTier::L2, ids.at(50, 0, 0), 1, b"no chunk either".to_vec());
     found(
         world,
-        expect![[r#"
+        expect![[r"
             chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`
-            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`"#]],
+            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`"]],
     );
 }
 
