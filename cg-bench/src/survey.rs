@@ -97,7 +97,7 @@ impl fmt::Display for Survey {
         writeln!(f, "blocks            {:>14}  {} of them above layer 0", self.blocks(), self.upper_blocks)?;
         writeln!(f, "distinct blocks   {:>14}", self.kinds.len())?;
         writeln!(f, "components        {:>14}", self.components)?;
-        writeln!(f, "entities          {:>14}", self.references)?;
+        writeln!(f, "entities in them  {:>14}", self.references)?;
         writeln!(f, "\nkinds in a chunk    bits  chunks")?;
         let mut widths: BTreeMap<u32, (u64, u64, u64)> = BTreeMap::new();
         for (kinds, count) in &self.palettes {

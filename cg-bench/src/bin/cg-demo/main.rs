@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the demonstration speaks to a person")]
 
+use std::cmp::Reverse;
 use std::error::Error;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
 use cg_cli::map::{MapOptions, render};
 use cg_format::{ChunkBox, ChunkPos};
-use cg_store::{Area, VerifyDepth, World, WorldOptions};
+use cg_registry::ListKind;
+use cg_store::{VerifyDepth, World, WorldOptions};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -28,7 +29,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 struct Options {
     /// A save to import, instead of a world from the seed: a folder, a folder of region files, or one such file.
     save: Option<PathBuf>,
-    /// Where the world and the map go: an empty or missing directory. A new temporary one if left out.
+    /// Where the world and the maps go: an empty or missing directory. A new temporary one if left out.
     #[arg(long)]
     out: Option<PathBuf>,
     /// The seed of the generated world.
@@ -54,14 +55,14 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         Some(out) => out.clone(),
         None => tempfile::Builder::new().prefix("cherrygrove-demo-").tempdir()?.keep(),
     };
-    let (dir, png) = (out.join("world"), out.join("map.png"));
+    let dir = out.join("world");
     let world = match &options.save {
         Some(save) => import_save(save, &dir)?,
         None => generate(options, &dir)?,
     };
     println!("\n{}", Survey::of(&world)?);
-    draw_map(&world, &png)?;
-    println!("The world lies in {}, its map is {}.", dir.display(), png.display());
+    draw_maps(&world, &out)?;
+    println!("The world lies in {}.", dir.display());
     Ok(world.close()?)
 }
 
@@ -87,17 +88,23 @@ fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
     Ok(world)
 }
 
-/// Draws the first dimension that has chunks as the tool `cg` does.
-fn draw_map(world: &World, png: &Path) -> Result<(), Box<dyn Error>> {
-    let first = world.for_each_chunk(Area::World, |stored| match stored {
-        Ok(stored) => ControlFlow::Break(Ok(stored.at.dimension)),
-        Err(error) => ControlFlow::Break(Err(error)),
-    })?;
-    let dimension = first.ok_or("the world has no chunk to draw")??;
-    let (map, _) = timed("drawing", 100, |bar| {
-        render(world, &MapOptions::of(dimension), |share| bar.set_position((share * 100.0) as u64))
-    });
-    Ok(map?.image.save_png(png)?)
+/// Draws every dimension that has chunks as the tool `cg` does: the one with the most as `map.png`, the others as
+/// `map-2.png` and so on.
+fn draw_maps(world: &World, out: &Path) -> Result<(), Box<dyn Error>> {
+    let mut dimensions: Vec<_> =
+        world.census()?.dimensions.into_iter().filter(|(_, chunks)| *chunks > 0).collect();
+    dimensions.sort_by_key(|(dimension, chunks)| (Reverse(*chunks), *dimension));
+    let catalog = world.catalog();
+    for (index, (dimension, _)) in dimensions.into_iter().enumerate() {
+        let (map, _) = timed("drawing", 100, |bar| {
+            render(world, &MapOptions::of(dimension), |share| bar.set_position((share * 100.0) as u64))
+        });
+        let png = out.join(if index == 0 { "map.png".into() } else { format!("map-{}.png", index + 1) });
+        map?.image.save_png(&png)?;
+        let name = catalog.list(ListKind::Dimensions).name(dimension.get());
+        println!("map of {}: {}", name.map_or("?", |name| name.as_str()), png.display());
+    }
+    Ok(())
 }
 
 /// Stores a generated world, and proves that it came back.
