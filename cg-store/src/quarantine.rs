@@ -2,14 +2,15 @@
 //!
 //! A damaged row is copied under a quarantine key as it is, and a deletion mark takes its place in the hottest tier:
 //! an older copy in a colder tier must not come back to life. From then on the chunk is absent and may be generated or
-//! restored from a backup. Nothing is discarded that was not copied first.
+//! restored from a backup. Nothing is discarded that was not copied first, and no copy is written over: its key ends
+//! with the commit that made it.
 
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::entity::{Entity, Owner};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::{ChunkAt, ClusterTier, Space, key};
+use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 
 use crate::cache::Stored;
 use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, Place, Stamp};
@@ -33,6 +34,15 @@ pub struct Quarantined {
     pub commit: u64,
     /// Its bytes, damage and all; empty if the engine could not read them.
     pub bytes: Vec<u8>,
+}
+
+impl Quarantined {
+    /// Reads a row of the quarantine.
+    fn decode(row_key: &[u8], row: &[u8]) -> Result<Self, DecodeError> {
+        let (space, key, commit) = key::decode_quarantine(row_key)?;
+        let frame = FrameView::open(Space::Quarantine, row_key, row)?;
+        Ok(Self { space, key: key.into(), commit, bytes: frame.payload().to_vec() })
+    }
 }
 
 impl<E: Engine> World<E> {
@@ -64,8 +74,7 @@ impl<E: Engine> World<E> {
         let generation = inner.registry.catalog().current_generation();
         let mut batch = Batch::new();
         let mut written = vec![ConflictKey::Chunk(at)];
-        let copy = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-        batch.put(Space::Quarantine, key::quarantine(space, &row), copy, Stamp::Commit);
+        inner.put_copy(&mut batch, (space, &row), &bytes)?;
         batch.put(Space::ChunkL0, key::chunk(at), Draft::tombstone(generation), Stamp::Commit);
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
@@ -88,7 +97,7 @@ impl<E: Engine> World<E> {
         Ok(true)
     }
 
-    /// What lies in quarantine, in the order of the rows' kinds and keys.
+    /// What lies in quarantine, in the order of the rows' kinds and keys; copies of one row from the oldest.
     ///
     /// # Errors
     /// If a quarantined row is itself damaged, or the engine fails.
@@ -97,45 +106,69 @@ impl<E: Engine> World<E> {
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed = self.inner().engine.scan(Family::Index, range, |row_key, row| {
-            let entry = key::decode_quarantine(row_key).and_then(|(space, key)| {
-                let frame = FrameView::open(Space::Quarantine, row_key, row)?;
-                let (commit, bytes) = (frame.header().version, frame.payload().to_vec());
-                Ok(Quarantined { space, key: key.into(), commit, bytes })
-            });
-            match entry {
-                Ok(entry) => {
-                    all.push(entry);
-                    ControlFlow::Continue(())
+        let failed =
+            self.inner().engine.scan(Family::Index, range, |row_key, row| {
+                match Quarantined::decode(row_key, row) {
+                    Ok(entry) => {
+                        all.push(entry);
+                        ControlFlow::Continue(())
+                    }
+                    Err(problem) => ControlFlow::Break(Damage::of_row(
+                        Space::Quarantine,
+                        row_key,
+                        "a quarantined row",
+                        problem,
+                    )),
                 }
-                Err(problem) => ControlFlow::Break(Damage::of_row(
-                    Space::Quarantine,
-                    row_key,
-                    "a quarantined row",
-                    problem,
-                )),
-            }
-        })?;
+            })?;
         failed.map_or(Ok(all), Err)
     }
 
-    /// Forgets a quarantined row for good. Forgetting an absent one is no error.
+    /// Forgets one copy of a quarantined row for good: the one that a commit set aside. `Ok(false)` if there is none;
+    /// nothing was written then. A copy that is itself damaged is forgotten like any other.
     ///
     /// # Errors
     /// If the engine fails.
-    pub fn forget_quarantined(&self, space: Space, row: &[u8]) -> Result<(), Error> {
+    pub fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
         let inner = self.inner();
         inner.check_open()?;
+        let copy = key::quarantine(space, row, commit);
         let mut committing = inner.commits.commit();
+        match inner.engine.get(Space::Quarantine, &copy) {
+            Ok(None) => return Ok(false),
+            // What the engine cannot read it can delete.
+            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
         let mut batch = Batch::new();
-        batch.delete(Space::Quarantine, key::quarantine(space, row));
+        batch.delete(Space::Quarantine, copy);
         let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
         committing.publish(seq, []);
-        Ok(())
+        Ok(true)
     }
 }
 
 impl<E: Engine> Inner<E> {
+    /// Adds a copy of a damaged row to a batch, unless the quarantine holds the row with the same bytes: a cluster of
+    /// which chunk after chunk is set aside is copied once. The caller holds the commit lock, so that the commit whose
+    /// number ends the key is the one that it makes.
+    fn put_copy(&self, batch: &mut Batch, (space, row): (Space, &[u8]), bytes: &[u8]) -> Result<(), Error> {
+        let keys = key::quarantine_copies(space, row);
+        let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
+        let known = self.engine.scan(Family::Index, range, |row_key, copy| {
+            // A copy that is itself damaged keeps nothing.
+            let same = |known: Quarantined| known.key == row && known.bytes == bytes;
+            let known = Quarantined::decode(row_key, copy).is_ok_and(same);
+            if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if known.is_none() {
+            let commit = self.engine.last_commit().next().get();
+            let copy = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+            batch.put(Space::Quarantine, key::quarantine(space, row, commit), copy, Stamp::Commit);
+        }
+        Ok(())
+    }
+
     fn entities_of(&self, at: ChunkAt) -> Result<Vec<(cg_format::EntityId, Entity)>, Error> {
         let mut found = Vec::new();
         self.engine.scan(Family::Entity, ALL_KEYS, |key, row| {

@@ -18,9 +18,10 @@ pub(crate) enum Command {
     Forget(Forget),
 }
 
-/// List what was set aside.
+/// List what was set aside: one line per copy, those of one row from the oldest.
 ///
-/// JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`. `cg dump --quarantined SPACE KEY` shows a row.
+/// A line begins with SPACE, KEY and COMMIT: `cg dump --quarantined SPACE KEY COMMIT` shows the copy, `forget` deletes
+/// it. JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -44,7 +45,7 @@ pub(crate) struct SetAside {
     yes: YesArg,
 }
 
-/// Delete a row from quarantine for good. Writes.
+/// Delete one copy from quarantine for good. Writes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Forget {
     #[command(flatten)]
@@ -55,6 +56,9 @@ pub(crate) struct Forget {
     /// The row's key in hexadecimal, as `list` shows it.
     #[arg(value_name = "KEY")]
     key: String,
+    /// The commit that set it aside, as `list` shows it.
+    #[arg(value_name = "COMMIT")]
+    commit: String,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -115,32 +119,35 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn forget(args: &Forget, out: &Output) -> Result<Outcome, Failure> {
-    let space = space_named(&args.space)?;
-    let key = unhex(&args.key).ok_or_else(|| {
-        Failure::usage(format!(
-            "`{}` is no key in hexadecimal; `cg quarantine list` shows the keys",
-            args.key
-        ))
-    })?;
+    let Forget { space, key, commit, .. } = args;
+    let (of, row, by) = copy_named(space, key, commit)?;
     args.yes.confirm("the quarantined row would be deleted for good")?;
     let world = args.world.open_for_writing()?;
-    let done = world.quarantined()?.iter().any(|row| row.space == space && row.key == key);
-    if done {
-        world.forget_quarantined(space, &key)?;
-    }
+    let done = world.forget_quarantined(of, &row, by)?;
     world.close()?;
     let what = if done { "was forgotten" } else { "is not in quarantine" };
-    out.print(&Done { done, what: format!("{} {} {what}", args.space, args.key) })?;
+    out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;
     Ok(Outcome::good_if(done))
 }
 
+/// A copy in quarantine by its kind of row, its key in hexadecimal and its commit, as `list` shows them.
+pub(crate) fn copy_named(space: &str, key: &str, commit: &str) -> Result<(Space, Vec<u8>, u64), Failure> {
+    let row = unhex(key).ok_or_else(|| {
+        Failure::usage(format!("`{key}` is no key in hexadecimal; `cg quarantine list` shows the keys"))
+    })?;
+    let by = commit.parse().map_err(|_| {
+        Failure::usage(format!("`{commit}` is no number of a commit; `cg quarantine list` shows the commits"))
+    })?;
+    Ok((space_named(space)?, row, by))
+}
+
 /// A space as commands name it.
-pub(crate) fn space_name(space: Space) -> String {
+fn space_name(space: Space) -> String {
     format!("{space:?}")
 }
 
 /// The space of a name, in upper or lower case.
-pub(crate) fn space_named(name: &str) -> Result<Space, Failure> {
+fn space_named(name: &str) -> Result<Space, Failure> {
     let found = Space::ALL.into_iter().find(|space| space_name(*space).eq_ignore_ascii_case(name));
     found.ok_or_else(|| {
         let all = Space::ALL.map(space_name).join(", ");
@@ -154,7 +161,8 @@ impl fmt::Display for Listed {
             return writeln!(f, "nothing is in quarantine");
         }
         for Row { space, key, commit, bytes } in &self.quarantined {
-            writeln!(f, "{space} {key}  set aside by commit {commit}, {}", bytes_text(*bytes as u64))?;
+            let bytes = bytes_text(*bytes as u64);
+            writeln!(f, "{space} {key} {commit}  set aside by commit {commit}, {bytes}")?;
         }
         Ok(())
     }

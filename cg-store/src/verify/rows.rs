@@ -86,7 +86,15 @@ impl Verifier<'_> {
             }
             Space::ChunkDelta => drop(key::decode_delta(key)?),
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
-            Space::Quarantine => drop(key::decode_quarantine(key)?),
+            Space::Quarantine => {
+                let (.., commit) = key::decode_quarantine(key)?;
+                let version = frame.header().version;
+                if commit != version {
+                    let what =
+                        format!("its key says that commit {commit} set it aside, its frame says {version}");
+                    self.find(space.family(), Some(space), key, what);
+                }
+            }
             _ => {}
         }
         Ok(())

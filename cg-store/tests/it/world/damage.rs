@@ -161,9 +161,40 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     assert_eq!(world.load(a).expect("is absent after opening too"), None);
     save(&world, [(a, filled(&world, ids.glass))]);
     world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(a))).expect("comes home");
-    world.forget_quarantined(Space::ChunkL0, &row).expect("forgets");
+    assert!(!world.forget_quarantined(Space::ChunkL0, &row, commit + 1).expect("there is none"));
+    assert!(world.forget_quarantined(Space::ChunkL0, &row, commit).expect("forgets"));
+    assert!(!world.forget_quarantined(Space::ChunkL0, &row, commit).expect("is forgotten"));
     assert_eq!(world.quarantined().expect("lists"), []);
     assert_sound(&world);
+}
+
+#[test]
+fn what_is_damaged_again_is_kept_beside_the_older_copy() {
+    let (disk, ids, a, _) = farm();
+    let row = key::chunk(a);
+    let mut copies = Vec::new();
+    for cell in [20_u16, 30] {
+        disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + usize::from(cell));
+        let bytes = disk.raw().get(Family::ChunkL0, row);
+        let world = disk.open(&[]);
+        assert!(world.set_aside(a).expect("sets aside"));
+        copies.push((world.last_commit(), bytes));
+        save(&world, [(a, marked(&world, &ids, cell))]);
+    }
+    let world = disk.open(&[]);
+    let found = |world: &World<RocksEngine>| {
+        let found = world.quarantined().expect("lists").into_iter();
+        let copies = found.map(|copy| {
+            assert_eq!((copy.space, copy.key.as_slice()), (Space::ChunkL0, &row[..]));
+            (copy.commit, copy.bytes)
+        });
+        copies.collect::<Vec<_>>()
+    };
+    assert_eq!(found(&world), copies);
+    assert_sound(&world);
+    // One is forgotten, the other stays.
+    assert!(world.forget_quarantined(Space::ChunkL0, &row, copies[0].0).expect("forgets"));
+    assert_eq!(found(&world), copies[1..]);
 }
 
 #[test]

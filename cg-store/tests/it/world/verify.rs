@@ -23,6 +23,7 @@ over_both_engines! {
     a_chunk_in_a_dimension_that_was_never_issued
     side_data_of_a_kind_that_was_never_issued
     an_entity_type_that_was_never_issued
+    a_quarantined_row_under_another_commit
 }
 
 /// A sound world with a chunk and a cow in it.
@@ -243,4 +244,13 @@ fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
     cow.kind = EntityTypeId::new(50);
     plant(world, [put_entity(uuid(1), &cow)]);
     found(world, expect!["entity: entity type 50 was never issued"]);
+}
+
+fn a_quarantined_row_under_another_commit<E: Engine>(world: &World<E>) {
+    base(world);
+    let next = world.last_commit() + 1;
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", next), Some(plain(b"kept")))]);
+    assert_sound(world);
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", 3), Some(plain(b"kept")))]);
+    found(world, expect!["index: its key says that commit 3 set it aside, its frame says 7"]);
 }
