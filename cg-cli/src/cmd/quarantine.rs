@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use cg_format::{ChunkAt, Space};
+use cg_format::{ChunkAt, EntityId, Space};
 use cg_registry::ListKind;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::name_of;
 use crate::args::{DimensionArg, WorldArg, YesArg, chunk_pos};
@@ -28,19 +29,24 @@ pub(crate) struct List {
     world: WorldArg,
 }
 
-/// Set a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on. Writes.
+/// Set a damaged chunk or entity aside: its row is kept in quarantine, and it is absent from then on. Writes.
 ///
-/// The chunk may then be generated again or restored from a backup; its entities stay, detached. A chunk that is not
-/// damaged is left alone (exit code 1).
+/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of an entity, the chunk
+/// that refers to it is searched for in the whole world, and lets go of it. What is not damaged is left alone (exit
+/// code 1).
 #[derive(Debug, clap::Args)]
+#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity"])]
 pub(crate) struct SetAside {
     #[command(flatten)]
     world: WorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
     /// The position of the chunk, in chunks.
-    #[arg(long, required = true, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
-    chunk: Vec<i64>,
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    chunk: Option<Vec<i64>>,
+    /// The UUID of the entity.
+    #[arg(long, value_name = "UUID")]
+    entity: Option<Uuid>,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -104,17 +110,24 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
-    let pos = chunk_pos(&args.chunk)?;
-    args.yes.confirm("the chunk would be absent from the world from then on")?;
+    let pos = args.chunk.as_deref().map(chunk_pos).transpose()?;
+    let what = if pos.is_some() { "chunk" } else { "entity" };
+    args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
     let world = args.world.open_for_writing()?;
-    let catalog = world.catalog();
-    let dimension = args.dimension.find(&catalog)?;
-    let done = world.set_aside(ChunkAt::new(dimension, pos))?;
+    let (done, which) = match (pos, args.entity) {
+        (Some(pos), _) => {
+            let catalog = world.catalog();
+            let dimension = args.dimension.find(&catalog)?;
+            let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+            let (x, y, z) = (pos.x(), pos.y(), pos.z());
+            (world.set_aside(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
+        }
+        (None, Some(uuid)) => (world.set_aside_entity(EntityId::new(uuid))?, format!("entity {uuid}")),
+        (None, None) => return Err(Failure::usage("say what is damaged: --chunk or --entity")),
+    };
     world.close()?;
-    let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
-    let (x, y, z) = (pos.x(), pos.y(), pos.z());
     let what = if done { "was set aside" } else { "is not damaged and was left alone" };
-    out.print(&Done { done, what: format!("chunk {x} {y} {z} of {name} {what}") })?;
+    out.print(&Done { done, what: format!("{which} {what}") })?;
     Ok(Outcome::good_if(done))
 }
 

@@ -1,27 +1,30 @@
 //! Setting damage aside, so that one bad row never blocks a world.
 //!
-//! A damaged row is copied under a quarantine key as it is, and a deletion mark takes its place in the hottest tier:
-//! an older copy in a colder tier must not come back to life. From then on the chunk is absent and may be generated or
-//! restored from a backup. Nothing is discarded that was not copied first, and no copy is written over: its key ends
-//! with the commit that made it.
+//! A damaged row is copied under a quarantine key as it is, and then taken out of its place. Where a chunk was, a
+//! deletion mark stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
+//! was, nothing stands, and the reference to it is gone. From then on the place is absent and may be filled again.
+//!
+//! **Invariant**: nothing is discarded that was not copied first, in the same batch, and no copy is written over: its
+//! key ends with the commit that made it.
+//!
+//! Finding what belongs to a damaged row means reading a part of the world. That is done before the commit lock is
+//! taken; under it, only what was written meanwhile is read again.
+
+mod chunk;
+mod entity;
 
 use std::ops::{Bound, ControlFlow};
 
-use cg_format::entity::{Entity, Owner};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 
-use crate::cache::Stored;
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, Place, Stamp};
-use crate::entity;
+use crate::commit_log::Committing;
+use crate::engine::{Batch, Engine, EngineError, Level, Stamp};
 use crate::error::{ConflictKey, Damage, Error};
-use crate::opacity;
-use crate::transaction::reason;
 use crate::world::{Inner, World};
 
-/// Why an entity whose chunk was set aside is still there.
-pub const CHUNK_SET_ASIDE: &str = "its chunk was set aside";
+pub use chunk::CHUNK_SET_ASIDE;
 
 /// A damaged row that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,58 +48,16 @@ impl Quarantined {
     }
 }
 
-impl<E: Engine> World<E> {
-    /// Sets a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on.
-    ///
-    /// Its entities are kept, detached with the reason [`CHUNK_SET_ASIDE`]. Finding them reads every entity.
-    /// `Ok(false)` if the chunk is not damaged; nothing was written then.
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn set_aside(&self, at: ChunkAt) -> Result<bool, Error> {
-        let inner = self.inner();
-        inner.check_open()?;
-        let mut committing = inner.commits.commit();
-        // Memory holds no damage, so the engine is asked, not the cache.
-        let (space, row) = match inner.read_through(at) {
-            Ok(_) => return Ok(false),
-            Err(Error::Corrupt(damage)) => (damage.space, damage.key),
-            Err(Error::Engine(EngineError::Corrupt { place: Place::Row { family, key }, .. })) => {
-                (Space::of_row(family, &key).unwrap_or(Space::ChunkL0), key.into())
-            }
-            Err(error) => return Err(error),
-        };
-        let bytes = match inner.engine.get(space, &row) {
-            Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
-            Err(EngineError::Corrupt { .. }) => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let generation = inner.registry.catalog().current_generation();
-        let mut batch = Batch::new();
-        let mut written = vec![ConflictKey::Chunk(at)];
-        inner.put_copy(&mut batch, (space, &row), &bytes)?;
-        batch.put(Space::ChunkL0, key::chunk(at), Draft::tombstone(generation), Stamp::Commit);
-        for tier in [ClusterTier::L1, ClusterTier::L2] {
-            let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
-            batch.put(Space::ChangeMark, mark, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
-        }
-        if inner.options.opacity {
-            batch.put(Space::OpacityPatch, key::opacity_patch(at), opacity::nothing(), Stamp::Commit);
-        }
-        for (id, entity) in inner.entities_of(at)? {
-            let detached = entity.owned_by(Owner::Detached(reason(CHUNK_SET_ASIDE)));
-            let draft = Draft::plain(Codec::None, generation, |out| detached.encode(out));
-            batch.put(Space::Entity, key::entity(id), draft, Stamp::Commit);
-            written.push(ConflictKey::Entity(id));
-        }
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
-        inner.cache.publish(at, cg_format::Lookup::<Stored>::Deleted);
-        committing.publish(seq, written);
-        drop(committing);
-        inner.engine.sync()?;
-        Ok(true)
-    }
+/// A damaged row as it was read.
+#[derive(Debug, PartialEq, Eq)]
+struct Damaged {
+    space: Space,
+    key: Vec<u8>,
+    /// Empty if the engine cannot read them.
+    bytes: Vec<u8>,
+}
 
+impl<E: Engine> World<E> {
     /// What lies in quarantine, in the order of the rows' kinds and keys; copies of one row from the oldest.
     ///
     /// # Errors
@@ -149,38 +110,64 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
+    /// Reads a row that is known to be damaged.
+    fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
+        let bytes = match self.engine.get(space, key) {
+            Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
+            Err(EngineError::Corrupt { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Damaged { space, key: key.into(), bytes })
+    }
+
     /// Adds a copy of a damaged row to a batch, unless the quarantine holds the row with the same bytes: a cluster of
-    /// which chunk after chunk is set aside is copied once. The caller holds the commit lock, so that the commit whose
+    /// which chunk after chunk is set aside is copied once. The caller holds the commit lock, so the commit whose
     /// number ends the key is the one that it makes.
-    fn put_copy(&self, batch: &mut Batch, (space, row): (Space, &[u8]), bytes: &[u8]) -> Result<(), Error> {
-        let keys = key::quarantine_copies(space, row);
+    fn put_copy(&self, batch: &mut Batch, damaged: &Damaged, _held: &Committing<'_>) -> Result<(), Error> {
+        let Damaged { space, key: row, bytes } = damaged;
+        let keys = key::quarantine_copies(*space, row);
         let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
         let known = self.engine.scan(Family::Index, range, |row_key, copy| {
             // A copy that is itself damaged keeps nothing.
-            let same = |known: Quarantined| known.key == row && known.bytes == bytes;
+            let same = |known: Quarantined| known.key == *row && known.bytes == *bytes;
             let known = Quarantined::decode(row_key, copy).is_ok_and(same);
             if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if known.is_none() {
             let commit = self.engine.last_commit().next().get();
-            let copy = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-            batch.put(Space::Quarantine, key::quarantine(space, row, commit), copy, Stamp::Commit);
+            let copy = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
+            batch.put(Space::Quarantine, key::quarantine(*space, row, commit), copy, Stamp::Commit);
         }
         Ok(())
     }
 
-    fn entities_of(&self, at: ChunkAt) -> Result<Vec<(cg_format::EntityId, Entity)>, Error> {
-        let mut found = Vec::new();
-        self.engine.scan(Family::Entity, ALL_KEYS, |key, row| {
-            // A damaged entity has no owner to be told from; verification reports it.
-            if let Some((id, entity)) =
-                key::decode_entity(key).ok().and_then(|id| Some((id, entity::decode(id, row).ok()?)))
-                && matches!(entity.owner, Owner::Chunk(owner) if owner == at)
-            {
-                found.push((id, entity));
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
-        Ok(found)
+    /// Commits what sets a row aside, if one batch may be so large, and makes it visible.
+    fn commit_aside(
+        &self,
+        mut committing: Committing<'_>,
+        batch: Batch,
+        what: impl FnOnce() -> String,
+        visible: impl FnOnce(u64) -> Vec<ConflictKey>,
+    ) -> Result<(), Error> {
+        let limit_bytes = self.limits.read().batch_bytes.min(self.engine.caps().max_batch_bytes);
+        let len_bytes = batch.len_bytes();
+        if len_bytes > limit_bytes {
+            return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
+        }
+        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
+        committing.publish(seq, visible(seq));
+        drop(committing);
+        Ok(self.engine.sync()?)
     }
 }
+
+/// Adds the marks that tell who asks what changed since a commit that a chunk did.
+fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
+        batch.put(Space::ChangeMark, mark, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! `cg quarantine`
 
+use cg_format::{Space, key};
 use expect_test::expect;
 use serde_json::json;
 
@@ -43,6 +44,27 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
     assert_eq!(sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]).code, 0);
     let said = sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]);
     assert_eq!((said.code, said.out), (1, format!("chunkl0 {key} {commit} is not in quarantine\n")));
+}
+
+#[test]
+fn a_damaged_entity_is_set_aside_and_its_chunk_lets_go_of_it() {
+    let sample = Sample::new();
+    let uuid = SHEEP.to_string();
+    sample.spoil(Space::Entity, &key::entity(SHEEP), b"not an entity");
+    assert_eq!(sample.cg("verify", &[]).code, 1);
+    let said = sample.cg("quarantine set-aside", &["--entity", &uuid]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let out = sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).good();
+    assert_eq!(out, format!("entity {uuid} was set aside\n"));
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    assert_eq!(sample.cg("info", &["--json"]).json()["entities"], 1, "the one that belongs to no chunk");
+    let row = sample.cg("quarantine list", &["--json"]).json()["quarantined"][0].clone();
+    assert_eq!((&row["space"], &row["key"]), (&json!("Entity"), &json!(uuid.replace('-', ""))));
+    // It is gone, so there is nothing left to set aside; and one thing at a time.
+    assert_eq!(sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).code, 1);
+    let both = ["--entity", &uuid, "--chunk", "0", "4", "-1", "--yes"];
+    assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
+    assert_eq!(sample.cg("quarantine set-aside", &["--yes"]).code, 2);
 }
 
 #[test]
