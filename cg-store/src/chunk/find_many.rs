@@ -199,3 +199,48 @@ impl<'p, T> Search<'p, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Batch, Level, MemEngine, Stamp};
+    use cg_format::cluster::ClusterBuilder;
+    use cg_format::frame::{Codec, Draft};
+    use cg_format::{ChunkPos, Dimension};
+
+    fn hot_row(batch: &mut Batch, at: ChunkAt, value: &[u8]) {
+        let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(value));
+        batch.put(Space::ChunkL0, key::chunk(at), row, Stamp::Commit);
+    }
+
+    #[test]
+    fn a_chunk_that_moves_while_it_is_looked_for_is_found() {
+        let engine = MemEngine::new();
+        let [hot, warm] = [0, 1].map(|x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0)));
+        let cluster = key::cluster(warm.dimension, warm.pos.cluster(ClusterTier::L1));
+        let mut builder = ClusterBuilder::new(ClusterTier::L1);
+        let info = SlotInfo { version: 1, schema_generation: 0 };
+        builder.put(Slot::of(warm.pos, ClusterTier::L1), info, &b"before"[..]);
+        let row = builder.finish(&mut Limits::default()).unwrap().unwrap();
+        let mut batch = Batch::new();
+        hot_row(&mut batch, hot, b"hot");
+        batch.put(Space::ClusterL1, cluster, row, Stamp::Commit);
+        engine.commit(batch, &[], Level::Process).unwrap();
+
+        // When the hot rows have been read, the other chunk is saved and its cluster, which has nothing else, is dropped.
+        let mut moves = Some(|| {
+            let mut batch = Batch::new();
+            hot_row(&mut batch, warm, b"after");
+            batch.delete(Space::ClusterL1, cluster);
+            engine.commit(batch, &[], Level::Process).unwrap();
+        });
+        let found = find_many(&engine, &Counters::default(), &[hot, warm], |stored| {
+            if let Some(moves) = moves.take() {
+                moves();
+            }
+            Ok(stored.value.to_vec())
+        });
+        let found: Vec<_> = found.into_iter().map(|found| found.unwrap().here()).collect();
+        assert_eq!(found, [Some(b"hot".to_vec()), Some(b"after".to_vec())]);
+    }
+}
