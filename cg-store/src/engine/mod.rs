@@ -61,7 +61,7 @@ pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
 #[cfg(feature = "rocks")]
-pub use rocks::{Access, Resources, RocksEngine, RocksOptions, RocksSnapshot};
+pub use rocks::{Access, Examined, Resources, RocksEngine, RocksOptions, RocksSnapshot};
 
 /// A lower and an upper end of a range of keys.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);

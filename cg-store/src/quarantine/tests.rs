@@ -16,6 +16,7 @@ use super::*;
 use crate::WorldOptions;
 use crate::directory::{State, WorldFile};
 use crate::engine::{Caps, CommitSeq, Guard, KeyRange, MemEngine, MemSnapshot, MemValue, ReadView, Usage};
+use crate::meta::WorldRows;
 
 /// What an engine has just read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +159,8 @@ impl Farm {
         let hook = Arc::<Hook>::default();
         let engine = Watched { engine: MemEngine::new(), hook: Arc::clone(&hook) };
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        let world = World::begin(engine, file, None, &[], &WorldOptions::default()).unwrap();
+        let rows = WorldRows::read(&engine).unwrap();
+        let world = World::begin(engine, rows, file, None, &WorldOptions::default()).unwrap();
         let overworld = world.register_dimension("game:overworld").unwrap();
         let kind = world.register_entity("game:cow").unwrap();
         let milk = ComponentOffer::fixed(Name::new("game:milk").unwrap(), 1);
