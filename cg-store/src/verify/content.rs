@@ -1,12 +1,11 @@
 //! What the chunks say: every live one decoded, every id looked up, every reference noted.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use cg_format::{ChunkAt, EntityId};
 use cg_registry::{Catalog, ListKind};
 
 use super::Verifier;
+use super::entities::Referrers;
 use crate::chunk::decode::row_of;
 use crate::chunk::{Area, walk};
 use crate::engine::{Engine, ReadView};
@@ -21,20 +20,24 @@ impl Verifier<'_> {
         world: &Inner<E>,
         catalog: &Catalog,
     ) -> Result<(), Error> {
-        let mut referrers: BTreeMap<EntityId, ChunkAt> = BTreeMap::new();
+        let mut referrers = Referrers::new();
         walk(view, &world.counters, Area::World, |stored| {
             // A row that does not open was found by itself already.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");
             let (space, row) = row_of(stored.at, stored.tier);
-            let mut find = |what: String| self.find(space.family(), Some(space), &row, what);
             let chunk = match world.decode(catalog, stored) {
                 Ok(chunk) => chunk,
+                Err(Error::Corrupt(damage)) => {
+                    self.damaged(space, &row, damage);
+                    return ControlFlow::Continue(());
+                }
                 Err(error) => {
-                    find(error.to_string());
+                    self.find(space.family(), Some(space), &row, error.to_string());
                     return ControlFlow::Continue(());
                 }
             };
+            let mut find = |what: String| self.find(space.family(), Some(space), &row, what);
             let issued = |list| catalog.list(list).len() as u64;
             let dimension = stored.at.dimension.get();
             if dimension >= issued(ListKind::Dimensions) {
@@ -52,14 +55,14 @@ impl Verifier<'_> {
             }
             for id in chunk.entities() {
                 self.count("references");
-                if let Some(other) = referrers.insert(*id, stored.at) {
+                if let Some((other, _)) = referrers.insert(*id, (stored.at, stored.tier)) {
                     let what = format!("entity {id} is referred to by {other} too");
                     self.find(space.family(), Some(space), &row, what);
                 }
             }
             ControlFlow::Continue(())
         })?;
-        self.references(catalog, &referrers);
+        self.references(&referrers);
         Ok(())
     }
 }

@@ -7,10 +7,11 @@ mod entities;
 mod rows;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use cg_format::entity::Entity;
 use cg_format::key::Family;
-use cg_format::{EntityId, Space};
+use cg_format::{ChunkAt, EntityId, Space};
+use cg_registry::Catalog;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -44,7 +45,7 @@ pub struct Finding {
     pub space: Option<Space>,
     /// Its key.
     pub key: Vec<u8>,
-    /// What is wrong with it, as a sentence.
+    /// What is wrong with it and, if it is damaged, what helps; as a sentence.
     pub what: String,
 }
 
@@ -58,26 +59,39 @@ impl VerifyReport {
 impl<E: Engine> World<E> {
     /// Looks at every row of the world as it is now. Reads everything; `progress` is called with the rows so far.
     ///
+    /// A full look also keeps a few dozen bytes in memory for each entity and for each reference to one.
+    ///
     /// # Errors
     /// If the engine fails otherwise than by a damaged row.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
         let view = inner.engine.snapshot();
+        let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
+        let (catalog, unreadable) = match registry {
+            None => (None, None),
+            Some(Ok(catalog)) => (Some(catalog), None),
+            Some(Err(error)) => (None, Some(error)),
+        };
         let mut verifier = Verifier {
             last_commit: inner.engine.last_commit().get(),
             report: VerifyReport::default(),
-            entities: BTreeMap::new(),
+            catalog,
+            owners: BTreeMap::new(),
             rows: 0,
             progress: &mut progress,
         };
         for family in Family::ALL {
             verifier.rows(&view, family, depth)?;
         }
-        if depth == VerifyDepth::Full {
-            match meta::read_catalog(&view) {
-                Ok(catalog) => verifier.content(&view, inner, &catalog)?,
-                Err(error) => verifier.find(Family::WorldMeta, None, &[], error.to_string()),
-            }
+        if let Some(error) = unreadable {
+            let why = in_words(&error);
+            let what = format!(
+                "ids, chunks and references were not checked, for the registry cannot be read: {why}"
+            );
+            verifier.find(Family::WorldMeta, None, &[], what);
+        }
+        if let Some(catalog) = verifier.catalog.take() {
+            verifier.content(&view, inner, &catalog)?;
         }
         Ok(verifier.report)
     }
@@ -86,8 +100,10 @@ impl<E: Engine> World<E> {
 struct Verifier<'p> {
     last_commit: u64,
     report: VerifyReport,
-    /// The owner of every entity that decodes.
-    entities: BTreeMap<EntityId, Entity>,
+    /// The registry, if it is asked for and can be read.
+    catalog: Option<Catalog>,
+    /// Every entity that decodes, with the chunk that owns it.
+    owners: BTreeMap<EntityId, Option<ChunkAt>>,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),
 }
@@ -97,7 +113,40 @@ impl Verifier<'_> {
         self.report.findings.push(Finding { family, space, key: key.into(), what: what.into() });
     }
 
+    /// A row that is damaged, and what can be done about it.
+    fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
+        self.find(space.family(), Some(space), key, format!("{problem}; {}", remedy(space)));
+    }
+
     fn count(&mut self, what: &'static str) {
         *self.report.checked.entry(what).or_default() += 1;
+    }
+}
+
+/// What helps if a row is damaged.
+const fn remedy(space: Space) -> &'static str {
+    match space {
+        Space::ChunkL0 | Space::Entity => "restore it from a checkpoint or set it aside with `cg quarantine`",
+        Space::ClusterL1 | Space::ClusterL2 => {
+            "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
+        }
+        Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+        Space::ChangeMark | Space::Heat => "the next change there writes it anew",
+        Space::Quarantine => "delete it with `cg quarantine forget`",
+        Space::WorldMeta
+        | Space::WorldProperty
+        | Space::ChunkDelta
+        | Space::Object
+        | Space::Record
+        | Space::Snapshot
+        | Space::Intent => "restore it from a checkpoint",
+    }
+}
+
+/// An error without the advice to verify the world, which has just been done.
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::Corrupt(damage) => damage.to_string(),
+        error => error.to_string(),
     }
 }

@@ -8,7 +8,7 @@ use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView};
-use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Space};
+use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Section, Space};
 
 use super::{Verifier, VerifyDepth};
 use crate::engine::{ALL_KEYS, EngineError, ReadView};
@@ -32,8 +32,13 @@ impl Verifier<'_> {
                 self.find(family, None, key, "a key that this release does not know; the row is left alone");
                 return ControlFlow::<()>::Continue(());
             };
-            if let Err(problem) = self.row(view, space, key, row, depth) {
-                self.find(family, Some(space), key, problem.to_string());
+            match self.row(view, space, key, row, depth) {
+                Ok(()) => {}
+                // What a key does not name nobody can restore or set aside.
+                Err(problem) if problem.section == Section::Key => {
+                    self.find(family, Some(space), key, problem.to_string());
+                }
+                Err(problem) => self.damaged(space, key, problem),
             }
             ControlFlow::Continue(())
         });
@@ -72,8 +77,7 @@ impl Verifier<'_> {
             Space::Entity => {
                 let id = key::decode_entity(key)?;
                 if depth == VerifyDepth::Full {
-                    let entity = Entity::decode(frame.payload())?;
-                    self.entities.insert(id, entity);
+                    self.entity(id, frame.header().schema_generation, &Entity::decode(frame.payload())?);
                 }
             }
             Space::OpacityTile => {
@@ -137,7 +141,7 @@ impl Verifier<'_> {
         if depth == VerifyDepth::Full {
             for index in cluster.groups() {
                 if let Err(problem) = cluster.group(index, &mut Limits::default()) {
-                    self.find(space.family(), Some(space), key, problem.to_string());
+                    self.damaged(space, key, problem);
                 }
             }
         }
