@@ -23,6 +23,7 @@ mod opacity;
 mod open;
 mod ownership;
 mod property;
+mod quarantine;
 mod registry;
 mod tier;
 mod transaction;
