@@ -17,6 +17,9 @@ fn machine(name: &str, user: User, lists: Lists) -> Machine {
     let machine = Machine::new(&format!("linker_{name}"), user, lists);
     machine.program("cc.package", CC);
     machine.installs(INSTALL);
+    // Cargo starts rustc and keeps what it prints; rustc starts the linker.
+    machine.program("cargo", r#""$ROOT/bin/rustc" "$@"; exit"#);
+    machine.program("rustc", r#"exec 2>"$ROOT/kept"; "$ROOT/linker" "$@"; exit"#);
     let linker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cargo/linker");
     // A copy, since what it locks is itself.
     let status = Command::new("cp").arg(linker).arg(machine.dir()).status();
@@ -25,7 +28,7 @@ fn machine(name: &str, user: User, lists: Lists) -> Machine {
 }
 
 fn linker(machine: &Machine) -> Command {
-    let mut command = machine.command(&machine.dir().join("linker"));
+    let mut command = machine.command(&machine.dir().join("bin/cargo"));
     command.args(["main.o", "-o", "two words"]);
     command
 }
@@ -40,7 +43,9 @@ fn in_ci(machine: &Machine) -> Command {
 fn check(machine: &Machine, mut linker: Command, status: i32, errors: Expect, log: Expect) {
     let output = linker.output().unwrap();
     assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
-    errors.assert_eq(&stderr(&output));
+    // First what is seen at once, then what rustc is told, which shows it when the linker fails.
+    let kept = fs::read_to_string(machine.dir().join("kept")).unwrap();
+    errors.assert_eq(&format!("{}rustc:\n{kept}", stderr(&output)));
     log.assert_eq(&machine.log());
 }
 
@@ -48,7 +53,15 @@ fn check(machine: &Machine, mut linker: Command, status: i32, errors: Expect, lo
 fn arguments_and_status_are_those_of_cc() {
     let machine = machine("passes", User::Root, Lists::Fetched);
     machine.program("cc", r#"printf '<%s>' "$@" >>"$LOG""#);
-    check(&machine, linker(&machine), 0, expect![[""]], expect!["<main.o><-o><two words>"]);
+    check(
+        &machine,
+        linker(&machine),
+        0,
+        expect![[r#"
+        rustc:
+    "#]],
+        expect!["<main.o><-o><two words>"],
+    );
     // A fault in what is linked: the C library is there, so nothing is installed.
     machine.program(
         "cc",
@@ -59,8 +72,9 @@ fn arguments_and_status_are_those_of_cc() {
         linker(&machine),
         7,
         expect![[r#"
-        undefined
-    "#]],
+            rustc:
+            undefined
+        "#]],
         expect!["<main.o><-o><two words>"],
     );
 }
@@ -73,8 +87,9 @@ fn root_without_cc_gets_one() {
         linker(&machine),
         0,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
+            rustc:
+        "#]],
         expect![[r#"
         apt-get update
         apt-get install -y --no-install-recommends gcc libc6-dev
@@ -95,9 +110,10 @@ fn a_compiler_without_the_c_library_is_completed() {
         linker(&machine),
         0,
         expect![[r#"
-        no Scrt1.o
-        set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
+            rustc:
+            no Scrt1.o
+        "#]],
         expect![[r#"
         apt-get update
         apt-get install -y --no-install-recommends gcc libc6-dev
@@ -114,9 +130,10 @@ fn a_script_does_not_try_sudo_and_prints_the_command() {
         linker(&machine),
         1,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works. Nobody is here to allow the use of root, so have this run:
-            sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            rustc:
+            set-up: Rust links with cc, and there is none that works. Nobody is here to allow the use of root, so have this run:
+                sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
+        "#]],
         expect![[""]],
     );
 }
@@ -129,8 +146,9 @@ fn ci_uses_sudo() {
         in_ci(&machine),
         0,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works; to run: sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            set-up: Rust links with cc, and there is none that works; to run: sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
+            rustc:
+        "#]],
         expect![[r#"
         sudo -n env DEBIAN_FRONTEND=noninteractive apt-get update
         apt-get update
@@ -149,9 +167,10 @@ fn who_is_not_root_and_has_no_sudo_is_told_so() {
         in_ci(&machine),
         1,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works. This user is not root, and there is no sudo, so have this run:
-            sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            rustc:
+            set-up: Rust links with cc, and there is none that works. This user is not root, and there is no sudo, so have this run:
+                sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev
+        "#]],
         expect![[""]],
     );
 }
@@ -165,8 +184,9 @@ fn another_system_is_told_what_is_missing() {
         linker(&machine),
         1,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works. Install it with this system's package manager (on Debian: gcc libc6-dev).
-    "#]],
+            rustc:
+            set-up: Rust links with cc, and there is none that works. Install it with this system's package manager (on Debian: gcc libc6-dev).
+        "#]],
         expect![[""]],
     );
 }
@@ -180,11 +200,12 @@ fn an_installation_that_fails_is_not_taken_for_one() {
         linker(&machine),
         1,
         expect![[r#"
-        set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
-        E: no space left
-        set-up: Rust links with cc, and there is none that works. It could not be installed. To see more:
-            apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
-    "#]],
+            set-up: Rust links with cc, and there is none that works; to run: apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
+            E: no space left
+            rustc:
+            set-up: Rust links with cc, and there is none that works. It could not be installed. To see more:
+                apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
+        "#]],
         expect![[r#"
         apt-get update
         apt-get install -y --no-install-recommends gcc libc6-dev

@@ -93,9 +93,8 @@ impl Machine {
 
     /// A command on this machine, with no terminal and nothing else of this process's environment.
     pub(crate) fn command(&self, program: &Path) -> Command {
-        // The shell is the parent whose standard error a linker talks to; `exit` keeps it from being replaced.
         let mut command = Command::new(real("setsid"));
-        command.args(["--wait", "/bin/sh", "-c", "\"$@\"; exit", "sh"]).arg(program).env_clear();
+        command.arg("--wait").arg(program).env_clear();
         command.env("PATH", self.dir.join("bin")).env("HOME", &self.dir).env("ROOT", &self.dir);
         command.env("LOG", self.log_file()).stdin(std::process::Stdio::null());
         command
