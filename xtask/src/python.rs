@@ -26,7 +26,7 @@ where
     };
     let list = context.root.join("xtask/requirements.txt");
     let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-    let venv = ensure_python(context, "the independent reader runs in one")
+    let venv = ensure_python(context, "which the independent reader needs")
         .and_then(|()| Venv::ensure(context, &list));
     let venv = match venv {
         Ok(venv) => venv,

@@ -17,7 +17,7 @@ pub(crate) fn ensure_python(context: &Context, purpose: &str) -> Result<()> {
     if can_make_environments() {
         return Ok(());
     }
-    let why = format!("no python3 with the modules venv and ensurepip, and {purpose}");
+    let why = format!("no python3 with the modules venv and ensurepip, {purpose}");
     apt::install(context, &why, || vec!["python3-venv".to_owned()])
 }
 

@@ -3,4 +3,5 @@
 
 mod linker;
 mod machine;
+mod python;
 mod setup;
