@@ -1,5 +1,6 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
+mod cubes;
 pub(crate) mod decode;
 mod find;
 mod load;
@@ -7,9 +8,10 @@ mod walk;
 
 use cg_format::{ChunkAt, Tier};
 
+pub use cubes::Area;
+pub(crate) use cubes::Cubes;
 pub(crate) use find::find;
 pub use load::{Peek, PendingChunks};
-pub use walk::Area;
 pub(crate) use walk::walk;
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
