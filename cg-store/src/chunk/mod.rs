@@ -3,6 +3,7 @@
 mod cubes;
 pub(crate) mod decode;
 mod find;
+mod find_many;
 mod load;
 mod walk;
 
@@ -11,6 +12,7 @@ use cg_format::{ChunkAt, Tier};
 pub use cubes::Area;
 pub(crate) use cubes::Cubes;
 pub(crate) use find::find;
+pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
 pub(crate) use walk::walk;
 
