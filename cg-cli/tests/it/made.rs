@@ -485,7 +485,7 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
     let rider = maker::entity("minecraft:zombie", [0, 0, 0, 2], [5.0, 71.0, 5.0], &[]);
     let mut column = maker::column(0, 0, [patterned(4, 2)]);
     column.entities = vec![
-        maker::entity("minecraft:pig", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[rider.clone()]),
+        maker::entity("minecraft:pig", [0, 0, 0, 1], [5.0, 70.0, 5.0], std::slice::from_ref(&rider)),
         maker::entity("minecraft:cow", [0, 0, 0, 3], [6.125, 70.0, 5.0], &[]),
     ];
     let slots = [column, maker::column(1, 0, [patterned(4, 2)])];
@@ -514,8 +514,9 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
     assert_eq!(entities, [(0, vec![cow]), (1, vec![pig_there])]);
 
     let (again, _) = imported(&out, &dir.path().join("again"));
+    assert_eq!(again.dimension("minecraft:overworld"), Some(overworld));
     let there = again.entity(pig).expect("no damage").expect("came back");
-    assert_eq!(there.position.to_f64(), moved);
+    assert_eq!(there.position, EntityPos::from_f64(overworld, moved).expect("a position"));
 }
 
 #[test]

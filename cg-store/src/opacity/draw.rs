@@ -43,7 +43,7 @@ impl Drawing {
                 Ok(stored) => {
                     Counters::add(&world.counters.chunks_decoded, 1);
                     match outline(catalog, stored) {
-                        Some(outline) => drawing.add(stored.at, outline),
+                        Some(outline) => drawing.add(stored.at, &outline),
                         None => drawing.unread.push(ChunkBox::new(stored.at.pos, stored.at.pos)),
                     }
                 }
@@ -53,9 +53,9 @@ impl Drawing {
         Ok(drawing)
     }
 
-    fn add(&mut self, at: ChunkAt, outline: Patch) {
+    fn add(&mut self, at: ChunkAt, outline: &Patch) {
         if outline.as_uniform() != Some(false) {
-            self.tiles.entry(key::opacity_tile(at)).or_default().push((at.pos, outline));
+            self.tiles.entry(key::opacity_tile(at)).or_default().push((at.pos, *outline));
         }
     }
 

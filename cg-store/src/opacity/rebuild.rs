@@ -176,6 +176,6 @@ mod tests {
         assert_eq!((runs(0), runs(48)), (vec![0..=15], vec![80..=95]), "the map is as the commit left it");
         assert_eq!(drawn_then(at(4, 5)), Some(true), "beside the tile");
         assert_eq!((runs(0), runs(48), runs(64)), (vec![0..=15], vec![80..=95], vec![80..=95]));
-        assert_eq!(inner.redraw_tile(tile).unwrap(), false, "it stands as it should");
+        assert!(!inner.redraw_tile(tile).unwrap(), "it stands as it should");
     }
 }

@@ -48,13 +48,13 @@ impl Verifier<'_> {
         each_part(view, &world.counters, |part| {
             let (column, tiles) = match part {
                 Part::Column(column) => (column, column.tiles().collect()),
-                Part::Stray(tile) => match Column::of_tile(&tile) {
-                    Some(column) => (column, vec![tile]),
-                    None => {
+                Part::Stray(tile) => {
+                    let Some(column) = Column::of_tile(&tile) else {
                         self.find_tile(&tile, "the opacity map has a tile over which no chunk can lie");
                         return Ok(());
-                    }
-                },
+                    };
+                    (column, vec![tile])
+                }
             };
             let drawing = Drawing::of(world, view, catalog, column)?;
             tiles.iter().try_for_each(|tile| self.tile(view, column, &drawing, tile))

@@ -269,12 +269,12 @@ fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
     );
     found(
         world,
-        expect![[r#"
+        expect![[r"
         opacityMap: the opacity map is wrong in 256 columns of the tile, first at x -16, z 0 of dimension 0: it says opaque at y 0 to 0, 2 to 2, 4 to 4, 5 more, and by the chunks it is nowhere; it is a cache and no chunk is at fault: run `cg opacity rebuild`
         opacityMap: the opacity map is wrong in 1 column of the tile, first at x 16, z 49 of dimension 0: it says opaque nowhere, and by the chunks it is at y 32 to 32; it is a cache and no chunk is at fault: run `cg opacity rebuild`
         opacityMap: the opacity map is wrong in 256 columns of the tile, first at x 64, z 0 of dimension 0: it says opaque nowhere, and by the chunks it is at y 0 to 15; it is a cache and no chunk is at fault: run `cg opacity rebuild`
         opacityMap: the opacity map has a tile over which no chunk can lie; it is a cache and no chunk is at fault: run `cg opacity rebuild`
-        opacityMap: the opacity map is wrong in 1 column of the tile, first at x 1424, z 49 of dimension 0: it says opaque at y 32 to 32, and by the chunks it is nowhere; it is a cache and no chunk is at fault: run `cg opacity rebuild`"#]],
+        opacityMap: the opacity map is wrong in 1 column of the tile, first at x 1424, z 49 of dimension 0: it says opaque at y 32 to 32, and by the chunks it is nowhere; it is a cache and no chunk is at fault: run `cg opacity rebuild`"]],
     );
     let report = world.verify(VerifyDepth::Quick, |_| {}).expect("verifies");
     assert!(report.is_ok(), "a quick look does not compare: {:?}", report.findings);
