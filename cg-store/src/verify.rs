@@ -28,7 +28,7 @@ pub enum VerifyDepth {
     /// Keys and frames: every byte is read and summed, nothing is decoded.
     Quick,
     /// Everything: contents, references between chunks and entities, ids, versions and shadows, and whether the
-    /// opacity map says what the chunks say.
+    /// opacity map says what the chunks say. Every chunk is decoded, and its blocks once more for the map.
     Full,
 }
 
