@@ -27,7 +27,8 @@ impl<E: Engine> World<E> {
     /// drawn again. Commits go on all the while. Stopped in the middle, every tile is as it was or as it should be.
     ///
     /// Costs one read and one decoding of every chunk, and about six seeks more per cube of 16³ chunks. Memory holds
-    /// the outlines of one column's chunks, half a KiB each. Damaged chunks are taken to hide nothing.
+    /// the outlines of one column's chunks, half a KiB each. A snapshot is held all the while, so that rows which are
+    /// replaced meanwhile keep their space until the end. Damaged chunks are taken to hide nothing.
     ///
     /// # Errors
     /// If the engine fails, or was opened for reading only.
