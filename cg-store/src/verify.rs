@@ -2,6 +2,8 @@
 //!
 //! Nothing is changed. A damaged row is a finding, and the search goes on behind it.
 
+mod opacity;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -25,7 +27,8 @@ use crate::world::{Inner, World};
 pub enum VerifyDepth {
     /// Keys and frames: every byte is read and summed, nothing is decoded.
     Quick,
-    /// Everything: contents, references between chunks and entities, ids, versions and shadows.
+    /// Everything: contents, references between chunks and entities, ids, versions and shadows, and whether the
+    /// opacity map says what the chunks say. Every chunk is decoded, and its blocks once more for the map.
     Full,
 }
 
@@ -78,7 +81,10 @@ impl<E: Engine> World<E> {
         }
         if depth == VerifyDepth::Full {
             match meta::read_catalog(&view) {
-                Ok(catalog) => verifier.content(&view, inner, &catalog)?,
+                Ok(catalog) => {
+                    verifier.content(&view, inner, &catalog)?;
+                    verifier.opacity(&view, inner, &catalog)?;
+                }
                 Err(error) => verifier.find(Family::WorldMeta, None, &[], error.to_string()),
             }
         }
