@@ -64,6 +64,8 @@ pub enum Section {
     NameList,
     /// A list of records of the registry.
     Records,
+    /// One record of such a list.
+    Record,
 }
 
 impl fmt::Display for Section {
@@ -87,6 +89,7 @@ impl fmt::Display for Section {
             Self::Key => "key",
             Self::NameList => "name list",
             Self::Records => "records",
+            Self::Record => "record",
         })
     }
 }

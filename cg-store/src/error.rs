@@ -13,7 +13,7 @@ use crate::engine::EngineError;
 #[non_exhaustive]
 pub enum Error {
     /// A stored row does not say what it should. The place is never overwritten blindly and never taken for absent.
-    #[error("{0}; run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`")]
+    #[error("{damage}; {advice}", damage = .0, advice = .0.advice())]
     Corrupt(Box<Damage>),
     /// The world's registry rows do not decode.
     #[error("the world's registry is damaged: {0}; restore it from a backup")]
@@ -208,6 +208,17 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// What a host or a person does about it.
+    const fn advice(&self) -> &'static str {
+        match self.space {
+            Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
+                "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
+            }
+            Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+            _ => "restore it from a checkpoint",
+        }
+    }
+
     /// Damage in the row of a chunk or cluster, met while looking for a chunk.
     pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
         Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))

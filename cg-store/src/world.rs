@@ -15,7 +15,7 @@ use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
-use crate::meta;
+use crate::meta::{self, WorldRows};
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
@@ -92,7 +92,9 @@ impl World<MemEngine> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(engine, file, None, packs, options)
+        let mut rows = WorldRows::read(&engine)?;
+        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        Self::begin(engine, rows, file, None, options)
     }
 
     /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
@@ -105,16 +107,17 @@ impl World<MemEngine> {
 }
 
 impl<E: Engine> World<E> {
-    /// Begins to use an engine that holds a world, or that holds nothing yet.
+    /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
+    /// grown by what packs offer.
     pub(crate) fn begin(
         engine: E,
+        rows: WorldRows,
         file: WorldFile,
         directory: Option<PathBuf>,
-        packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
-        let catalog = Registry::begin(&engine, packs, &options.packs)?;
-        let limits = if let Some(limits) = meta::read_limits(&engine)? {
+        let registry = Registry::begin(&engine, rows.catalog)?;
+        let limits = if let Some(limits) = rows.limits {
             limits
         } else {
             let mut batch = Batch::new();
@@ -126,7 +129,7 @@ impl<E: Engine> World<E> {
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
-            registry: Registry::new(catalog),
+            registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
             options: WorldOptions { resources: Some(resources), ..options.clone() },

@@ -37,8 +37,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(number) = key::decode_intent(bytes) {
         assert_eq!(key::intent(number), bytes);
     }
-    if let Ok((space, row)) = key::decode_quarantine(bytes) {
-        assert_eq!(key::quarantine(space, row), bytes);
+    if let Ok((space, row, commit_seq)) = key::decode_quarantine(bytes) {
+        assert_eq!(key::quarantine(space, row, commit_seq), bytes);
+        assert!(key::quarantine_copies(space, row).contains(&bytes.to_vec()));
     }
     // A tile's key says nothing of the world's bounds, so it is only decoded.
     let _ = key::decode_opacity_tile(bytes);

@@ -105,7 +105,7 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::ChunkDelta => exactly(key::DELTA_LEN_BYTES),
         Space::Heat => exactly(key::HEAT_LEN_BYTES),
         Space::ChangeMark => exactly(key::CHANGE_MARK_LEN_BYTES),
-        Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0]).len(), None),
+        Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
         Space::Intent => exactly(key::INTENT_LEN_BYTES),
         Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
         Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),

@@ -64,7 +64,7 @@ pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]
-pub use rocks::{Access, RocksEngine, RocksOptions, RocksSnapshot};
+pub use rocks::{Access, Examined, RocksEngine, RocksOptions, RocksSnapshot};
 
 /// A lower and an upper end of a range of keys.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);

@@ -12,7 +12,7 @@ use cg_format::frame::FrameView;
 use parking_lot::Mutex;
 use rocksdb::{ReadOptions, WriteOptions};
 
-use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Place};
+use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::lock::DirLock;
@@ -46,33 +46,85 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
 
 /// See [`RocksEngine::open`].
 pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    match options.access {
+        Access::ReadOnly => open_to_read(dir, options),
+        Access::ReadWrite => examine(dir, options)?.open(),
+    }
+}
+
+/// A directory that was found good for writing, and locked for it, before a byte of it is changed.
+///
+/// Opening the database for writing replays its logs and deletes them; so whoever may refuse to write has to look first.
+/// Dropped, it leaves the directory as it was.
+#[derive(Debug)]
+pub struct Examined {
+    /// The database opened for reading.
+    reader: RocksEngine,
+    lock: Option<DirLock>,
+    options: RocksOptions,
+}
+
+impl Examined {
+    /// What the engine holds: what it will hold once it is opened for writing, for nobody else can write meanwhile.
+    pub const fn reader(&self) -> &RocksEngine {
+        &self.reader
+    }
+
+    /// Opens the engine for writing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn open(self) -> Result<RocksEngine, EngineError> {
+        let Self { reader, lock, options } = self;
+        let dir = reader.dir.clone();
+        let dir = dir.as_path();
+        drop(reader);
+        // A directory without the lock's file is a copy, which nobody else has open.
+        let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
+        lock.sign()?;
+        let families = families::descriptors(&options.resources);
+        let opened = Db::open_cf_descriptors(&tuning::database(&options.resources), dir, families);
+        let db = opened.map_err(|error| failure::opening(dir, error))?;
+        finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock))
+    }
+}
+
+/// See [`RocksEngine::examine`].
+pub(super) fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
+    let lock = check_files(dir, Access::ReadWrite)?;
+    let reading = options.clone().with_access(Access::ReadOnly);
+    let reader = finish(dir, &reading, read_database(dir, &reading)?, None, None)?;
+    let (floor, found) = (floor::promised(dir)?, reader.last_commit());
+    if found < floor {
+        return Err(EngineError::LostCommits { floor, found });
+    }
+    Ok(Examined { reader, lock, options: options.clone().with_access(Access::ReadWrite) })
+}
+
+fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    let lock = check_files(dir, Access::ReadOnly)?;
+    finish(dir, options, read_database(dir, options)?, None, lock)
+}
+
+/// Takes the lock and looks at what RocksDB would not notice, or not name. Changes no byte.
+fn check_files(dir: &Path, access: Access) -> Result<Option<DirLock>, EngineError> {
     let manifest = current_manifest(dir)?;
-    let lock = DirLock::existing(dir, options.access)?;
+    let lock = DirLock::existing(dir, access)?;
     scan_logs(dir, &manifest)?;
     families::check(dir)?;
-    if options.access == Access::ReadOnly {
-        return finish(dir, options, open_to_read(dir, options)?, None, lock);
-    }
-    check_floor(dir, options)?;
-    // A directory without the lock's file is a copy, which nobody else has open.
-    let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
-    lock.sign()?;
+    Ok(lock)
+}
+
+fn read_database(dir: &Path, options: &RocksOptions) -> Result<Db, EngineError> {
     let families = families::descriptors(&options.resources);
-    let opened = Db::open_cf_descriptors(&tuning::database(&options.resources), dir, families);
-    let db = opened.map_err(|error| failure::opening(dir, error))?;
-    finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))
+    let opened =
+        Db::open_cf_descriptors_read_only(&tuning::database(&options.resources), dir, families, false);
+    opened.map_err(|error| failure::opening(dir, error))
 }
 
 /// Whether a file of the directory is a write-ahead log.
 pub(super) fn is_log(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "log")
-}
-
-fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<Db, EngineError> {
-    let families = families::descriptors(&options.resources);
-    let opened =
-        Db::open_cf_descriptors_read_only(&tuning::database(&options.resources), dir, families, false);
-    opened.map_err(|error| failure::opening(dir, error))
 }
 
 fn finish(
@@ -120,19 +172,6 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
             message: error.to_string(),
         }),
     }
-}
-
-/// Compares what is there with what was promised.
-///
-/// The database is opened for reading only: opening it for writing replays its logs and deletes them, and a log that was
-/// missing and is found again could then not be put back.
-fn check_floor(dir: &Path, options: &RocksOptions) -> Result<(), EngineError> {
-    let floor = floor::promised(dir)?;
-    if floor == CommitSeq::NONE {
-        return Ok(());
-    }
-    let found = stored_sequence(&open_to_read(dir, options)?)?;
-    if found < floor { Err(EngineError::LostCommits { floor, found }) } else { Ok(()) }
 }
 
 /// The name of the manifest in force.

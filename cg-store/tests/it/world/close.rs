@@ -43,7 +43,7 @@ fn every_later_call_says_so<E: Engine>(world: &World<E>) {
     closed(world.flush());
     closed(world.set_aside(a));
     closed(world.quarantined());
-    closed(world.forget_quarantined(Space::ChunkL0, b"row"));
+    closed(world.forget_quarantined(Space::ChunkL0, b"row", 1));
     closed(world.fold_opacity(1));
     closed(world.rebuild_opacity());
 }

@@ -25,6 +25,13 @@ over_both_engines! {
     an_entity_type_that_was_never_issued
     a_map_that_says_something_else_than_the_chunks
     a_map_that_nobody_can_judge
+    an_entity_in_dimensions_that_were_never_issued
+    components_of_an_entity_that_do_not_fit_the_registry
+    an_entity_of_an_unknown_schema_generation
+    a_reference_from_a_cold_chunk_names_its_row
+    what_is_damaged_says_what_helps
+    a_registry_that_cannot_be_read
+    a_quarantined_row_under_another_commit
 }
 
 /// A sound world with a chunk and a cow in it.
@@ -212,8 +219,8 @@ fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
     found(
         world,
         expect![[r"
-            chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`
-            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`"]],
+            chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); restore it from a checkpoint or set it aside with `cg quarantine`
+            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); restore it from a checkpoint or set its chunks aside with `cg quarantine`"]],
     );
 }
 
@@ -245,6 +252,105 @@ fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
     cow.kind = EntityTypeId::new(50);
     plant(world, [put_entity(uuid(1), &cow)]);
     found(world, expect!["entity: entity type 50 was never issued"]);
+}
+
+fn a_quarantined_row_under_another_commit<E: Engine>(world: &World<E>) {
+    base(world);
+    let next = world.last_commit() + 1;
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", next), Some(plain(b"kept")))]);
+    assert_sound(world);
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", 3), Some(plain(b"kept")))]);
+    found(world, expect!["index: its key says that commit 3 set it aside, its frame says 7"]);
+}
+
+fn an_entity_in_dimensions_that_were_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let elsewhere = ids.cow_in(ChunkAt::new(Dimension::new(9), a.pos));
+    let detached = Owner::Detached(Reason::new("lost").expect("short"));
+    plant(
+        world,
+        [put_entity(uuid(2), &elsewhere.clone().owned_by(detached)), put_entity(uuid(3), &elsewhere)],
+    );
+    found(
+        world,
+        expect![[r"
+        entity: dimension 9 of its position was never issued
+        entity: dimension 9 of its position was never issued
+        entity: dimension 9 of its owner was never issued
+        entity: its owner is chunk 1, 2, 3 of dimension 9, but no chunk refers to it"]],
+    );
+}
+
+fn components_of_an_entity_that_do_not_fit_the_registry<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let mut cow = ids.cow_in(a);
+    cow.set_component(ids.items, vec![1; 77]).expect("short");
+    cow.set_component(ids.power, vec![1; 4]).expect("short");
+    plant(world, [put_entity(uuid(1), &cow)]);
+    assert_sound(world);
+    cow.set_component(ids.power, vec![1; 3]).expect("short");
+    cow.set_component(ComponentId::fixed(60), vec![1]).expect("short");
+    // The number of a component that there is, with the other shape.
+    cow.set_component(ComponentId::variable(ids.power.index()), vec![1; 4]).expect("short");
+    plant(world, [put_entity(uuid(1), &cow)]);
+    found(
+        world,
+        expect![[r"
+        entity: component `game:power` has 3 bytes, its schema says 4
+        entity: component 0x3c was never issued
+        entity: component 0x8000000000000000 was never issued"]],
+    );
+}
+
+fn an_entity_of_an_unknown_schema_generation<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let cow = ids.cow_in(a);
+    let draft = Draft::plain(Codec::None, 3, |out| cow.encode(out));
+    plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), Some(draft))]);
+    found(world, expect!["entity: its schema generation is 3, the registry has up to 0"]);
+}
+
+fn a_reference_from_a_cold_chunk_names_its_row<E: Engine>(world: &World<E>) {
+    let (_, a) = base(world);
+    demote(world, ClusterTier::L2, &[a], false);
+    plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), None)]);
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
+    let row = key::cluster(a.dimension, a.pos.cluster(ClusterTier::L2));
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.space, finding.key.as_slice()), (Some(Space::ClusterL2), &row[..]));
+}
+
+fn what_is_damaged_says_what_helps<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let b = ids.at(9, 9, 9);
+    let rows = [
+        (Space::ChunkL0, key::chunk(b).to_vec()),
+        (Space::ClusterL1, key::cluster(b.dimension, b.pos.cluster(ClusterTier::L1)).to_vec()),
+        (Space::Entity, key::entity(uuid(9)).to_vec()),
+        (Space::OpacityPatch, key::opacity_patch(a).to_vec()),
+    ];
+    plant(world, rows.map(|(space, row)| (space, row, Some(plain(b"spoilt")))));
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
+    let said: Vec<_> = report.findings.into_iter().map(|finding| finding.what).collect();
+    assert!(said.iter().all(|what| !what.contains("cg verify")), "{said:?}");
+    let helps = said.iter().map(|what| what.rsplit("; ").next().unwrap_or_default());
+    expect![[r"
+        restore it from a checkpoint or set its chunks aside with `cg quarantine`
+        restore it from a checkpoint or set it aside with `cg quarantine`
+        `World::rebuild_opacity` draws the map anew
+        restore it from a checkpoint or set it aside with `cg quarantine`"]]
+    .assert_eq(&helps.collect::<Vec<_>>().join("\n"));
+}
+
+fn a_registry_that_cannot_be_read<E: Engine>(world: &World<E>) {
+    base(world);
+    plant(world, [(Space::WorldMeta, b"blocks".to_vec(), Some(plain(b"spoilt")))]);
+    found(
+        world,
+        expect![
+            "worldMeta: ids, chunks and references were not checked, for the registry cannot be read: the world's registry is damaged: row `blocks`: name list: name count needs 8 bytes and 6 are left (at byte 0); restore it from a backup"
+        ],
+    );
 }
 
 fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
