@@ -29,13 +29,17 @@
 //! assert_eq!(decision.to_string(), "L1: not loaded for 8400 ticks, warm from 6000 on");
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them"))]
 
 mod cube;
 mod decision;
 pub mod observe;
 pub mod plan;
 mod policy;
+#[cfg(test)]
+mod testing;
 mod time;
+pub mod trace;
 
 pub use cube::{ClusterAt, CubeAt};
 pub use decision::{Decision, NextMove, Reason};

@@ -194,8 +194,8 @@ impl TierPolicy {
         }
         let warm_at = last.saturating_add(self.warm_after_ticks);
         // What is about to be cold is not made warm first: that would write it twice.
-        let too_late = now.get() >= cold_from;
-        if seen.tier == Tier::L0 && warm_at < cold_at && cold_at > now.get() && !too_late {
+        let warm_until = cold_from.min(cold_at);
+        if seen.tier == Tier::L0 && warm_at < warm_until && now.get() < warm_until {
             return at(Tier::L1, warm_at);
         }
         at(Tier::L2, cold_at)

@@ -275,3 +275,6 @@ impl Entry {
         Heat { last_access: GameTick::new(self.last_access), moved_at }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,13 @@ use crate::{CubeAt, GameTick};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(u64);
 
+impl HoldId {
+    /// A number that no other hold of this world has had, for traces.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// A place that is too large to be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a box over {cubes} cubes of 4x4x4 chunks cannot be held as loaded, {max_cubes} can; pin it instead")]
@@ -272,3 +279,6 @@ impl Window {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
