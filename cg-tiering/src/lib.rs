@@ -36,6 +36,8 @@ mod decision;
 pub mod observe;
 pub mod plan;
 mod policy;
+pub mod simulate;
+pub mod synthetic;
 #[cfg(test)]
 mod testing;
 mod time;
@@ -48,5 +50,5 @@ pub use observe::{
     PlayerDistance, Presence, Stay,
 };
 pub use plan::{Budget, Candidate, Left, MovePlan, Step};
-pub use policy::{PolicyError, TierPolicy};
+pub use policy::{PolicyError, ShadowedSlots, TierPolicy};
 pub use time::{GameClock, GameTick};

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use cg_format::wire::{Reader, Span, Trace, Writer};
-use cg_format::{ChunkAt, DecodeError, Section};
+use cg_format::{DecodeError, Section};
 
 use crate::{CubeAt, GameTick};
 
@@ -140,11 +140,6 @@ impl LastAccess {
             entry.queued = true;
             self.dirty.push_back(cube);
         }
-    }
-
-    /// As [`touch`](Self::touch) for the cube of a chunk.
-    pub fn touch_chunk(&mut self, chunk: ChunkAt, now: GameTick) {
-        self.touch(CubeAt::of(chunk), now);
     }
 
     /// Notes an access of a cube that is known; of the others nothing was ever asked.

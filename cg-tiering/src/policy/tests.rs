@@ -18,7 +18,7 @@ fn idle(nearest_player_blocks: Option<u64>) -> Observation {
 }
 
 fn stay(loaded: bool) -> Stay {
-    Stay { loaded, since: GameTick::new(77) }
+    Stay { loaded, accessed: true, since: GameTick::new(77) }
 }
 
 #[track_caller]
@@ -101,19 +101,25 @@ fn only_a_stay_makes_hot() {
     check(
         cold(idle(Some(0))),
         3,
-        expect!["L2: accessed 3 ticks ago, but only a stay of 600 makes it hot; stays"],
+        expect!["L2: accessed 3 ticks ago, but only a stay of 2400 makes it hot; stays"],
     );
     check(
         cold(Observation { stay: Some(stay(false)), ..idle(Some(0)) }),
-        599,
+        2399,
         expect![
-            "L2: somebody there for 599 ticks, hot from 600 on; goes to L0 in 1 ticks, if nobody comes or goes"
+            "L2: somebody there for 2399 ticks, hot from 2400 on; goes to L0 in 1 ticks, if nobody comes or goes"
         ],
     );
     check(
         cold(Observation { stay: Some(stay(true)), ..idle(None) }),
-        600,
-        expect!["L0: somebody there for 600 ticks, hot from 600 on; goes to L0 now"],
+        2400,
+        expect!["L0: somebody there for 2400 ticks, hot from 2400 on; goes to L0 now"],
+    );
+    let unasked = Some(Stay { accessed: false, ..stay(false) });
+    check(
+        cold(Observation { stay: unasked, ..idle(Some(90)) }),
+        9999,
+        expect!["L2: a player is near, but nobody asked for it; stays"],
     );
     check(
         Observation { stay: Some(stay(false)), ..idle(Some(90)) },
@@ -139,6 +145,17 @@ fn numbers_that_contradict_each_other_are_refused() {
         TierPolicy { near_distance_blocks: 513, ..default }.validate(),
         Err(PolicyError::NearTooFar { near_distance_blocks: 513, max_blocks: 512 })
     );
+}
+
+#[test]
+fn a_quarter_in_shadow_is_rewritten_after_a_while_and_all_of_it_dropped_at_once() {
+    let check = |present, shadowed, ticks| {
+        let slots = ShadowedSlots { present, shadowed };
+        TierPolicy::default().should_rewrite(slots, GameTick::new(100), GameTick::new(100 + ticks))
+    };
+    assert!(!check(64, 15, 99 * MINUTE) && check(64, 16, 30 * MINUTE));
+    assert!(!check(64, 63, 30 * MINUTE - 1) && check(64, 64, 0));
+    assert!(!check(3, 0, 99 * MINUTE) && check(0, 0, 0), "a row of nothing is dropped");
 }
 
 fn any_policy() -> impl Strategy<Value = TierPolicy> {
@@ -168,12 +185,16 @@ fn any_policy() -> impl Strategy<Value = TierPolicy> {
 
 fn any_observation() -> impl Strategy<Value = Observation> {
     let tier = prop::sample::select(Tier::ALL.to_vec());
-    let stay = prop::option::weighted(0.3, (any::<bool>(), 0..9000_u64));
+    let stay = prop::option::weighted(0.3, (any::<bool>(), any::<bool>(), 0..9000_u64));
     let distance = prop::option::weighted(0.8, (0..4000_u64, 0..256_u64));
     (tier, stay, prop::bool::weighted(0.1), 0..9000_u64, distance).prop_map(
         |(tier, stay, pinned, last_access, distance)| Observation {
             tier,
-            stay: stay.map(|(loaded, since)| Stay { loaded, since: GameTick::new(since) }),
+            stay: stay.map(|(loaded, accessed, since)| Stay {
+                loaded,
+                accessed,
+                since: GameTick::new(since),
+            }),
             pinned,
             last_access: GameTick::new(last_access),
             nearest_player_blocks: distance.map(|(blocks, _)| blocks),
@@ -208,7 +229,7 @@ proptest! {
         if let Some(due) = policy.due(&seen, now) {
             prop_assert_ne!(due.to, seen.tier);
             if due.to < seen.tier {
-                prop_assert!(seen.stay.is_some() && due.to == belongs, "only a stay makes hotter");
+                prop_assert!(seen.stay.is_some_and(|stay| stay.accessed) && due.to == belongs, "only a stay makes hotter");
             } else {
                 prop_assert!(seen.stay.is_none() && !seen.pinned && due.to <= belongs);
             }

@@ -8,9 +8,10 @@ use cg_tiering::{
 use proptest::prelude::*;
 
 /// The scene's blocks run from −SIDE to SIDE − 1 on each axis. Players keep so far inside that neither their
-/// surroundings nor the ways foreseen for them reach its ends.
+/// surroundings nor the ways foreseen for them (8 blocks in a tick at most) reach its ends.
 const SIDE: i64 = 2048;
 const REACH: i64 = 900;
+const LOOKAHEAD_TICKS: u64 = 140;
 
 /// Which old axis becomes each new one, whether it is mirrored, and how far it is moved.
 #[derive(Debug, Clone, Copy)]
@@ -99,9 +100,11 @@ struct Outcome {
 /// Plays events in a world turned by `turn`; what is said of it is about the turned cubes.
 fn play(events: &[Event], cubes: &[CubeAt], turn: &Turn) -> Outcome {
     let policy = TierPolicy {
-        gather_ticks: 300,
-        cold_after_ticks: 9000,
         warm_after_ticks: 3000,
+        cold_after_ticks: 9000,
+        promote_after_ticks: 600,
+        gather_ticks: 300,
+        lookahead_ticks: LOOKAHEAD_TICKS,
         ..TierPolicy::default()
     };
     let mut world = Observers::new(policy, GameTick::new(0));

@@ -2,7 +2,7 @@
 
 use super::*;
 use cg_format::wire::annotate;
-use cg_format::{ChunkPos, Dimension};
+use cg_format::{ChunkAt, ChunkPos, Dimension};
 use expect_test::expect;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -25,7 +25,7 @@ fn a_stay_begins_when_the_first_comes_and_ends_when_the_last_leaves() {
     let mut left = Vec::new();
     let here = cube(0, 0, 0);
     let mut check = |presence: &mut Presence, players: &[PlayerAt], tick| {
-        presence.check(players, 0, GameTick::new(tick), |cube| left.push((tick, cube)));
+        presence.check(players, 0, GameTick::new(tick), |_| false, |cube| left.push((tick, cube)));
         presence.stay(here).map(|stay| (stay.since.get(), stay.loaded))
     };
     assert_eq!(check(&mut presence, &[player(1, 5, 5, 5)], 10), Some((10, false)));
@@ -35,10 +35,8 @@ fn a_stay_begins_when_the_first_comes_and_ends_when_the_last_leaves() {
     let hold = presence.hold(Dimension::new(0), &yard, GameTick::new(35)).unwrap();
     assert_eq!(presence.len(), 8, "the yard reaches into eight cubes");
     assert_eq!(check(&mut presence, &[], 40), Some((10, true)));
-    assert!(
-        presence.release(hold, GameTick::new(50), |cube| assert!(cube.coordinates().iter().all(|c| *c <= 0)))
-    );
-    assert!(!presence.release(hold, GameTick::new(50), |_| unreachable!()));
+    assert!(presence.release(hold, |cube| assert!(cube.coordinates().iter().all(|c| *c <= 0))));
+    assert!(!presence.release(hold, |_| unreachable!()));
     assert!(presence.is_empty());
     assert_eq!(check(&mut presence, &[player(1, -1, 5, 5)], 60), None);
     assert_eq!(check(&mut presence, &[], 70), None);
@@ -49,7 +47,7 @@ fn a_stay_begins_when_the_first_comes_and_ends_when_the_last_leaves() {
 fn settled_cubes_come_once_in_a_stay_oldest_first() {
     let mut presence = Presence::default();
     let at = |presence: &mut Presence, x, tick| {
-        presence.check(&[player(1, x, 0, 0)], 0, GameTick::new(tick), |_| ());
+        presence.check(&[player(1, x, 0, 0)], 0, GameTick::new(tick), |_| true, |_| ());
     };
     at(&mut presence, 0, 0);
     at(&mut presence, 64, 50);
@@ -63,9 +61,39 @@ fn settled_cubes_come_once_in_a_stay_oldest_first() {
 }
 
 #[test]
+fn what_nobody_asks_for_does_not_settle() {
+    let mut presence = Presence::default();
+    let asked = cube(0, 0, 0);
+    presence.access(asked);
+    presence.check(&[player(1, 0, 0, 0)], NEAR, GameTick::new(0), |cube| cube == cube_at_side(), |_| ());
+    assert_eq!(presence.next_settled(100), Some(GameTick::new(100)));
+    assert_eq!(presence.take_settled(GameTick::new(100), 100, 999), [cube_at_side()]);
+    assert_eq!(presence.next_settled(100), None);
+    presence.access(asked);
+    presence.access(asked);
+    assert_eq!(presence.stay(asked).map(|stay| stay.accessed), Some(true));
+    assert_eq!(presence.take_settled(GameTick::new(500), 100, 999), [asked]);
+    presence.access(asked);
+    assert_eq!(presence.take_settled(GameTick::new(900), 100, 999), [], "once in a stay");
+    let yard = ChunkBox::around(ChunkPos::constant(5, 5, 5), 0).unwrap();
+    presence.hold(Dimension::new(0), &yard, GameTick::new(900)).unwrap();
+    assert_eq!(
+        presence.take_settled(GameTick::new(900), 100, 999),
+        [cube(1, 1, 1)],
+        "what is held is asked for"
+    );
+    presence.check(&[], NEAR, GameTick::new(1), |_| true, |_| ());
+    assert_eq!(presence.len(), 1);
+}
+
+fn cube_at_side() -> CubeAt {
+    cube(1, -1, 2)
+}
+
+#[test]
 fn only_as_many_are_taken_as_are_asked_for() {
     let mut presence = Presence::default();
-    presence.check(&[player(1, 0, 0, 0)], NEAR, GameTick::new(0), |_| ());
+    presence.check(&[player(1, 0, 0, 0)], NEAR, GameTick::new(0), |_| true, |_| ());
     let mut taken = BTreeSet::new();
     for expected in [100, 25, 0] {
         let part = presence.take_settled(GameTick::new(1), 0, 100);
@@ -79,7 +107,7 @@ fn only_as_many_are_taken_as_are_asked_for() {
 fn at_the_ends_of_the_world_surroundings_are_cut_off() {
     for end in [i64::MIN, i64::MAX] {
         let mut presence = Presence::default();
-        presence.check(&[player(1, end, end, end)], NEAR, GameTick::new(0), |_| ());
+        presence.check(&[player(1, end, end, end)], NEAR, GameTick::new(0), |_| true, |_| ());
         assert_eq!(presence.len(), 27, "two cubes beyond the last, on one side");
     }
 }
@@ -128,7 +156,7 @@ proptest! {
             if toggle {
                 hold = match hold.take() {
                     Some(id) => {
-                        presence.release(id, GameTick::new(now), |cube| { left.insert(cube); });
+                        presence.release(id, |cube| { left.insert(cube); });
                         None
                     }
                     None => presence.hold(Dimension::new(0), &place, GameTick::new(now)).ok(),
@@ -139,7 +167,7 @@ proptest! {
                 last.insert(id, player(id, x, y, z));
             }
             let players: Vec<_> = last.into_values().collect();
-            presence.check(&players, NEAR, GameTick::new(now), |cube| { left.insert(cube); });
+            presence.check(&players, NEAR, GameTick::new(now), |_| false, |cube| { left.insert(cube); });
             let holds = hold.map(|_| place);
             let expected = recount(&players, holds.as_slice());
             prop_assert_eq!(presence.len(), expected.len());
