@@ -33,6 +33,7 @@
 
 mod cube;
 mod decision;
+mod hash;
 pub mod observe;
 pub mod plan;
 mod policy;

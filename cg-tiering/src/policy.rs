@@ -47,8 +47,8 @@ pub struct TierPolicy {
     /// Ticks since the last access before distance counts. Default 2 minutes, so that who goes and comes back moves
     /// nothing.
     pub hysteresis_ticks: u64,
-    /// Moves to L2 happen at multiples of so many ticks, so that one cluster's moves are one. Default 5 minutes; 0 or 1
-    /// for no waiting.
+    /// Moves to L2 happen at multiples of so many ticks, so that one cluster's moves are one; what will go to L2 within so
+    /// many ticks does not go to L1 first. Default 5 minutes; 0 for no waiting.
     pub gather_ticks: u64,
     /// Ticks since the last move of its chunks before a cluster that is shadowed in part is rewritten. Default half an
     /// hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
@@ -210,8 +210,8 @@ impl TierPolicy {
             cold_at = cold_at.min(self.gathered(last.saturating_add(self.hysteresis_ticks)));
         }
         let warm_at = last.saturating_add(self.warm_after_ticks);
-        // What is about to be cold is not made warm first: that would write it twice.
-        let warm_until = cold_from.min(cold_at);
+        // What will be cold before long is not made warm first: that would write it twice.
+        let warm_until = cold_from.min(cold_at.saturating_sub(self.gather_ticks));
         if seen.tier == Tier::L0 && warm_at < warm_until && now.get() < warm_until {
             return at(Tier::L1, warm_at);
         }

@@ -8,11 +8,12 @@
 //! | 1 | 8 | `last access`: game tick |
 //! | 9 | 8 | `moved at`: game tick, or 2^64 − 1 for never |
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use cg_format::wire::{Reader, Span, Trace, Writer};
 use cg_format::{DecodeError, Section};
 
+use crate::hash::CubeMap;
 use crate::{CubeAt, GameTick};
 
 /// The layout that this release writes, and the newest that it reads.
@@ -91,9 +92,9 @@ pub struct LastAccess {
     opened_at: GameTick,
     capacity_cubes: usize,
     /// Cubes touched since the last change of generations.
-    young: HashMap<CubeAt, Entry>,
+    young: CubeMap<Entry>,
     /// Cubes touched in the generation before, and not since; dropped at the next change.
-    old: HashMap<CubeAt, Entry>,
+    old: CubeMap<Entry>,
     /// What is to be stored, in the order in which it became so; entries may have been forgotten since.
     dirty: VecDeque<CubeAt>,
     lost: u64,
@@ -124,8 +125,8 @@ impl LastAccess {
         Self {
             opened_at,
             capacity_cubes: capacity_cubes.max(2),
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: CubeMap::default(),
+            old: CubeMap::default(),
             dirty: VecDeque::new(),
             lost: 0,
         }

@@ -151,8 +151,13 @@ impl Path {
     ///
     /// Points lie 32 blocks apart at most, unless the way is longer than 1,024 blocks.
     pub fn distance_blocks(&self, to: &BlockBox) -> u64 {
-        let steps = chebyshev(self.from, self.to).div_ceil(Self::STEP_BLOCKS).clamp(1, Self::MAX_POINTS);
-        (0..=steps).map(|step| distance_to_box(self.point(step, steps), to)).min().unwrap_or(u64::MAX)
+        self.points().map(|point| distance_to_box(point, to)).min().unwrap_or(u64::MAX)
+    }
+
+    /// The points of the way that are looked at.
+    pub(super) fn points(self) -> impl Iterator<Item = BlockPos> {
+        let steps = chebyshev(self.from, self.to).div_ceil(Self::STEP_BLOCKS).min(Self::MAX_POINTS);
+        (0..=steps).map(move |step| self.point(step, steps.max(1)))
     }
 
     /// The box around the way.
@@ -179,7 +184,7 @@ fn chebyshev(a: BlockPos, b: BlockPos) -> u64 {
 }
 
 /// Blocks from a block to a box on the axis where they are farthest apart; 0 inside.
-fn distance_to_box(block: BlockPos, to: &BlockBox) -> u64 {
+pub(super) fn distance_to_box(block: BlockPos, to: &BlockBox) -> u64 {
     distance_between(&BlockBox::new(block, block), to)
 }
 

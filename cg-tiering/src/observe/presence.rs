@@ -1,10 +1,11 @@
 //! Presence: which cubes are held by the host or lie around a player, and since when.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ClusterTier, Dimension, EntityId};
 
 use super::motion::PlayerAt;
+use crate::hash::CubeMap;
 use crate::{CubeAt, GameTick};
 
 /// Names what a host holds, to release it.
@@ -60,7 +61,7 @@ pub struct Stay {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Presence {
-    cubes: HashMap<CubeAt, Here>,
+    cubes: CubeMap<Here>,
     around: BTreeMap<EntityId, Around>,
     held: BTreeMap<HoldId, Window>,
     /// Cubes that were asked for and not taken yet, by the beginning of their stay.

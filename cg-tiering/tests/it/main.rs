@@ -2,4 +2,5 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
 
 mod simulate;
+mod spec;
 mod symmetry;

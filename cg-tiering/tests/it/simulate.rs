@@ -192,7 +192,9 @@ fn what_everybody_left_ends_in_l2_and_nothing_is_lost() {
             simulation.apply(&event);
         }
         let before = simulation.finish();
-        ids.into_iter().for_each(|id| simulation.apply(&Event::Leave(id)));
+        for id in ids {
+            simulation.apply(&Event::Leave(id));
+        }
         simulation.apply(&Event::Tick(GameTick::new(now + 30 * 24 * 60 * MINUTE)));
         let after = simulation.finish();
         assert_eq!(after.chunks.iter().sum::<u64>(), before.chunks.iter().sum::<u64>(), "{scenario:?}");
@@ -236,7 +238,9 @@ fn what_is_held_stays_hot_without_players_until_it_is_released() {
     events.push(Event::Hold { hold: 5, dimension: overworld, place: ChunkBox::EVERYTHING });
     events.push(Event::Tick(GameTick::new(3 * 60 * MINUTE)));
     let mut simulation = Simulation::new(TierPolicy::default(), StoreModel::default()).unwrap();
-    events.iter().for_each(|event| simulation.apply(event));
+    for event in &events {
+        simulation.apply(event);
+    }
     let held = simulation.finish();
     assert_eq!((held.chunks, held.refused_holds), ([4, 0, 4], 1));
     simulation.apply(&Event::Release(4));

@@ -179,7 +179,7 @@ impl Outcome {
 
 proptest! {
     #[test]
-    fn no_place_and_no_direction_is_special(
+    fn no_place_and_no_direction_counts(
         events in prop::collection::vec(any_event(), 1..50),
         elsewhere in prop::collection::vec(prop::array::uniform3(-SIDE..SIDE), 0..40),
         turn in any_turn(),
