@@ -106,7 +106,7 @@ pub struct Left {
 pub struct MovePlan {
     /// The moves that are not begun, by rank.
     waiting: BTreeMap<Rank, Move>,
-    ranks: HashMap<(ClusterAt, bool), Rank>,
+    ranks: HashMap<(ClusterAt, Tier), Rank>,
     begun: Option<Move>,
     offers: u64,
     left: Left,
@@ -178,7 +178,6 @@ impl MovePlan {
         }
         let row = if decision.to == Tier::L2 { ClusterTier::L2 } else { ClusterTier::L1 };
         let cluster = cube.cluster(row);
-        let is_promotion = decision.to == Tier::L0;
         // What is left is counted in one number; no cube holds this much.
         let bytes = bytes.min(1 << 40);
         if self.begun.as_ref().is_some_and(|begun| begun.cluster == cluster && begun.to == decision.to) {
@@ -186,21 +185,14 @@ impl MovePlan {
         }
         let offer = self.offers;
         self.offers += 1;
-        let rank = self.ranks.remove(&(cluster, is_promotion));
-        let (offer, mut planned) =
-            match rank.and_then(|rank| Some((rank.offer(), self.waiting.remove(&rank)?))) {
-                Some((first_offer, planned)) if planned.to == decision.to => (first_offer, planned),
-                Some((_, outdated)) => {
-                    self.uncount(&outdated);
-                    (offer, Move::new(cluster, decision.to))
-                }
-                None => (offer, Move::new(cluster, decision.to)),
-            };
+        let known = self.ranks.remove(&(cluster, decision.to));
+        let known = known.and_then(|rank| Some((rank.offer(), self.waiting.remove(&rank)?)));
+        let (offer, mut planned) = known.unwrap_or_else(|| (offer, Move::new(cluster, decision.to)));
         self.uncount(&planned);
         planned.add(cube, decision.reason, Share { from, chunks, bytes, last_access, nearest_player_blocks });
         self.count(&planned);
         let rank = planned.rank(offer);
-        self.ranks.insert((cluster, is_promotion), rank);
+        self.ranks.insert(planned.key(), rank);
         self.waiting.insert(rank, planned);
     }
 
@@ -270,8 +262,8 @@ impl Move {
         Self { cluster, to, groups: Vec::new(), next: 0 }
     }
 
-    fn key(&self) -> (ClusterAt, bool) {
-        (self.cluster, self.to == Tier::L0)
+    const fn key(&self) -> (ClusterAt, Tier) {
+        (self.cluster, self.to)
     }
 
     fn add(&mut self, cube: CubeAt, reason: Reason, share: Share) {

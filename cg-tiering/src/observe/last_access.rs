@@ -201,7 +201,6 @@ impl LastAccess {
     /// Says that a cube which was taken is not stored after all.
     pub fn unsaved(&mut self, cube: CubeAt) {
         let Some(entry) = self.young.get_mut(&cube).or_else(|| self.old.get_mut(&cube)) else { return };
-        entry.stored = NEVER;
         if !entry.queued {
             entry.queued = true;
             self.dirty.push_back(cube);

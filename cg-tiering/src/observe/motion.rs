@@ -253,7 +253,10 @@ mod tests {
         assert_eq!(motion.path(&below, 10), Path::still(below.block), "the way was in another dimension");
         motion.update(&[below], GameTick::new(20));
         assert_eq!(motion.path(&below, 10), Path::still(below.block));
-        motion.update(&[], GameTick::new(30));
+        let on = PlayerAt { block: BlockPos::new(19, 0, 0), ..below };
+        motion.update(&[on], GameTick::new(30));
+        assert_eq!(motion.path(&on, 10).to, BlockPos::new(29, 0, 0), "and counts from there");
+        motion.update(&[], GameTick::new(40));
         assert!(motion.is_empty());
     }
 

@@ -62,6 +62,14 @@ fn a_busy_cube_is_stored_twice_a_minute_at_most() {
 }
 
 #[test]
+fn an_access_that_is_told_late_does_not_take_time_back() {
+    let mut known = LastAccess::new(GameTick::new(0));
+    known.touch(cube(1), GameTick::new(70));
+    known.touch(cube(1), GameTick::new(50));
+    assert_eq!(known.last_access(cube(1)), GameTick::new(70));
+}
+
+#[test]
 fn what_was_not_stored_after_all_comes_again() {
     let mut known = LastAccess::new(GameTick::new(0));
     known.touch(cube(1), GameTick::new(7));
