@@ -220,3 +220,6 @@ impl Observers {
         self.presence.again(cube);
     }
 }
+
+#[cfg(test)]
+mod tests;

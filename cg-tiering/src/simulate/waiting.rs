@@ -39,3 +39,24 @@ impl Waiting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{ClusterPos, ClusterTier, Dimension};
+
+    #[test]
+    fn a_row_waits_from_the_last_time_it_was_touched() {
+        let row = |x| ClusterAt::new(Dimension::new(0), ClusterPos::new(ClusterTier::L1, x, 0, 0).unwrap());
+        let mut waiting = Waiting::default();
+        waiting.touch(row(1), GameTick::new(0));
+        waiting.touch(row(2), GameTick::new(50));
+        waiting.touch(row(1), GameTick::new(80));
+        assert_eq!(waiting.next_due(100), Some(GameTick::new(150)));
+        assert_eq!(waiting.take_due(GameTick::new(149), 100), None);
+        assert_eq!(waiting.take_due(GameTick::new(150), 100), Some((row(2), GameTick::new(50))));
+        assert_eq!(waiting.take_due(GameTick::new(150), 100), None);
+        waiting.forget(row(1));
+        assert_eq!(waiting.next_due(100), None);
+    }
+}
