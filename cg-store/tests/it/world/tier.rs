@@ -338,16 +338,16 @@ fn a_box_is_found_without_passing_over_its_neighbours<E: Engine>(world: &World<E
     let end = |x, y, z| ChunkPos::constant(x, y, z);
     for (area, inside, most) in [
         // One column, a row of columns, and a slice through all at one height.
-        (ChunkBox::new(end(16, ChunkPos::MIN, 16), end(31, ChunkPos::MAX, 31)), 3, 40),
+        (ChunkBox::new(end(16, ChunkPos::MIN, 16), end(31, ChunkPos::MAX, 31)), 3, 30),
         (
             ChunkBox::new(end(16, ChunkPos::MIN, ChunkPos::MIN), end(31, ChunkPos::MAX, ChunkPos::MAX)),
             60,
-            600,
+            260,
         ),
         (
             ChunkBox::new(end(ChunkPos::MIN, 0, ChunkPos::MIN), end(ChunkPos::MAX, 15, ChunkPos::MAX)),
             400,
-            2600,
+            1400,
         ),
     ] {
         let before = world.stats();
