@@ -66,6 +66,10 @@ pub enum Section {
     Records,
     /// One record of such a list.
     Record,
+    /// When a cube was last accessed.
+    Heat,
+    /// A recorded trace of accesses.
+    TierTrace,
 }
 
 impl fmt::Display for Section {
@@ -90,6 +94,8 @@ impl fmt::Display for Section {
             Self::NameList => "name list",
             Self::Records => "records",
             Self::Record => "record",
+            Self::Heat => "heat",
+            Self::TierTrace => "tier trace",
         })
     }
 }

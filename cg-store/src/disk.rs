@@ -7,7 +7,7 @@ use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
 use crate::directory::{self, State, WorldFile};
-use crate::engine::{Access, Engine, EngineError, Resources, RocksEngine, RocksOptions};
+use crate::engine::{Access, Engine, EngineError, RocksEngine, RocksOptions};
 use crate::error::{Error, OpenError};
 use crate::meta::WorldRows;
 use crate::options::WorldOptions;
@@ -143,8 +143,15 @@ fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
 }
 
 fn rocks_options(options: &WorldOptions) -> RocksOptions {
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let resources = Resources::new(options.engine_bytes as usize, threads);
+    let resources = options.shared();
+    if options.resources.is_none() && resources.memory_bytes() as u64 != options.engine_bytes {
+        let (asked, given) = (options.engine_bytes, resources.memory_bytes());
+        tracing::warn!(
+            asked,
+            given,
+            "the worlds of this process share memory, and the first one said how much"
+        );
+    }
     // The world has a limit of its own, which is checked before a batch reaches the engine.
     RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
 }

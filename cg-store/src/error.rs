@@ -171,6 +171,14 @@ pub enum Error {
     /// The world was closed.
     #[error("the world is closed")]
     Closed,
+    /// Loading in the background panicked. Nothing was changed; what memory and disk hold is as it was.
+    #[error("loading {at} in the background panicked: {message}; the log of the process says where")]
+    LoadPanicked {
+        /// One of the chunks that were to be loaded.
+        at: ChunkAt,
+        /// What the panic said.
+        message: String,
+    },
     /// The storage engine failed.
     #[error(transparent)]
     Engine(EngineError),

@@ -34,6 +34,7 @@ mod maintain;
 mod meta;
 mod opacity;
 mod options;
+mod pool;
 mod property;
 mod quarantine;
 mod registry;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::PackManifest;
 use parking_lot::RwLock;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
@@ -18,6 +17,7 @@ use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
 use crate::options::{StoreLimits, WorldOptions};
+use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
 
@@ -79,7 +79,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
-    pub(crate) pool: ThreadPool,
+    pub(crate) pool: Arc<Pool>,
     closed: AtomicBool,
 }
 
@@ -125,16 +125,14 @@ impl<E: Engine> World<E> {
             engine.commit(batch, &[], Level::Process)?;
             options.limits
         };
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(2)
-            .thread_name(|index| format!("cg-store-{index}"))
-            .build()
-            .map_err(|error| OpenError::Threads { source: error.into() })?;
+        let resources = options.shared();
+        let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
-            options: options.clone(),
+            // The process keeps its own resources as long as a world has them.
+            options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
             counters: Counters::default(),
             maintenance: Maintenance::default(),

@@ -8,6 +8,7 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod opacity;
 mod quarantine;
 mod registry;
 mod verify;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Quarantine(quarantine::Command),
     Map(map::Args),
+    #[command(subcommand)]
+    Opacity(opacity::Command),
 }
 
 impl Command {
@@ -49,6 +52,7 @@ impl Command {
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Opacity(command) => opacity::run(command, out),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{StoredChunk, find, find_many};
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::pool::caught;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
@@ -70,13 +71,16 @@ impl<E: Engine> World<E> {
     }
 
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
+    ///
+    /// Should loading panic, in a function of the host for example, each of the chunks answers
+    /// [`Error::LoadPanicked`].
     pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
         let (sender, receiver) = channel();
         let (world, at) = (self.visitor(), at.to_vec());
         self.inner().pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
-            if let Ok(found) = world.visit(|world| world.load_many(&at)) {
-                let _ = sender.send(found);
+            if let Ok(found) = world.visit(|world| caught(|| world.load_many(&at))) {
+                let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
         PendingChunks { receiver }
@@ -111,6 +115,11 @@ impl PendingChunks {
     pub fn wait(self) -> Result<Vec<LoadResult>, Error> {
         self.receiver.recv().map_err(|_| Error::Closed)
     }
+}
+
+/// What a request answers whose loading panicked.
+fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
+    at.iter().map(|at| Err(Error::LoadPanicked { at: *at, message: message.to_owned() })).collect()
 }
 
 impl<E: Engine> Inner<E> {

@@ -1,5 +1,6 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
+mod cubes;
 pub(crate) mod decode;
 mod find;
 mod find_many;
@@ -8,10 +9,11 @@ mod walk;
 
 use cg_format::{ChunkAt, Tier};
 
+pub use cubes::Area;
+pub(crate) use cubes::Cubes;
 pub(crate) use find::find;
 pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
-pub use walk::Area;
 pub(crate) use walk::walk;
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.

@@ -4,6 +4,7 @@
 
 mod content;
 mod entities;
+mod opacity;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,8 @@ use crate::world::World;
 pub enum VerifyDepth {
     /// Keys and frames: every byte is read and summed, nothing is decoded.
     Quick,
-    /// Everything: contents, references between chunks and entities, ids, versions and shadows.
+    /// Everything: contents, references between chunks and entities, ids, versions and shadows, and whether the
+    /// opacity map says what the chunks say. Every chunk is decoded, and its blocks once more for the map.
     Full,
 }
 
@@ -92,6 +94,7 @@ impl<E: Engine> World<E> {
         }
         if let Some(catalog) = verifier.catalog.take() {
             verifier.content(&view, inner, &catalog)?;
+            verifier.opacity(&view, inner, &catalog)?;
         }
         Ok(verifier.report)
     }

@@ -30,7 +30,7 @@ use rocksdb::{
 use super::batch::Op;
 use super::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, FamilyUsage, Guard, KeyRange, Level,
-    ReadView, Usage, range,
+    ReadView, Resources, Usage, range,
 };
 
 mod failure;
@@ -47,7 +47,9 @@ mod tuning;
 pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use snapshot::RocksSnapshot;
-pub use tuning::{MAX_WAL_BYTES, Resources};
+pub use tuning::MAX_WAL_BYTES;
+
+pub(super) use tuning::Memory;
 
 use floor::Floor;
 use group_sync::GroupSync;
@@ -58,7 +60,7 @@ type Db = DBWithThreadMode<SingleThreaded>;
 
 /// Rows on disk.
 ///
-/// Several may be open in one process, on different directories; give them clones of one [`Resources`].
+/// Several may be open in one process, on different directories; they share [`Resources`].
 ///
 /// ```
 /// use cg_store::engine::{Batch, Engine, Level, RocksEngine, RocksOptions};

@@ -163,6 +163,39 @@ fn a_damaged_directory_hides_no_hotter_copy() {
 }
 
 #[test]
+fn behind_a_damaged_directory_no_older_copy_passes_for_the_live_one() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let (a, b, beside) = (ids.at(0, 0, 0), ids.at(0, 0, 1), ids.at(0, 0, 4));
+    // Old copies of all three below; above them, newer ones of two in one warm cluster.
+    save(&world, [a, b, beside].map(|at| (at, marked(&world, &ids, 1))));
+    demote(&world, ClusterTier::L2, &[a, b, beside], false);
+    save(&world, [a, b].map(|at| (at, marked(&world, &ids, 2))));
+    demote(&world, ClusterTier::L1, &[a, b], false);
+    drop(world);
+    let warm = key::cluster(a.dimension, a.pos.cluster(ClusterTier::L1));
+    disk.raw().flip(Family::ChunkL1, warm, frame::LEN_BYTES + 9);
+    let world = disk.open(&[]);
+    let (mut shown, mut damaged) = (Vec::new(), 0);
+    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
+        match stored {
+            Ok(stored) => shown.push(stored.at),
+            Err(error) => {
+                assert_eq!(corrupt::<()>(Err(error)).key, warm);
+                damaged += 1;
+            }
+        }
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    walked.expect("goes on behind damage");
+    assert_eq!((shown, damaged), (vec![beside], 1));
+    for at in [a, b] {
+        corrupt(world.load(at));
+    }
+}
+
+#[test]
 fn a_damaged_entity_is_not_absent() {
     let (disk, ids, a, b) = farm();
     let row = key::entity(uuid(1));

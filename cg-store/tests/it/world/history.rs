@@ -224,7 +224,9 @@ proptest! {
                     }
                 }
                 Step::Fold => drop(world.fold_opacity(2).expect("folds")),
-                Step::Rebuild => world.rebuild_opacity().expect("draws"),
+                Step::Rebuild => {
+                    world.rebuild_opacity().expect("draws");
+                }
                 Step::Register(n) => {
                     let name = format!("game:block_{}", n % 16);
                     let [block] = world.register_blocks([name.as_str()]).expect("registers");

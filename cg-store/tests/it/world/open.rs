@@ -252,7 +252,7 @@ fn reading_changes_no_byte() {
         for refused in [
             world.register_blocks(["game:new"]).map(drop),
             world.fold_opacity(1).map(drop),
-            world.rebuild_opacity(),
+            world.rebuild_opacity().map(drop),
             world.flush(),
         ] {
             assert!(matches!(refused, Err(Error::Engine(EngineError::OpenedReadOnly))), "{refused:?}");
