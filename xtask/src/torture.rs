@@ -12,7 +12,7 @@ pub(crate) enum Torment {
     Kill,
     /// Flip bits in every file of a world.
     Flip,
-    /// Cut the log at every byte of its last records.
+    /// Cut the log at every byte of its last records, and zero its last sectors.
     Cut,
 }
 
