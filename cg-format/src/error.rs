@@ -64,6 +64,10 @@ pub enum Section {
     NameList,
     /// A list of records of the registry.
     Records,
+    /// When a cube was last accessed.
+    Heat,
+    /// A recorded trace of accesses.
+    TierTrace,
 }
 
 impl fmt::Display for Section {
@@ -87,6 +91,8 @@ impl fmt::Display for Section {
             Self::Key => "key",
             Self::NameList => "name list",
             Self::Records => "records",
+            Self::Heat => "heat",
+            Self::TierTrace => "tier trace",
         })
     }
 }
