@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::PackManifest;
+use cg_tiering::Observers;
 use parking_lot::RwLock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
@@ -20,6 +21,7 @@ use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
+use crate::tiering::{self, Tiering};
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = crate::engine::RocksEngine;
@@ -76,6 +78,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
+    pub(crate) tiering: Tiering,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -122,6 +125,7 @@ impl<E: Engine> World<E> {
             engine.commit(batch, &[], Level::Process)?;
             options.limits
         };
+        let clock = tiering::read_clock(&engine)?;
         let pool = ThreadPoolBuilder::new()
             .num_threads(2)
             .thread_name(|index| format!("cg-store-{index}"))
@@ -134,7 +138,8 @@ impl<E: Engine> World<E> {
             options: options.clone(),
             limits: RwLock::new(limits),
             counters: Counters::default(),
-            maintenance: Maintenance::default(),
+            maintenance: Maintenance::at(clock),
+            tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
             file,
             directory,
             pool,

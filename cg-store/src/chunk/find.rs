@@ -86,7 +86,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
 }
 
 /// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.
-pub(super) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
+pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
     let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
     let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
     let header = frame.header();

@@ -7,7 +7,7 @@ mod walk;
 
 use cg_format::{ChunkAt, Tier};
 
-pub(crate) use find::find;
+pub(crate) use find::{find, hot};
 pub use load::{Peek, PendingChunks};
 pub use walk::Area;
 pub(crate) use walk::walk;
