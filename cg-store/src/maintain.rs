@@ -190,11 +190,11 @@ mod tests {
             .unwrap();
         let before = world.opacity(flat, 64, 3).unwrap();
         assert_eq!(before.runs(), [0..=15]);
-        let idle = world.tick(GameTick::new(9), Duration::ZERO).unwrap();
-        assert_eq!(idle, TickReport { now: GameTick::new(9), tiles_folded: 0, work_left: true });
-        let busy = world.tick(GameTick::new(3), Duration::from_secs(60)).unwrap();
-        assert_eq!(busy, TickReport { now: GameTick::new(9), tiles_folded: 3, work_left: false });
-        assert_eq!(world.tick(GameTick::new(9), Duration::from_secs(60)).unwrap().tiles_folded, 0);
+        let idle = world.tick(GameTick::new(9), &[], Duration::ZERO).unwrap();
+        assert_eq!(idle, TickReport { now: GameTick::new(9), moves: MoveCounts::default(), tiles_folded: 0, work_left: true });
+        let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
+        assert_eq!(busy, TickReport { now: GameTick::new(9), moves: MoveCounts::default(), tiles_folded: 3, work_left: false });
+        assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);
         assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
         assert_eq!(world.clock().clamped(), 1);
     }

@@ -2,12 +2,14 @@
 
 pub(crate) mod decode;
 mod find;
+mod find_many;
 mod load;
 mod walk;
 
 use cg_format::{ChunkAt, Tier};
 
 pub(crate) use find::{find, hot};
+pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
 pub use walk::Area;
 pub(crate) use walk::walk;

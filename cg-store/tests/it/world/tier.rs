@@ -148,7 +148,7 @@ fn demote_up<E: Engine>(world: &World<E>, all: &[ChunkAt]) {
 }
 
 /// A chunk that takes some kilobytes, so that it matters whether it is decompressed.
-fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk {
+pub(super) fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk {
     let mut chunk = filled(world, ids.air);
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let bytes = (0..6000).map(|index| {
