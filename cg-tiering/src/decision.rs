@@ -47,6 +47,8 @@ pub enum Reason {
         /// Ticks of a stay from which chunks are hot.
         promote_after_ticks: u64,
     },
+    /// They lie in a cluster, and a player is near, but nobody asked for them.
+    Unasked,
     /// The place is pinned: it stays as it is.
     Pinned,
     /// They were accessed not long ago.
@@ -98,6 +100,7 @@ impl fmt::Display for Reason {
             | Self::Arriving { stay_ticks, promote_after_ticks } => {
                 write!(f, "somebody there for {stay_ticks} ticks, hot from {promote_after_ticks} on")
             }
+            Self::Unasked => f.write_str("a player is near, but nobody asked for it"),
             Self::Pinned => f.write_str("pinned"),
             Self::Recent { idle_ticks, warm_after_ticks } => {
                 write!(f, "accessed {idle_ticks} ticks ago, warm from {warm_after_ticks} on")

@@ -29,13 +29,19 @@
 //! assert_eq!(decision.to_string(), "L1: not loaded for 8400 ticks, warm from 6000 on");
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them"))]
 
 mod cube;
 mod decision;
 pub mod observe;
 pub mod plan;
 mod policy;
+pub mod simulate;
+pub mod synthetic;
+#[cfg(test)]
+mod testing;
 mod time;
+pub mod trace;
 
 pub use cube::{ClusterAt, CubeAt};
 pub use decision::{Decision, NextMove, Reason};
@@ -44,5 +50,5 @@ pub use observe::{
     PlayerDistance, Presence, Stay,
 };
 pub use plan::{Budget, Candidate, Left, MovePlan, Step};
-pub use policy::{PolicyError, TierPolicy};
+pub use policy::{PolicyError, ShadowedSlots, TierPolicy};
 pub use time::{GameClock, GameTick};

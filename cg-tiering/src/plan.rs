@@ -347,3 +347,6 @@ impl Rank {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

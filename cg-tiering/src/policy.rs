@@ -5,7 +5,8 @@
 //! player, is cold. "Loaded" outranks "far", so a chunk loader without players keeps its chunks hot.
 //!
 //! Two readings keep the rules from wearing the disk out:
-//! - a chunk that was only read is not written to a hot place at once, but when somebody has stayed for a while;
+//! - a chunk that was only read is not written to a hot place at once, but when somebody has stayed for a while; one that
+//!   is saved has its hot place by that;
 //! - moves to L2 wait for each other: those of one L2 cluster that fall due within a while are done at once.
 //!
 //! Position enters only as distance, the same on all axes, so no place and no direction is special.
@@ -39,8 +40,9 @@ pub struct TierPolicy {
     /// Blocks within which a player's surroundings count as loaded by him: the simulation distance. Default 128; at most
     /// [`MAX_NEAR_DISTANCE_BLOCKS`](Self::MAX_NEAR_DISTANCE_BLOCKS).
     pub near_distance_blocks: u64,
-    /// Ticks that somebody must be there without a pause before chunks are moved from a cluster to L0. Default half a
-    /// minute, so that who only passes through moves nothing; 0 moves what is near at once.
+    /// Ticks that somebody must be there without a pause before chunks that were asked for are moved from a cluster to
+    /// L0. Default 2 minutes, so that who only passes through, and be it on foot, moves nothing; 0 moves what is asked
+    /// for at once.
     pub promote_after_ticks: u64,
     /// Ticks since the last access before distance counts. Default 2 minutes, so that who goes and comes back moves
     /// nothing.
@@ -48,8 +50,20 @@ pub struct TierPolicy {
     /// Moves to L2 happen at multiples of so many ticks, so that one cluster's moves are one. Default 5 minutes; 0 or 1
     /// for no waiting.
     pub gather_ticks: u64,
+    /// Ticks since the last move of its chunks before a cluster that is shadowed in part is rewritten. Default half an
+    /// hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
+    pub rewrite_after_ticks: u64,
     /// How far ahead a player's way is foreseen; what he will be near is near. Default 10 seconds; 0 for not at all.
     pub lookahead_ticks: u64,
+}
+
+/// How many slots of a cluster are of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ShadowedSlots {
+    /// Slots that hold a chunk.
+    pub present: u32,
+    /// Those of them whose chunk has a newer copy in a hotter tier.
+    pub shadowed: u32,
 }
 
 /// A policy that cannot be meant.
@@ -92,9 +106,10 @@ impl Default for TierPolicy {
             cold_after_ticks: 30 * MINUTE,
             cold_distance_blocks: 512,
             near_distance_blocks: 128,
-            promote_after_ticks: MINUTE / 2,
+            promote_after_ticks: 2 * MINUTE,
             hysteresis_ticks: 2 * MINUTE,
             gather_ticks: 5 * MINUTE,
+            rewrite_after_ticks: 30 * MINUTE,
             lookahead_ticks: 10 * GameTick::PER_SECOND,
         }
     }
@@ -137,6 +152,7 @@ impl TierPolicy {
             return match seen.tier {
                 Tier::L0 if stay.loaded => Decision { to: Tier::L0, reason: Reason::Loaded },
                 Tier::L0 => Decision { to: Tier::L0, reason: Reason::Near { distance_blocks } },
+                tier if !stay.accessed => Decision { to: tier, reason: Reason::Unasked },
                 _ if stay_ticks >= promote_after_ticks => {
                     Decision { to: Tier::L0, reason: Reason::Settled { stay_ticks, promote_after_ticks } }
                 }
@@ -181,7 +197,8 @@ impl TierPolicy {
         let at = |to, tick: u64| Some(NextMove { to, after_ticks: tick.saturating_sub(now.get()) });
         if let Some(stay) = seen.stay {
             let settled = stay.since.get().saturating_add(self.promote_after_ticks);
-            return if seen.tier == Tier::L0 { None } else { at(Tier::L0, settled) };
+            let stays = seen.tier == Tier::L0 || !stay.accessed;
+            return if stays { None } else { at(Tier::L0, settled) };
         }
         if seen.pinned || seen.tier == Tier::L2 {
             return None;
@@ -194,11 +211,20 @@ impl TierPolicy {
         }
         let warm_at = last.saturating_add(self.warm_after_ticks);
         // What is about to be cold is not made warm first: that would write it twice.
-        let too_late = now.get() >= cold_from;
-        if seen.tier == Tier::L0 && warm_at < cold_at && cold_at > now.get() && !too_late {
+        let warm_until = cold_from.min(cold_at);
+        if seen.tier == Tier::L0 && warm_at < warm_until && now.get() < warm_until {
             return at(Tier::L1, warm_at);
         }
         at(Tier::L2, cold_at)
+    }
+
+    /// Whether a cluster is to be rewritten without its shadowed slots: a quarter of its slots or more, for a while.
+    ///
+    /// A cluster of which every slot is shadowed is dropped, which costs nothing, so that needs no waiting.
+    pub const fn should_rewrite(&self, slots: ShadowedSlots, last_move: GameTick, now: GameTick) -> bool {
+        let ShadowedSlots { present, shadowed } = slots;
+        let is_quarter = shadowed as u64 * 4 >= present as u64 && shadowed > 0;
+        shadowed >= present || (is_quarter && now.since(last_move) >= self.rewrite_after_ticks)
     }
 
     fn is_far(&self, distance_blocks: Option<u64>) -> bool {

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use cg_format::wire::{Reader, Span, Trace, Writer};
-use cg_format::{ChunkAt, DecodeError, Section};
+use cg_format::{DecodeError, Section};
 
 use crate::{CubeAt, GameTick};
 
@@ -142,11 +142,6 @@ impl LastAccess {
         }
     }
 
-    /// As [`touch`](Self::touch) for the cube of a chunk.
-    pub fn touch_chunk(&mut self, chunk: ChunkAt, now: GameTick) {
-        self.touch(CubeAt::of(chunk), now);
-    }
-
     /// Notes an access of a cube that is known; of the others nothing was ever asked.
     pub(crate) fn refresh(&mut self, cube: CubeAt, now: GameTick) {
         if self.young.contains_key(&cube) || self.old.contains_key(&cube) {
@@ -275,3 +270,6 @@ impl Entry {
         Heat { last_access: GameTick::new(self.last_access), moved_at }
     }
 }
+
+#[cfg(test)]
+mod tests;

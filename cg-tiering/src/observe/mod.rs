@@ -107,9 +107,11 @@ impl Observers {
         &mut self.heat
     }
 
-    /// Notes that a chunk was asked for or saved. One look into a hash map.
+    /// Notes that a chunk was asked for and was there, or was saved. Two looks into hash maps.
     pub fn touch(&mut self, chunk: ChunkAt, now: GameTick) {
-        self.heat.touch_chunk(chunk, now);
+        let cube = CubeAt::of(chunk);
+        self.heat.touch(cube, now);
+        self.presence.access(cube);
     }
 
     /// Notes that chunks of a cube changed their tier.
@@ -125,7 +127,14 @@ impl Observers {
         let horizon = self.policy.lookahead_ticks;
         self.distance.check(players.iter().map(|player| (*player, self.motion.path(player, horizon))));
         let Self { presence, heat, policy, .. } = self;
-        presence.check(players, policy.near_distance_blocks, now, |cube| heat.refresh(cube, now));
+        let (near, recent_ticks) = (policy.near_distance_blocks, policy.warm_after_ticks);
+        // Only one of the two is called at a time, but both are handed over at once.
+        let heat = std::cell::RefCell::new(heat);
+        let accessed = |cube| {
+            let known = heat.borrow().get(cube);
+            known.is_some_and(|heat| now.since(heat.last_access) < recent_ticks)
+        };
+        presence.check(players, near, now, accessed, |cube| heat.borrow_mut().refresh(cube, now));
     }
 
     /// Holds the chunks of a box as loaded: never demoted, and hot after a while.
@@ -144,7 +153,7 @@ impl Observers {
     /// Releases what was held. Says whether it was.
     pub fn release(&mut self, id: HoldId, now: GameTick) -> bool {
         let Self { presence, heat, .. } = self;
-        presence.release(id, now, |cube| heat.refresh(cube, now))
+        presence.release(id, |cube| heat.refresh(cube, now))
     }
 
     /// Forbids that chunks of a box grow colder.
@@ -199,6 +208,11 @@ impl Observers {
     /// Whichever of their chunks lie in clusters are [`due`](Self::due) for tier L0.
     pub fn take_settled(&mut self, now: GameTick, max_cubes: usize) -> Vec<CubeAt> {
         self.presence.take_settled(now, self.policy.promote_after_ticks, max_cubes)
+    }
+
+    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if nobody comes.
+    pub fn next_settled(&self) -> Option<GameTick> {
+        self.presence.next_settled(self.policy.promote_after_ticks)
     }
 
     /// Gives back a settled cube that could not be promoted, to be taken again later.

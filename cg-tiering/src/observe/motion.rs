@@ -198,3 +198,92 @@ pub(super) fn distance_between(one: &BlockBox, other: &BlockBox) -> u64 {
     };
     gap(|at| at.x).max(gap(|at| at.y)).max(gap(|at| at.z))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(x: i64, y: i64, z: i64) -> PlayerAt {
+        let id = EntityId::from_bytes([1; 16]);
+        PlayerAt { id, dimension: Dimension::new(0), block: BlockPos::new(x, y, z) }
+    }
+
+    /// Where a player will be in 100 ticks, after a way of (tick, x) along x.
+    #[track_caller]
+    fn check(way: &[(u64, i64)], expected_x: i64) {
+        let mut motion = Motion::default();
+        for (tick, x) in way {
+            motion.update(&[at(*x, 64, 0)], GameTick::new(*tick));
+        }
+        let (_, last) = way.last().unwrap();
+        assert_eq!(motion.path(&at(*last, 64, 0), 100).to, BlockPos::new(expected_x, 64, 0));
+    }
+
+    #[test]
+    fn a_steady_way_goes_on_and_a_jump_does_not() {
+        check(&[(0, 0)], 0);
+        check(&[(0, 0), (0, 5)], 5);
+        check(&[(0, 0), (10, -10)], -110);
+        check(&[(0, 0), (1, 8)], 808);
+        check(&[(0, 0), (1, 9)], 9);
+        check(&[(0, 0), (10, 10), (11, 9000), (21, 9010)], 9110);
+    }
+
+    #[test]
+    fn who_stops_is_not_expected_further_on_after_two_seconds() {
+        let walk: Vec<_> = (0..=40).map(|tick| (tick, tick as i64)).collect();
+        check(&walk, 140);
+        let stopped: Vec<_> = walk.into_iter().chain((41..=81).map(|tick| (tick, 40))).collect();
+        check(&stopped[..51], 40 + 100 * 20 / 30);
+        check(&stopped, 40);
+    }
+
+    #[test]
+    fn who_left_or_changed_the_dimension_stands_still() {
+        let mut motion = Motion::default();
+        motion.update(&[at(0, 0, 0)], GameTick::new(0));
+        motion.update(&[at(9, 0, 0)], GameTick::new(10));
+        let below = PlayerAt { dimension: Dimension::new(1), ..at(9, 0, 0) };
+        assert_eq!(motion.path(&below, 10), Path::still(below.block), "the way was in another dimension");
+        motion.update(&[below], GameTick::new(20));
+        assert_eq!(motion.path(&below, 10), Path::still(below.block));
+        motion.update(&[], GameTick::new(30));
+        assert!(motion.is_empty());
+    }
+
+    #[test]
+    fn places_beside_a_long_way_are_near() {
+        let path = Path { from: BlockPos::new(0, 0, 0), to: BlockPos::new(0, -900, 0) };
+        let beside = |y| BlockBox::new(BlockPos::new(50, y, 0), BlockPos::new(60, y + 10, 10));
+        assert_eq!(path.distance_blocks(&beside(-450)), 50);
+        assert_eq!(path.distance_blocks(&beside(-1000)), 90);
+        assert_eq!(path.distance_blocks(&beside(100)), 100);
+    }
+
+    #[test]
+    fn the_whole_world_is_a_distance() {
+        let corner = |end: i64| BlockPos::new(end, end, end);
+        let far = BlockBox::new(corner(i64::MAX), corner(i64::MAX));
+        assert_eq!(Path::still(corner(i64::MIN)).distance_blocks(&far), u64::MAX);
+        let mut motion = Motion::default();
+        motion.update(&[at(i64::MAX - 8, 0, 0)], GameTick::new(0));
+        motion.update(&[at(i64::MAX, 0, 0)], GameTick::new(1));
+        assert_eq!(motion.path(&at(i64::MAX, 0, 0), u64::MAX).to.x, i64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn a_way_is_nowhere_farther_than_its_start_and_nowhere_nearer_than_its_bounds(
+            from in prop::array::uniform3(any::<i64>()), to in prop::array::uniform3(any::<i64>()),
+            a in prop::array::uniform3(any::<i64>()), b in prop::array::uniform3(any::<i64>()),
+        ) {
+            let pos = |[x, y, z]: [i64; 3]| BlockPos::new(x, y, z);
+            let (path, place) = (Path { from: pos(from), to: pos(to) }, BlockBox::new(pos(a), pos(b)));
+            let distance = path.distance_blocks(&place);
+            prop_assert!(distance <= Path::still(path.from).distance_blocks(&place));
+            prop_assert!(distance <= Path::still(path.to).distance_blocks(&place));
+            prop_assert!(distance >= distance_between(&path.bounds(), &place));
+        }
+    }
+}

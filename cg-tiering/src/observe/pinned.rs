@@ -69,3 +69,27 @@ impl Pinned {
         self.places.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{ChunkAt, ChunkPos};
+
+    #[test]
+    fn a_pin_covers_every_cube_that_it_touches_in_its_dimension() {
+        let cube =
+            |dimension, x| CubeAt::of(ChunkAt::new(Dimension::new(dimension), ChunkPos::constant(x, 0, 0)));
+        let mut pinned = Pinned::default();
+        let place = ChunkBox::new(ChunkPos::constant(3, 0, 0), ChunkPos::constant(4, 0, 0));
+        let one = pinned.pin(Dimension::new(1), place);
+        let two = pinned.pin(Dimension::new(1), place);
+        pinned.pin(Dimension::new(2), ChunkBox::EVERYTHING);
+        let answers = |pinned: &Pinned| [-1, 0, 4, 8].map(|x| pinned.contains(cube(1, x)));
+        assert_eq!(answers(&pinned), [false, true, true, false]);
+        assert!(!pinned.contains(cube(0, 0)) && pinned.contains(cube(2, ChunkPos::MIN)));
+        assert!(pinned.unpin(one) && !pinned.unpin(one));
+        assert_eq!(answers(&pinned), [false, true, true, false], "the other pin still stands");
+        assert!(pinned.unpin(two));
+        assert_eq!((answers(&pinned), pinned.len()), ([false; 4], 1));
+    }
+}

@@ -59,3 +59,47 @@ impl PlayerDistance {
         self.paths.values().map(Vec::len).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{BlockPos, EntityId};
+    use proptest::prelude::*;
+
+    fn corner([x, y, z]: [i64; 3]) -> BlockPos {
+        BlockPos::new(x, y, z)
+    }
+
+    fn any_corner() -> impl Strategy<Value = [i64; 3]> {
+        let ends = prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()];
+        prop_oneof![prop::array::uniform3(-3000..3000_i64), prop::array::uniform3(ends)]
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_of_all_is_found(
+            ways in prop::collection::vec((0..2_u64, any_corner(), any_corner()), 0..12),
+            place in (any_corner(), any_corner()),
+        ) {
+            let place = BlockBox::new(corner(place.0), corner(place.1));
+            let ways: Vec<_> = ways
+                .into_iter()
+                .map(|(dimension, from, to)| {
+                    let (id, dimension) = (EntityId::from_bytes([0; 16]), Dimension::new(dimension));
+                    let path = Path { from: corner(from), to: corner(to) };
+                    (PlayerAt { id, dimension, block: path.from }, path)
+                })
+                .collect();
+            let mut distance = PlayerDistance::default();
+            distance.check([(PlayerAt { id: EntityId::from_bytes([9; 16]), dimension: Dimension::new(5), block: corner([0; 3]) }, Path::still(corner([0; 3])))]);
+            distance.check(ways.clone());
+            prop_assert_eq!(distance.player_count(), ways.len());
+            prop_assert_eq!(distance.nearest_blocks(Dimension::new(5), &place), None, "he is gone");
+            for dimension in [0, 1].map(Dimension::new) {
+                let there = ways.iter().filter(|(player, _)| player.dimension == dimension);
+                let naive = there.map(|(_, path)| path.distance_blocks(&place)).min();
+                prop_assert_eq!(distance.nearest_blocks(dimension, &place), naive);
+            }
+        }
+    }
+}

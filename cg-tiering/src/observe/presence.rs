@@ -1,6 +1,6 @@
 //! Presence: which cubes are held by the host or lie around a player, and since when.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ClusterTier, Dimension, EntityId};
 
@@ -10,6 +10,13 @@ use crate::{CubeAt, GameTick};
 /// Names what a host holds, to release it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(u64);
+
+impl HoldId {
+    /// A number that no other hold of this world has had, for traces.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
 
 /// A place that is too large to be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +33,8 @@ pub struct HoldError {
 pub struct Stay {
     /// Whether the host holds chunks of the cube as loaded; otherwise a player is near.
     pub loaded: bool,
+    /// Whether its chunks were asked for, now or shortly before; what nobody asks for stays where it is.
+    pub accessed: bool,
     /// Since when there was always somebody.
     pub since: GameTick,
 }
@@ -41,20 +50,21 @@ pub struct Stay {
 /// let mut presence = Presence::default();
 /// let block = BlockPos::new(8, 70, -3);
 /// let player = PlayerAt { id: EntityId::from_bytes([1; 16]), dimension: Dimension::new(0), block };
-/// presence.check(&[player], 128, GameTick::new(5), |_| ());
+/// presence.check(&[player], 128, GameTick::new(5), |_| false, |_| ());
+/// assert_eq!(presence.len(), 5 * 5 * 5);
 /// let here = CubeAt::of(ChunkAt::new(player.dimension, block.chunk()));
-/// assert_eq!(presence.stay(here).map(|stay| stay.since), Some(GameTick::new(5)));
-/// // Half a minute later the player is still there: what is around him has earned a hot place.
-/// assert!(presence.take_settled(GameTick::new(604), 600, 1000).is_empty());
-/// assert_eq!(presence.take_settled(GameTick::new(605), 600, 1000).len(), 5 * 5 * 5);
+/// presence.access(here);
+/// // Half a minute later the player is still there: what was asked for has earned a hot place.
+/// assert_eq!(presence.take_settled(GameTick::new(604), 600, 1000), []);
+/// assert_eq!(presence.take_settled(GameTick::new(605), 600, 1000), [here]);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Presence {
     cubes: HashMap<CubeAt, Here>,
     around: BTreeMap<EntityId, Around>,
     held: BTreeMap<HoldId, Window>,
-    /// Cubes by the beginning of their stay. Those left meanwhile are found out when their time comes.
-    settling: VecDeque<(GameTick, CubeAt)>,
+    /// Cubes that were asked for and not taken yet, by the beginning of their stay.
+    settling: BTreeSet<(GameTick, CubeAt)>,
     next_hold: u64,
     checks: u64,
 }
@@ -63,6 +73,7 @@ pub struct Presence {
 struct Here {
     players: u32,
     holds: u32,
+    accessed: bool,
     since: GameTick,
 }
 
@@ -93,12 +104,14 @@ impl Presence {
 
     /// Takes the players' places at a check. Players who are not listed are gone.
     ///
-    /// `left` hears of each cube where nobody is any more.
+    /// `accessed` is asked of each cube where somebody is now and nobody was: whether its chunks were asked for shortly
+    /// before. `left` hears of each cube where nobody is any more.
     pub fn check(
         &mut self,
         players: &[PlayerAt],
         near_distance_blocks: u64,
         now: GameTick,
+        mut accessed: impl FnMut(CubeAt) -> bool,
         mut left: impl FnMut(CubeAt),
     ) {
         self.checks += 1;
@@ -107,7 +120,8 @@ impl Presence {
             let before = self.around.insert(player.id, Around { window, check: self.checks });
             let before = before.map(|around| around.window);
             if before != Some(window) {
-                self.change(Who::Player, before, Some(window), now, &mut left);
+                self.enter(Who::Player, before, window, now, &mut accessed);
+                self.leave(Who::Player, before, Some(window), &mut left);
             }
         }
         let mut gone = Vec::new();
@@ -119,7 +133,7 @@ impl Presence {
             listed
         });
         for window in gone {
-            self.change(Who::Player, Some(window), None, now, &mut left);
+            self.leave(Who::Player, Some(window), None, &mut left);
         }
     }
 
@@ -141,46 +155,64 @@ impl Presence {
         let id = HoldId(self.next_hold);
         self.next_hold += 1;
         self.held.insert(id, window);
-        self.change(Who::Host, None, Some(window), now, &mut |_| ());
+        self.enter(Who::Host, None, window, now, &mut |_| true);
+        for cube in window.cubes() {
+            self.access(cube);
+        }
         Ok(id)
     }
 
     /// Releases what was held. Says whether it was; `left` hears of each cube where nobody is any more.
-    pub fn release(&mut self, id: HoldId, now: GameTick, mut left: impl FnMut(CubeAt)) -> bool {
+    pub fn release(&mut self, id: HoldId, mut left: impl FnMut(CubeAt)) -> bool {
         let window = self.held.remove(&id);
-        if window.is_some() {
-            self.change(Who::Host, window, None, now, &mut left);
-        }
+        self.leave(Who::Host, window, None, &mut left);
         window.is_some()
+    }
+
+    /// Notes that a chunk of a cube was asked for. One look into a hash map.
+    pub fn access(&mut self, cube: CubeAt) {
+        if let Some(here) = self.cubes.get_mut(&cube).filter(|here| !here.accessed) {
+            here.accessed = true;
+            self.settling.insert((here.since, cube));
+        }
     }
 
     /// Whether somebody is there, and since when.
     pub fn stay(&self, cube: CubeAt) -> Option<Stay> {
-        self.cubes.get(&cube).map(|here| Stay { loaded: here.holds > 0, since: here.since })
+        self.cubes.get(&cube).map(|here| Stay {
+            loaded: here.holds > 0,
+            accessed: here.accessed,
+            since: here.since,
+        })
     }
 
-    /// Takes up to so many cubes where somebody has been for so many ticks, each once in a stay.
+    /// Takes up to so many cubes where somebody has been for so many ticks and that were asked for, each once in a stay,
+    /// the longest stays first.
     ///
-    /// These are the ones whose chunks are to be promoted. Costs what it gives, plus the cubes left since the last call.
+    /// These are the ones whose chunks are to be promoted. Costs what it gives.
     pub fn take_settled(&mut self, now: GameTick, after_ticks: u64, max_cubes: usize) -> Vec<CubeAt> {
         let mut settled = Vec::new();
         while settled.len() < max_cubes {
-            let Some(&(since, cube)) = self.settling.front() else { break };
-            if now.since(since) < after_ticks {
+            let Some(first) = self.settling.first().copied() else { break };
+            if now.since(first.0) < after_ticks {
                 break;
             }
-            self.settling.pop_front();
-            if self.cubes.get(&cube).is_some_and(|here| here.since == since) {
-                settled.push(cube);
-            }
+            self.settling.remove(&first);
+            settled.push(first.1);
         }
         settled
     }
 
-    /// Gives a cube back that was taken and could not be promoted: it is taken again later, if somebody is still there.
+    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if nobody comes.
+    pub fn next_settled(&self, after_ticks: u64) -> Option<GameTick> {
+        let (since, _) = self.settling.first()?;
+        Some(GameTick::new(since.get().saturating_add(after_ticks)))
+    }
+
+    /// Gives a cube back that was taken and could not be promoted: it is taken again, if somebody is still there.
     pub fn again(&mut self, cube: CubeAt) {
         if let Some(here) = self.cubes.get(&cube) {
-            self.settling.push_back((here.since, cube));
+            self.settling.insert((here.since, cube));
         }
     }
 
@@ -194,26 +226,40 @@ impl Presence {
         self.cubes.is_empty()
     }
 
-    fn change(
+    /// Counts somebody in where he is now and was not before.
+    fn enter(
+        &mut self,
+        who: Who,
+        before: Option<Window>,
+        after: Window,
+        now: GameTick,
+        accessed: &mut impl FnMut(CubeAt) -> bool,
+    ) {
+        for cube in after.cubes().filter(|cube| !holds(before, *cube)) {
+            let here = self.cubes.entry(cube).or_insert_with(|| {
+                let accessed = accessed(cube);
+                if accessed {
+                    self.settling.insert((now, cube));
+                }
+                Here { players: 0, holds: 0, accessed, since: now }
+            });
+            *here.count(who) += 1;
+        }
+    }
+
+    /// Counts somebody out where he was before and is not now. Who moves enters first, so that no stay is broken.
+    fn leave(
         &mut self,
         who: Who,
         before: Option<Window>,
         after: Option<Window>,
-        now: GameTick,
         left: &mut impl FnMut(CubeAt),
     ) {
-        // Those that come are counted first, so that a cube in both never counts as left.
-        for cube in after.iter().flat_map(Window::cubes).filter(|cube| !holds(before, *cube)) {
-            let here = self.cubes.entry(cube).or_insert_with(|| {
-                self.settling.push_back((now, cube));
-                Here { players: 0, holds: 0, since: now }
-            });
-            *here.count(who) += 1;
-        }
         for cube in before.iter().flat_map(Window::cubes).filter(|cube| !holds(after, *cube)) {
             let here = self.cubes.get_mut(&cube).expect("counted when the window came");
             *here.count(who) -= 1;
             if here.players == 0 && here.holds == 0 {
+                self.settling.remove(&(here.since, cube));
                 self.cubes.remove(&cube);
                 left(cube);
             }
@@ -272,3 +318,6 @@ impl Window {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
