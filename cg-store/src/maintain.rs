@@ -139,7 +139,7 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
-    /// Goes round until a whole round finds nothing that could be done.
+    /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
     fn settle(
         &self,
         visitor: &Visitor<E>,
@@ -149,7 +149,7 @@ impl<E: Engine> Inner<E> {
     ) -> Result<MoveCounts, Error> {
         let mut counts = MoveCounts::default();
         loop {
-            let before = counts;
+            let before = counts.moved();
             work.restart();
             while self.sweep_one(work, due)? {
                 if work.plan.left().steps >= STEPS_GATHERED {
@@ -160,7 +160,7 @@ impl<E: Engine> Inner<E> {
             self.keep_heat()?;
             self.forget_heat(work)?;
             progress(&counts);
-            if counts == before {
+            if counts.moved() == before {
                 return Ok(counts);
             }
         }
@@ -191,9 +191,25 @@ mod tests {
         let before = world.opacity(flat, 64, 3).unwrap();
         assert_eq!(before.runs(), [0..=15]);
         let idle = world.tick(GameTick::new(9), &[], Duration::ZERO).unwrap();
-        assert_eq!(idle, TickReport { now: GameTick::new(9), moves: MoveCounts::default(), tiles_folded: 0, work_left: true });
+        assert_eq!(
+            idle,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 0,
+                work_left: true
+            }
+        );
         let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
-        assert_eq!(busy, TickReport { now: GameTick::new(9), moves: MoveCounts::default(), tiles_folded: 3, work_left: false });
+        assert_eq!(
+            busy,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 3,
+                work_left: false
+            }
+        );
         assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);
         assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
         assert_eq!(world.clock().clamped(), 1);

@@ -116,6 +116,7 @@ impl<E: Engine> World<E> {
         packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
+        options.tiers.validate()?;
         let catalog = Registry::begin(&engine, packs, &options.packs)?;
         let limits = if let Some(limits) = meta::read_limits(&engine)? {
             limits

@@ -69,6 +69,11 @@ impl<E: Engine> World<E> {
         }
     }
 
+    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
+    pub fn forget_chunks(&self) {
+        self.inner().cache.clear();
+    }
+
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
     pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
         let (sender, receiver) = channel();

@@ -94,10 +94,11 @@ impl ColdMerge {
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
         let row = view.get(space, &row_key)?;
         let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
-        let warm = match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
-            Ok(warm) => warm,
-            Err(problem) => return as_it_is(Some(damage(problem))),
-        };
+        let warm =
+            match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
+                Ok(warm) => warm,
+                Err(problem) => return as_it_is(Some(damage(problem))),
+            };
         let mut builder = self.builder();
         let place = |place: u8| Slot::in_group_of(TIER, group, place).expect("groups and places are counted");
         if let (Some(warm), Some(row)) = (&warm, &row) {
@@ -110,7 +111,10 @@ impl ColdMerge {
                             draught.moved.chunks += 1;
                         }
                     }
-                    Counters::add(&counters.bytes_decompressed, bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64);
+                    Counters::add(
+                        &counters.bytes_decompressed,
+                        bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64,
+                    );
                 }
                 Err(problem) => return as_it_is(Some(damage(problem))),
             }
@@ -165,9 +169,8 @@ impl ColdMerge {
             Some(made) => Ok(made.clone()),
             None => builder.encode_group(group, &mut Limits::default()),
         });
-        let cluster = groups
-            .collect::<Result<Vec<_>, _>>()
-            .and_then(|groups| join_groups(TIER, self.codec(), &groups));
+        let cluster =
+            groups.collect::<Result<Vec<_>, _>>().and_then(|groups| join_groups(TIER, self.codec(), &groups));
         let (space, row_key) = row_of(self.cluster);
         match cluster {
             Ok(Some(cluster)) => self.draught.batch.put(space, row_key, cluster, Stamp::Commit),

@@ -17,7 +17,6 @@ pub(super) fn group_of(cube: CubeAt, tier: ClusterTier) -> u8 {
     Slot::of(cube.chunks().min(), tier).group()
 }
 
-
 /// The chunk at a place of a cube.
 ///
 /// # Panics

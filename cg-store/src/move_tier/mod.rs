@@ -32,13 +32,13 @@ pub(crate) use warm::demote_warm;
 
 /// How much a move moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moved {
+pub(crate) struct Moved {
     /// Chunks that lie in another tier now; for a cluster made smaller, the slots that it lost.
-    pub chunks: u64,
+    pub(crate) chunks: u64,
     /// Bytes of the rows that were read.
-    pub bytes_read: u64,
+    pub(crate) bytes_read: u64,
     /// Bytes of the rows that were written.
-    pub bytes_written: u64,
+    pub(crate) bytes_written: u64,
 }
 
 impl std::ops::AddAssign for Moved {

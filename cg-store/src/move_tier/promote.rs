@@ -29,8 +29,10 @@ pub(crate) fn promote<E: Engine>(engine: &E, counters: &Counters, cube: CubeAt) 
             Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
         };
         let group = group_of(cube, tier);
-        let live: Vec<_> =
-            cluster.slots().filter(|(slot, _)| slot.group() == group && settled & bit(slot.in_group()) == 0).collect();
+        let live: Vec<_> = cluster
+            .slots()
+            .filter(|(slot, _)| slot.group() == group && settled & bit(slot.in_group()) == 0)
+            .collect();
         if live.is_empty() {
             continue;
         }

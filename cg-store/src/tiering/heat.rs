@@ -42,7 +42,8 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
 /// The clock as it was last written; 0 in a world that never ticked.
 pub(crate) fn read_clock<V: ReadView>(view: &V) -> Result<GameTick, Error> {
     let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
-    let ticks = FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
+    let ticks =
+        FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
     let damage = |problem| Damage::of_row(Space::WorldMeta, CLOCK_KEY, "the world's clock", problem);
     ticks.map(GameTick::new).map_err(damage)
 }

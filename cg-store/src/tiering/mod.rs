@@ -18,8 +18,8 @@ use crate::engine::Engine;
 use crate::world::World;
 
 pub use explain::TierReport;
-pub(crate) use heat::{delete_heat, put_heat, read_clock};
 use heat::heat_after_move;
+pub(crate) use heat::{delete_heat, put_heat, read_clock};
 pub(crate) use sweep::Sweep;
 pub use work::MoveCounts;
 pub(crate) use work::{Due, Work};

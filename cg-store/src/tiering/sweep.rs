@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::cluster::StoredCluster;
-use cg_format::key::Family;
 use cg_format::frame::{self, FrameKind};
+use cg_format::key::Family;
 use cg_format::{ClusterTier, Space, Tier, key};
 use cg_tiering::{Candidate, ClusterAt, CubeAt, GameTick};
 
 use super::heat::{decode_heat_key, heat_key};
 use super::{Due, Work};
-use crate::engine::{Engine, ReadView};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
@@ -92,7 +92,8 @@ impl Sweep {
         match (&mut self.inside, around) {
             (Some((cluster, count)), Some(around)) if *cluster == around => *count += rows,
             (inside, around) => {
-                if let Some((cluster, count)) = std::mem::replace(inside, around.map(|around| (around, rows))) {
+                if let Some((cluster, count)) = std::mem::replace(inside, around.map(|around| (around, rows)))
+                {
                     self.rows_above(cluster, count);
                 }
             }
@@ -117,13 +118,20 @@ impl<E: Engine> Inner<E> {
         self.learn_heat(cube)?;
         sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows);
         let mut rows_above_cold = hot.rows;
-        if !sweep.is_left_alone(cube, due.at()) {
-            let [(here, from_hot), (_, from_warm)] = self
-                .tiering
-                .observers(|seen| [Tier::L0, Tier::L1].map(|tier| due.decide(seen, cube, tier)));
+        if !sweep.is_left_alone(cube, self.tiering.now()) {
+            let [(here, from_hot), (_, from_warm)] =
+                self.tiering.observers(|seen| [Tier::L0, Tier::L1].map(|tier| due.decide(seen, cube, tier)));
             let mut offer = |from, decision, chunks, bytes| {
                 let (last_access, nearest_player_blocks) = (here.last_access, here.nearest_player_blocks);
-                plan.offer(Candidate { cube, from, decision, chunks, bytes, last_access, nearest_player_blocks });
+                plan.offer(Candidate {
+                    cube,
+                    from,
+                    decision,
+                    chunks,
+                    bytes,
+                    last_access,
+                    nearest_player_blocks,
+                });
             };
             if let Some(decision) = from_hot.filter(|_| hot.chunks > 0) {
                 offer(Tier::L0, decision, hot.chunks, hot.bytes);
@@ -159,11 +167,13 @@ impl<E: Engine> Inner<E> {
         })?;
         let tag = Space::Heat.index_tag().expect("it is in the index family");
         let (first, end) = ([tag], [tag + 1]);
-        let heat_lower = last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
-        let first_heat = self.engine.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
-            Counters::add(&self.counters.keys_scanned, 1);
-            decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
-        })?;
+        let heat_lower =
+            last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
+        let first_heat =
+            self.engine.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
+                Counters::add(&self.counters.keys_scanned, 1);
+                decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+            })?;
         // Cubes sort by the keys of their warm clusters as by those of their chunks.
         let sort_key = |cube: &CubeAt| row_of(cube.cluster(ClusterTier::L1)).1;
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))

@@ -10,7 +10,7 @@ use cg_tiering::{
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{Sweep, delete_heat, heat_after_move};
-use crate::engine::{Batch, Engine, EngineError, Level};
+use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, promote};
@@ -69,16 +69,17 @@ impl Due {
         Self { at, who: Who::Nobody, deadline: None }
     }
 
-    pub(super) const fn at(&self) -> GameTick {
-        self.at
-    }
-
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
-    pub(super) fn decide(&self, seen: &Observers, cube: CubeAt, tier: Tier) -> (Observation, Option<Decision>) {
+    pub(super) fn decide(
+        &self,
+        seen: &Observers,
+        cube: CubeAt,
+        tier: Tier,
+    ) -> (Observation, Option<Decision>) {
         let here = seen.observe(cube, tier);
         let here = match self.who {
             Who::AsSeen => here,
@@ -133,7 +134,9 @@ impl Work {
     fn next_steps(&mut self, count: usize) -> Vec<Step> {
         let Some(first) = self.next_step() else { return Vec::new() };
         let mut steps = vec![first];
-        while steps.len() < count && (first.to != Tier::L2 || steps.last().is_some_and(|step| step.remaining_steps > 0)) {
+        while steps.len() < count
+            && (first.to != Tier::L2 || steps.last().is_some_and(|step| step.remaining_steps > 0))
+        {
             let Some(next) = self.next_step() else { break };
             if next.to != first.to || (next.to == Tier::L2 && next.cluster != first.cluster) {
                 self.held = Some(next);
@@ -199,7 +202,13 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Promotes cubes, or demotes them into warm clusters.
-    fn move_cubes(&self, work: &mut Work, steps: &[Step], due: Due, counts: &mut MoveCounts) -> Result<(), Error> {
+    fn move_cubes(
+        &self,
+        work: &mut Work,
+        steps: &[Step],
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
         let (engine, counters) = (&self.engine, &self.counters);
         let ends: Vec<_> = self.pool.install(|| {
             let take = |step: &Step| {
@@ -209,7 +218,8 @@ impl<E: Engine> Inner<E> {
                 if step.to == Tier::L0 {
                     return promote(engine, counters, step.cube);
                 }
-                let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+                let heat =
+                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
                 demote_warm(engine, counters, step.cube, heat)
             };
             steps.par_iter().map(take).collect()
@@ -250,7 +260,8 @@ impl<E: Engine> Inner<E> {
         let made: Vec<_> = self.pool.install(|| {
             let make = |step: &Step| {
                 let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
-                let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+                let heat =
+                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
                 confirmed.then(|| merge.make(&self.engine, &self.counters, step.cube, heat)).transpose()
             };
             steps.par_iter().map(make).collect()
@@ -289,11 +300,16 @@ impl<E: Engine> Inner<E> {
             Err(RecvTimeoutError::Timeout) => return Ok(false),
             Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
         };
-        let Some(Cold::Writing(_, cubes)) = work.cold.take() else { return Ok(true) };
+        let Some(Cold::Writing(_, mut cubes)) = work.cold.take() else { return Ok(true) };
         let (end, damage) = end?;
         if let Some(damage) = damage {
             tracing::warn!(%damage, "damage keeps chunks from growing cold");
             counts.refused += 1;
+        }
+        if let Outcome::Done(_) = &end {
+            // What is cold as a whole is not looked for, so its heat is of no use.
+            self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.heat().forget(*cube)));
+            cubes.clear();
         }
         counts.cooled += self.end(work, &cubes, end, counts);
         Ok(true)
@@ -355,6 +371,11 @@ impl<E: Engine> Inner<E> {
 }
 
 impl MoveCounts {
+    /// Chunks and slots that were moved in any way.
+    pub const fn moved(&self) -> u64 {
+        self.promoted + self.warmed + self.cooled + self.shadows_dropped
+    }
+
     /// Counts the bytes of a move and returns its chunks.
     fn add(&mut self, moved: Moved) -> u64 {
         self.bytes_read += moved.bytes_read;
