@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use cg_format::key::Family;
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
+use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::tiering::{Due, MoveCounts, Work};
@@ -113,7 +114,7 @@ impl<E: Engine> World<E> {
     }
 
     /// Moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
-    /// done. The world's clock does not move. For archiving a world, and for trying a policy out.
+    /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
     ///
     /// `progress` is told the counts so far after each round over the world; it may take hours in a large one. Ticks
     /// wait meanwhile; loads and saves do not.
@@ -129,7 +130,15 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         let mut state = inner.maintenance.state.lock();
         let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
-        inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)
+        let counts =
+            inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)?;
+        if counts.moved() > 0 {
+            // What was moved away is still in the engine's files; who settles a world wants it to be small.
+            for family in [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index] {
+                inner.engine.compact(family, ALL_KEYS)?;
+            }
+        }
+        Ok(counts)
     }
 
     /// The time that the host last said, and how often it tried to set it back.

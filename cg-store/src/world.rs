@@ -259,7 +259,11 @@ impl<E: Engine> Inner<E> {
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry(&committing) };
+        let folded = if self.engine.caps().read_only {
+            Ok(())
+        } else {
+            self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
+        };
         self.engine.close()?;
         folded
     }

@@ -10,6 +10,7 @@ mod info;
 mod map;
 mod quarantine;
 mod registry;
+mod tiers;
 mod verify;
 
 use cg_registry::{Catalog, ListKind, Name};
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Quarantine(quarantine::Command),
     Map(map::Args),
+    Tiers(tiers::Args),
 }
 
 impl Command {
@@ -49,6 +51,7 @@ impl Command {
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Tiers(args) => tiers::run(args, out),
         }
     }
 }

@@ -74,6 +74,13 @@ impl<E: Engine> Inner<E> {
         Ok(())
     }
 
+    /// Writes what is known of heat, all of it, before the world is closed.
+    pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
+        self.tiering.observers(|seen| seen.heat().mark_all_dirty());
+        while self.keep_heat()? > 0 {}
+        Ok(())
+    }
+
     /// Writes the heat of cubes whose rows are out of date, and the clock; returns how many cubes.
     ///
     /// Loses nothing if it is never called: the next open takes the cubes for accessed then.

@@ -116,9 +116,14 @@ enum Cold {
 type CommitEnd = Result<(Outcome, Option<Error>), Error>;
 
 impl Work {
-    /// Begins a new round over all cubes.
+    /// Begins a new round over all cubes, and forgets what was planned and not done.
     pub(crate) fn restart(&mut self) {
         self.sweep.restart();
+        self.plan.clear();
+        self.held = None;
+        if matches!(self.cold, Some(Cold::Making(..))) {
+            self.cold = None;
+        }
     }
 
     /// Whether nothing is planned or begun.
@@ -290,18 +295,26 @@ impl<E: Engine> Inner<E> {
 
     /// Waits for the cold cluster that is being written; `false` if the deadline comes first.
     fn await_cold(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
-        let Some(Cold::Writing(receiver, _)) = &work.cold else { return Ok(true) };
+        let (receiver, mut cubes) = match work.cold.take() {
+            Some(Cold::Writing(receiver, cubes)) => (receiver, cubes),
+            making => {
+                work.cold = making;
+                return Ok(true);
+            }
+        };
         let end = match due.deadline {
             Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        let end = match end {
-            Ok(end) => end,
-            Err(RecvTimeoutError::Timeout) => return Ok(false),
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
+        let (end, damage) = match end {
+            Ok(end) => end?,
+            Err(RecvTimeoutError::Timeout) => {
+                work.cold = Some(Cold::Writing(receiver, cubes));
+                return Ok(false);
+            }
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
         };
-        let Some(Cold::Writing(_, mut cubes)) = work.cold.take() else { return Ok(true) };
-        let (end, damage) = end?;
         if let Some(damage) = damage {
             tracing::warn!(%damage, "damage keeps chunks from growing cold");
             counts.refused += 1;
