@@ -117,7 +117,9 @@ fn an_import_that_is_killed_continues() {
             }
         };
         if let Some(status) = ended {
-            assert_eq!(status.code(), Some(0));
+            // A run that was killed behind its last commit leaves nothing to continue: the next is refused, as an
+            // import into any finished world is.
+            assert!(status.code() == Some(0) || (status.code() == Some(2) && hash(&world) == hash(&whole)));
             break;
         }
         child.kill().expect("killed");
