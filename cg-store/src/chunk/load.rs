@@ -70,6 +70,11 @@ impl<E: Engine> World<E> {
         }
     }
 
+    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
+    pub fn forget_chunks(&self) {
+        self.inner().cache.clear();
+    }
+
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
     ///
     /// Should loading panic, in a function of the host for example, each of the chunks answers
@@ -134,6 +139,7 @@ impl<E: Engine> Inner<E> {
             Err(ticket) => ticket,
         };
         Counters::add(&self.counters.cache_misses, 1);
+        self.tiering.touch([at]);
         let found = self.read_through(at)?;
         self.cache.fill(at, ticket, found.clone());
         Ok(found)
@@ -171,6 +177,7 @@ impl<E: Engine> Inner<E> {
         }
         Counters::add(&self.counters.cache_hits, (at.len() - missed.len()) as u64);
         Counters::add(&self.counters.cache_misses, missed.len() as u64);
+        self.tiering.touch(missed.iter().copied());
         let catalog = self.registry.catalog();
         let read = find_many(&self.engine, &self.counters, &missed, |stored| self.read(&catalog, stored));
         let mut read =
