@@ -239,7 +239,12 @@ impl<E: Engine> World<E> {
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
-    /// does nothing. The directory can be opened again when the last handle is dropped.
+    /// does nothing.
+    ///
+    /// The directory stays locked until the last handle is dropped, as other threads may still be reading rows that they
+    /// borrow from the engine: until then opening it is refused with
+    /// [`EngineError::Locked`](crate::engine::EngineError::Locked), in this process too. Tickets and requests on their way
+    /// keep nothing locked.
     ///
     /// # Errors
     /// If the last writes fail; the world is closed all the same.

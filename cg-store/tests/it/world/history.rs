@@ -125,6 +125,7 @@ fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it<E: Engine>(world: 
         world.fold_opacity(usize::MAX)?;
         world.rebuild_opacity()?;
         assert!(!world.set_aside(a)?);
+        assert!(!world.set_aside_entity(uuid(1))?);
         assert!(!world.forget_quarantined(Space::ChunkL0, b"nothing", 1)?);
         world.content_hash()?;
         assert!(world.verify(VerifyDepth::Full, |_| {})?.is_ok());

@@ -24,6 +24,7 @@ mod opacity;
 mod open;
 mod ownership;
 mod property;
+mod quarantine;
 mod registry;
 mod tier;
 mod transaction;
