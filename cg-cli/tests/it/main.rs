@@ -3,6 +3,7 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
 mod cmd;
+mod corpus;
 mod corrupt;
 mod held;
 mod import;
