@@ -7,6 +7,7 @@ mod corpus;
 mod corrupt;
 mod held;
 mod import;
+mod limits;
 mod lz4;
 mod made;
 mod maker;
