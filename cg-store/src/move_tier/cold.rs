@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::cluster::{AssembleError, ClusterBuilder, EncodedGroup, Slot, StoredCluster, join_groups};
+use cg_format::cluster::{
+    AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
+};
 use cg_format::frame::{Codec, Stamp};
 use cg_format::{ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
@@ -104,7 +106,7 @@ impl ColdMerge {
         if let (Some(warm), Some(row)) = (&warm, &row) {
             match warm.group(0, &mut Limits::default()) {
                 Ok(bytes) => {
-                    for (slot, value) in bytes.iter().flat_map(|bytes| bytes.chunks()) {
+                    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
                         if hot.sound_places & bit(slot.in_group()) == 0 {
                             let info = warm.chunk_info(slot).expect("present in its group");
                             builder.put(place(slot.in_group()), info, value.to_vec());

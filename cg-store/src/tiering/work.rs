@@ -360,7 +360,9 @@ impl<E: Engine> Inner<E> {
                 counts.refused += 1;
                 let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
                 let until = GameTick::new(now.get().saturating_add(later.max(1)));
-                cubes.iter().for_each(|cube| work.sweep.leave_alone(*cube, until));
+                for cube in cubes {
+                    work.sweep.leave_alone(*cube, until);
+                }
                 0
             }
         }
