@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{layers, metadata, msrv, setup, spec, test};
+use crate::{bench, layers, metadata, msrv, setup, spec, test};
 
 /// The steps, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -120,7 +120,7 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
     }
     let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
     let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--test"]);
-    environment.apply(tool).run()?;
+    environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use cg_format::ChunkAt;
 use cg_registry::ListKind;
+use cg_tiering::GameTick;
 use serde::Serialize;
 
 use super::span::ticks_text;
@@ -50,8 +51,8 @@ pub(super) fn run(
         chunk: [pos.x(), pos.y(), pos.z()],
         tier: tier_name(found.tier),
         version: found.version,
-        last_access_ticks: found.last_access.map(|tick| tick.get()),
-        moved_ticks: found.moved_at.map(|tick| tick.get()),
+        last_access_ticks: found.last_access.map(GameTick::get),
+        moved_ticks: found.moved_at.map(GameTick::get),
         belongs_in: tier_name(found.decision.to),
         reason: found.decision.reason.to_string(),
         next: found.next_move.map(|next| Next { tier: tier_name(next.to), after_ticks: next.after_ticks }),

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     let mut table = Comparison::default();
     for (name, policy) in settings {
-        let report = simulate(events.iter().cloned(), policy, StoreModel::default())
+        let report = simulate(events.iter().copied(), policy, StoreModel::default())
             .map_err(|error| Failure::usage(error.to_string()))?;
         table.0.push((name, report));
     }
