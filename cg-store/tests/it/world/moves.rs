@@ -140,13 +140,13 @@ fn a_held_place_stays_hot_and_a_pinned_one_as_it_is<E: Engine>(world: &World<E>)
     let ids = Ids::register(world);
     let [held, pinned, neither] = [ids.at(0, 0, 0), ids.at(100, 0, 0), ids.at(200, 0, 0)];
     save(world, [held, pinned, neither].map(|at| (at, marked(world, &ids, 1))));
-    let hold = world.hold(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    let ticket = world.hold(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
     let pin = world.pin(ids.overworld, ChunkBox::new(pinned.pos, pinned.pos));
     play(world, DAY, &[]);
     let tier = |at| world.explain_tier(at).expect("explains").expect("is stored").tier;
     assert_eq!([held, pinned, neither].map(tier), [Tier::L0, Tier::L0, Tier::L2]);
-    assert!(world.release(hold) && world.unpin(pin));
-    assert!(!world.release(hold) && !world.unpin(pin));
+    assert!(world.release(ticket) && world.unpin(pin));
+    assert!(!world.release(ticket) && !world.unpin(pin));
     play(world, DAY + 1, &[]);
     assert_eq!(tier(pinned), Tier::L2);
     play(world, 2 * DAY, &[]);
