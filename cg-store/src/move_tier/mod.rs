@@ -18,6 +18,8 @@ mod cold;
 mod cube;
 mod promote;
 mod shadow;
+#[cfg(test)]
+mod tests;
 mod warm;
 
 use crate::engine::{Batch, Engine, EngineError, Guard, Level};
