@@ -64,6 +64,12 @@ pub enum Section {
     NameList,
     /// A list of records of the registry.
     Records,
+    /// One record of such a list.
+    Record,
+    /// When a cube was last accessed.
+    Heat,
+    /// A recorded trace of accesses.
+    TierTrace,
 }
 
 impl fmt::Display for Section {
@@ -87,6 +93,9 @@ impl fmt::Display for Section {
             Self::Key => "key",
             Self::NameList => "name list",
             Self::Records => "records",
+            Self::Record => "record",
+            Self::Heat => "heat",
+            Self::TierTrace => "tier trace",
         })
     }
 }

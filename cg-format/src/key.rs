@@ -19,7 +19,7 @@
 //! | `Snapshot` | `snapshot` | see the snapshots | – |
 //! | `Heat` | `index` | 1 ‖ dimension ‖ Morton(chunk >> 2) | 33 |
 //! | `ChangeMark` | `index` | 2 ‖ scale ‖ dimension ‖ Morton(cluster) | 34 |
-//! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key | 3… |
+//! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key ‖ commit sequence | 11… |
 //! | `Intent` | `index` | 4 ‖ number | 9 |
 //!
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
@@ -396,19 +396,26 @@ pub fn decode_change_mark(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeE
     })
 }
 
-/// The key under which a damaged row is set aside.
-pub fn quarantine(space: Space, key: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 + key.len());
+/// The key under which a damaged row is set aside by a commit: a row that is damaged again has another copy.
+pub fn quarantine(space: Space, row: &[u8], commit_seq: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + row.len() + 8);
     out.extend([QUARANTINE_TAG, space.byte()]);
-    out.extend_from_slice(key);
+    out.extend_from_slice(row);
+    out.extend(commit_seq.to_be_bytes());
     out
+}
+
+/// The keys of all copies of one row, from the oldest. Copies of longer keys may lie between them, so each key that is
+/// found has to be [decoded](decode_quarantine) and compared.
+pub fn quarantine_copies(space: Space, row: &[u8]) -> RangeInclusive<Vec<u8>> {
+    quarantine(space, row, 0)..=quarantine(space, row, u64::MAX)
 }
 
 /// The inverse of [`quarantine`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another tag or an unknown space.
-pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8]), DecodeError> {
+/// [`DecodeError`] in [`Section::Key`] for another tag, an unknown space or fewer bytes than a commit sequence.
+pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8], u64), DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", QUARANTINE_TAG)?;
         let here = reader.clone();
@@ -417,7 +424,8 @@ pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8]), DecodeError> {
             let (field, found) = ("space", byte.into());
             return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 to 16" }));
         };
-        Ok((space, reader.rest()))
+        let row = reader.take("row key", reader.left_bytes().saturating_sub(8))?;
+        Ok((space, row, u64::from_be_bytes(reader.array("commit sequence")?)))
     })
 }
 

@@ -71,6 +71,46 @@ pub fn decode_2d(code: &[u8; LEN_2D_BYTES]) -> [i64; 2] {
     out.map(unbias)
 }
 
+/// The first position of a box, in Morton order, that does not come before `from`; `None` if the whole box does.
+///
+/// Both corners are inside the box, and no coordinate of `min` exceeds that of `max`. A scan of keys that has left
+/// the box goes on there, instead of passing over everything that lies between two parts of it. Costs a look at each
+/// bit and reads nothing.
+///
+/// ```
+/// use cg_format::morton::first_in_box;
+/// // A column of positions: behind (0, 1, 0) and its neighbours to the east the next one is (0, 2, 0).
+/// let column = ([0, 0, 0], [0, 9, 0]);
+/// assert_eq!(first_in_box([1, 0, 0], column.0, column.1), Some([0, 2, 0]));
+/// ```
+#[expect(clippy::indexing_slicing, reason = "an axis is 0, 1 or 2, and each array has the three of them")]
+pub fn first_in_box(from: [i64; 3], min: [i64; 3], max: [i64; 3]) -> Option<[i64; 3]> {
+    let (from, mut min, mut max) = (from.map(bias), min.map(bias), max.map(bias));
+    // Where the part of the box begins that lies behind everything looked at further on.
+    let mut behind = None;
+    for bit in (0..u64::BITS).rev() {
+        let (here, below) = (1 << bit, (1 << bit) - 1);
+        for axis in 0..3 {
+            let lower_end = |c: u64| (c | here) & !below;
+            match [from, min, max].map(|corner| corner[axis] & here != 0) {
+                [false, false, false] | [true, true, true] => {}
+                // The bit halves the box, and `from` lies before the upper half.
+                [false, false, true] => {
+                    let mut upper = min;
+                    upper[axis] = lower_end(upper[axis]);
+                    behind = Some(upper);
+                    max[axis] = (max[axis] & !here) | below;
+                }
+                [true, false, true] => min[axis] = lower_end(min[axis]),
+                [false, true, true] => return Some(min.map(unbias)),
+                [true, false, false] => return behind.map(|corner| corner.map(unbias)),
+                [_, true, false] => return None,
+            }
+        }
+    }
+    Some(from.map(unbias))
+}
+
 /// Puts bit i of 16 bits at bit 3i.
 const fn spread_3(mut v: u64) -> u64 {
     v = (v | (v << 16)) & 0x001f_0000_ff00_00ff;
@@ -151,6 +191,35 @@ mod tests {
         fn decodes_what_it_encodes(x: i64, y: i64, z: i64) {
             prop_assert_eq!(decode_3d(&encode_3d([x, y, z])), [x, y, z]);
             prop_assert_eq!(decode_2d(&encode_2d([x, z])), [x, z]);
+        }
+
+        #[test]
+        fn the_next_position_of_a_box_is_the_first_that_does_not_come_before(
+            corners in prop::array::uniform6(-5_i64..5),
+            from in prop::array::uniform3(-7_i64..7),
+        ) {
+            let [a, b, c, d, e, f] = corners;
+            let (min, max) = ([a.min(d), b.min(e), c.min(f)], [a.max(d), b.max(e), c.max(f)]);
+            let mut inside = alloc::vec::Vec::new();
+            for x in min[0]..=max[0] {
+                for y in min[1]..=max[1] {
+                    for z in min[2]..=max[2] {
+                        inside.push([x, y, z]);
+                    }
+                }
+            }
+            let not_before = inside.into_iter().filter(|p| encode_3d(*p) >= encode_3d(from));
+            prop_assert_eq!(first_in_box(from, min, max), not_before.min_by_key(|p| encode_3d(*p)));
+        }
+
+        #[test]
+        fn a_position_of_a_box_is_its_own_next(min: [i64; 3], size in prop::array::uniform3(0..i64::MAX), at in prop::array::uniform3(0..i64::MAX)) {
+            let max = [0, 1, 2].map(|axis| min[axis].saturating_add(size[axis]));
+            let inside = [0, 1, 2].map(|axis| min[axis].saturating_add(at[axis]).min(max[axis]));
+            prop_assert_eq!(first_in_box(inside, min, max), Some(inside));
+            prop_assert_eq!(first_in_box([i64::MIN; 3], min, max), Some(min));
+            let behind_it_all = (max != [i64::MAX; 3]).then_some([i64::MAX; 3]);
+            prop_assert_eq!(behind_it_all.and_then(|from| first_in_box(from, min, max)), None);
         }
 
         #[test]

@@ -4,6 +4,7 @@
 //! `u64 count`, then the records as bincode 2 writes them with fixed-width little-endian integers. Tables, reasons
 //! and an example: `docs/format/registry.md`.
 
+mod fields;
 mod rows;
 
 use bincode::error::DecodeError;
@@ -18,6 +19,8 @@ use crate::component::ComponentRow;
 use crate::name::NamedError;
 use crate::pack::{PackRow, RenameRow};
 use crate::{Name, RegistryError};
+
+use fields::Fields;
 
 pub use rows::{Row, is_registry_row};
 
@@ -239,7 +242,7 @@ pub(crate) fn encode_records<'a, T: Serialize + 'a>(
     out
 }
 
-fn decode_records<T: DeserializeOwned>(
+fn decode_records<T: DeserializeOwned + Fields>(
     row: &str,
     bytes: &[u8],
     trace: Option<&Trace>,
@@ -253,12 +256,18 @@ fn decode_records<T: DeserializeOwned>(
     for index in 0..count {
         let offset_bytes = reader.offset_bytes();
         let rest = reader.clone().rest();
+        if trace.is_some() {
+            // Only to note the fields: what is wrong with a record is said by what decodes it.
+            let mut fields = Reader::at_offset(rest, offset_bytes, Section::Record).traced(trace);
+            let _ = T::take(&mut fields);
+        }
         let (record, len_bytes) = decode_record(rest).map_err(|reason| RegistryError::Record {
             row: row.into(),
             index,
             offset_bytes,
             reason,
         })?;
+        reader = reader.traced(None);
         reader.take("record", len_bytes).map_err(bad)?;
         out.push((offset_bytes, record));
     }

@@ -1,12 +1,14 @@
 //! Which keys the latest commits wrote: what transactions are checked against, in memory.
 //!
 //! A transaction notes the last published commit when it begins. When it commits, every key it read is looked up
-//! here: a newer write is a conflict. A key's entry is forgotten when no running transaction began before it, so the
-//! log is as long as the oldest running transaction is old.
+//! here: a newer write is a conflict. What depends on *which* chunks a box holds asks for the chunks that were written
+//! in it since. A key's entry is forgotten when no running transaction began before it, so the log is as long as the
+//! oldest running transaction is old.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;
@@ -38,16 +40,22 @@ pub(crate) struct Committing<'a> {
 struct Writes {
     /// The last commit that wrote each key.
     by_key: HashMap<ConflictKey, u64>,
+    /// The chunks among the keys, by that commit.
+    chunks: BTreeSet<(u64, ChunkAt)>,
     /// Forgetting costs a pass over the log, so it waits until the log has doubled.
     sweep_at: usize,
 }
 
 const SWEEP_AT_LEAST: usize = 4096;
 
+/// No chunk sorts before this one.
+const FIRST_CHUNK: ChunkAt =
+    ChunkAt::new(Dimension::new(0), ChunkPos::constant(ChunkPos::MIN, ChunkPos::MIN, ChunkPos::MIN));
+
 impl CommitLog {
     /// A log that begins behind a commit.
     pub(crate) fn new(last_commit: u64) -> Self {
-        let writes = Writes { by_key: HashMap::new(), sweep_at: SWEEP_AT_LEAST };
+        let writes = Writes { by_key: HashMap::new(), chunks: BTreeSet::new(), sweep_at: SWEEP_AT_LEAST };
         Self { writes: Mutex::new(writes), running: Mutex::default(), published: AtomicU64::new(last_commit) }
     }
 
@@ -80,14 +88,36 @@ impl Committing<'_> {
         keys.into_iter().find(|key| self.writes.by_key.get(*key).is_some_and(|at| *at > since))
     }
 
+    /// The chunks of a box that commits after `since` have written. Costs a look at every chunk written since.
+    pub(crate) fn chunks_written_since(
+        &self,
+        since: u64,
+        dimension: Dimension,
+        area: ChunkBox,
+    ) -> impl Iterator<Item = ChunkAt> {
+        let newer = self.writes.chunks.range((since.saturating_add(1), FIRST_CHUNK)..);
+        newer.map(|(_, at)| *at).filter(move |at| at.dimension == dimension && area.contains(at.pos))
+    }
+
     /// Notes what a commit wrote and lets transactions begin behind it. Everything it wrote is visible already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
-        self.writes.by_key.extend(keys.into_iter().map(|key| (key, commit)));
+        let writes = &mut *self.writes;
+        for key in keys {
+            let chunk = if let ConflictKey::Chunk(at) = key { Some(at) } else { None };
+            let before = writes.by_key.insert(key, commit);
+            if let Some(at) = chunk {
+                if let Some(before) = before {
+                    writes.chunks.remove(&(before, at));
+                }
+                writes.chunks.insert((commit, at));
+            }
+        }
         self.log.published.store(commit, Ordering::Release);
-        if self.writes.by_key.len() >= self.writes.sweep_at {
+        if writes.by_key.len() >= writes.sweep_at {
             let oldest = self.log.running.lock().keys().next().copied().unwrap_or(commit);
-            self.writes.by_key.retain(|_, at| *at > oldest);
-            self.writes.sweep_at = SWEEP_AT_LEAST.max(2 * self.writes.by_key.len());
+            writes.by_key.retain(|_, at| *at > oldest);
+            writes.chunks = writes.chunks.split_off(&(oldest.saturating_add(1), FIRST_CHUNK));
+            writes.sweep_at = SWEEP_AT_LEAST.max(2 * writes.by_key.len());
         }
     }
 }
@@ -138,5 +168,25 @@ mod tests {
         log.commit().writes.sweep_at = 0;
         log.commit().publish(20_001, []);
         assert_eq!(log.commit().writes.by_key.len(), 0, "nobody can ask for them");
+    }
+
+    #[test]
+    fn the_chunks_written_in_a_box_are_told_by_the_last_commit_that_wrote_each() {
+        let at = |dimension, x| ChunkAt::new(Dimension::new(dimension), ChunkPos::constant(x, 0, 0));
+        let log = CommitLog::new(4);
+        let begun = log.begin();
+        log.commit().publish(5, [key("a"), ConflictKey::Chunk(at(0, 1)), ConflictKey::Chunk(at(0, 2))]);
+        log.commit().publish(6, [ConflictKey::Chunk(at(0, 2)), ConflictKey::Chunk(at(1, 2))]);
+        log.commit().publish(7, [ConflictKey::Chunk(at(0, 9))]);
+        let area = ChunkBox::new(ChunkPos::constant(-5, 0, 0), ChunkPos::constant(5, 0, 0));
+        let written =
+            |since| -> Vec<_> { log.commit().chunks_written_since(since, Dimension::new(0), area).collect() };
+        assert_eq!(written(4), [at(0, 1), at(0, 2)], "neither another dimension's nor one outside");
+        assert_eq!(written(5), [at(0, 2)]);
+        assert_eq!((written(6), written(u64::MAX)), (vec![], vec![]));
+        drop(begun);
+        log.commit().writes.sweep_at = 0;
+        log.commit().publish(8, [ConflictKey::Chunk(at(0, 3))]);
+        assert_eq!(written(0), [], "nobody runs who could ask");
     }
 }

@@ -7,9 +7,9 @@ use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
 use crate::directory::{self, State, WorldFile};
-use crate::engine::{Access, Engine, EngineError, Resources, RocksEngine, RocksOptions};
+use crate::engine::{Access, Engine, EngineError, RocksEngine, RocksOptions};
 use crate::error::{Error, OpenError};
-use crate::meta;
+use crate::meta::WorldRows;
 use crate::options::WorldOptions;
 use crate::registry::Registry;
 use crate::world::{MAX_BATCH_BYTES, World};
@@ -26,14 +26,15 @@ impl World<RocksEngine> {
     ) -> Result<Self, Error> {
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
-        Registry::accept(&Catalog::new(), packs, &options.packs)?;
+        let mut rows = WorldRows { catalog: Catalog::new(), limits: None };
+        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         claim(dir)?;
         let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
-        let world = Self::begin(engine, ready.clone(), Some(dir.into()), packs, options)?;
+        let world = Self::begin(engine, rows, ready.clone(), Some(dir.into()), options)?;
         world.inner().engine.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
@@ -42,10 +43,12 @@ impl World<RocksEngine> {
 
     /// Opens a world, and brings its registry up to what the packs offer.
     ///
-    /// If the packs do not fit, no byte of the directory is changed.
+    /// If the world is damaged where it must be read to be opened, or the packs do not fit, no byte of the directory is
+    /// changed: both are looked at before the engine is opened for writing.
     ///
     /// # Errors
-    /// The variants of [`OpenError`], each of which says what to do; [`Error::Registry`] if the registry is damaged.
+    /// The variants of [`OpenError`], each of which says what to do; [`Error::Registry`] and [`Error::Corrupt`] if the
+    /// registry or the world's limits are damaged.
     pub fn open(
         dir: impl AsRef<Path>,
         packs: &[PackManifest],
@@ -53,17 +56,18 @@ impl World<RocksEngine> {
     ) -> Result<Self, Error> {
         let dir = dir.as_ref();
         let mut file = read_finished(dir)?;
-        if !packs.is_empty() {
-            let reader = engine_at(dir, Access::ReadOnly, options)?;
-            Registry::accept(&meta::read_catalog(&reader)?, packs, &options.packs)?;
-        }
-        let engine = engine_at(dir, Access::ReadWrite, options)?;
+        let refused = |source| OpenError::Engine { path: dir.into(), source };
+        let examined =
+            RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
+        let mut rows = WorldRows::read(examined.reader())?;
+        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
             // A copy that lives on is another world than the one it was copied from: versions must not be compared.
             file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
             file.write(dir)?;
         }
-        Self::begin(engine, file, Some(dir.into()), packs, options)
+        Self::begin(engine, rows, file, Some(dir.into()), options)
     }
 
     /// Opens a world that nobody has open, for reading: every transaction is refused and no byte is changed.
@@ -73,8 +77,11 @@ impl World<RocksEngine> {
     pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
         let dir = dir.as_ref();
         let file = read_finished(dir)?;
-        let engine = engine_at(dir, Access::ReadOnly, options)?;
-        Self::begin(engine, file, Some(dir.into()), &[], options)
+        let reading = rocks_options(options).with_access(Access::ReadOnly);
+        let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
+            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+        let rows = WorldRows::read(&engine)?;
+        Self::begin(engine, rows, file, Some(dir.into()), options)
     }
 
     /// What opening a world with these packs would change, without changing anything.
@@ -135,14 +142,16 @@ fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
     if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
 }
 
-fn engine_at(dir: &Path, access: Access, options: &WorldOptions) -> Result<RocksEngine, OpenError> {
-    RocksEngine::open(&directory::engine_dir(dir), &rocks_options(options).with_access(access))
-        .map_err(|source| OpenError::Engine { path: dir.into(), source })
-}
-
 fn rocks_options(options: &WorldOptions) -> RocksOptions {
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let resources = Resources::new(options.engine_bytes as usize, threads);
+    let resources = options.shared();
+    if options.resources.is_none() && resources.memory_bytes() as u64 != options.engine_bytes {
+        let (asked, given) = (options.engine_bytes, resources.memory_bytes());
+        tracing::warn!(
+            asked,
+            given,
+            "the worlds of this process share memory, and the first one said how much"
+        );
+    }
     // The world has a limit of its own, which is checked before a batch reaches the engine.
     RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
 }

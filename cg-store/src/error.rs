@@ -13,7 +13,7 @@ use crate::engine::EngineError;
 #[non_exhaustive]
 pub enum Error {
     /// A stored row does not say what it should. The place is never overwritten blindly and never taken for absent.
-    #[error("{0}; run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`")]
+    #[error("{damage}; {advice}", damage = .0, advice = .0.advice())]
     Corrupt(Box<Damage>),
     /// The world's registry rows do not decode.
     #[error("the world's registry is damaged: {0}; restore it from a backup")]
@@ -165,12 +165,23 @@ pub enum Error {
         /// The box's blocks.
         expected: u128,
     },
+    /// A tier policy whose numbers contradict each other.
+    #[error(transparent)]
+    Policy(#[from] cg_tiering::PolicyError),
     /// A name that cannot be registered.
     #[error(transparent)]
     Name(#[from] cg_registry::NameError),
     /// The world was closed.
     #[error("the world is closed")]
     Closed,
+    /// Loading in the background panicked. Nothing was changed; what memory and disk hold is as it was.
+    #[error("loading {at} in the background panicked: {message}; the log of the process says where")]
+    LoadPanicked {
+        /// One of the chunks that were to be loaded.
+        at: ChunkAt,
+        /// What the panic said.
+        message: String,
+    },
     /// The storage engine failed.
     #[error(transparent)]
     Engine(EngineError),
@@ -200,6 +211,17 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// What a host or a person does about it.
+    const fn advice(&self) -> &'static str {
+        match self.space {
+            Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
+                "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
+            }
+            Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+            _ => "restore it from a checkpoint",
+        }
+    }
+
     /// Damage in the row of a chunk or cluster, met while looking for a chunk.
     pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
         Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))

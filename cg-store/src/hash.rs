@@ -41,7 +41,7 @@ impl<E: Engine> World<E> {
         let view = inner.engine.snapshot();
         let catalog = inner.registry.catalog();
         let mut sum = Sum::default();
-        inner.hash_chunks(&view, &catalog, Area::World, &mut sum)?;
+        inner.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
         scan_rows(&view, Family::Entity, |key, row| {
             let id = key::decode_entity(key)
                 .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
@@ -69,26 +69,44 @@ impl<E: Engine> World<E> {
         Ok(sum.finish())
     }
 
-    /// The hash of the chunks of a box, with their side data and references.
+    /// The hash of the chunks of a box, with their side data, and of the entities that they own.
+    ///
+    /// Properties and entities without a chunk belong to no box: the hash of a box over everything is not that of
+    /// the world. Reads and decodes the chunks of the box, and one row for each of their entities.
     ///
     /// # Errors
     /// As [`content_hash`](Self::content_hash).
     pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
         let inner = self.inner();
+        let view = inner.engine.snapshot();
         let mut sum = Sum::default();
         let catalog = inner.registry.catalog();
-        inner.hash_chunks(&inner.engine.snapshot(), &catalog, Area::Box(dimension, area), &mut sum)?;
+        let mut owned = Vec::new();
+        inner.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
+            owned.extend(chunk.entities().iter().map(|id| (*id, at)));
+        })?;
+        // In the order of their rows, which lie beside each other.
+        owned.sort_unstable();
+        for (id, at) in owned {
+            let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };
+            let entity = inner.decode_entity(&catalog, id, &row)?;
+            if entity.owner == Owner::Chunk(at) {
+                sum.add(&entity_record(&catalog, id, &entity));
+            }
+        }
         Ok(sum.finish())
     }
 }
 
 impl<E: Engine> Inner<E> {
+    /// Adds the chunks of an area, and shows each to `also`.
     fn hash_chunks<V: ReadView>(
         &self,
         view: &V,
         catalog: &Catalog,
         area: Area,
         sum: &mut Sum,
+        mut also: impl FnMut(ChunkAt, &Chunk),
     ) -> Result<(), Error> {
         let mut value = Vec::new();
         let failed = walk(view, &self.counters, area, |stored| {
@@ -99,6 +117,7 @@ impl<E: Engine> Inner<E> {
                 let record = chunk_record(catalog, stored.at, &chunk, &value)
                     .map_err(|problem| decode::damage(stored, problem))?;
                 sum.add(&record);
+                also(stored.at, &chunk);
                 Ok(())
             });
             match hashed {

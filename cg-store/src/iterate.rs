@@ -18,7 +18,7 @@ impl<E: Engine> World<E> {
     ///
     /// Chunks come cube by cube of 16³, in no order inside a cube. A damaged row is shown as an error, once, and the
     /// walk goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps
-    /// nothing in memory.
+    /// nothing in memory. Of a large box, what lies between two of its parts in the order of keys is skipped by a seek.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -8,7 +8,7 @@
 //!
 //! # Three answers
 //! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
-//! blindly, never taken for absent; see [`World::set_aside`]).
+//! blindly, never taken for absent; see [`World::set_aside`] and [`World::set_aside_entity`]).
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
@@ -32,14 +32,17 @@ mod hash;
 mod iterate;
 mod maintain;
 mod meta;
+mod move_tier;
 mod opacity;
 mod options;
+mod pool;
 mod property;
 mod quarantine;
 mod registry;
 mod source;
 mod stats;
 mod steady_sync;
+mod tiering;
 mod transaction;
 mod verify;
 mod world;
@@ -72,6 +75,7 @@ pub use options::{StoreLimits, WorldOptions};
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use stats::Stats;
+pub use tiering::{MoveCounts, TierReport};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};
 pub use world::World;

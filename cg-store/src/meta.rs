@@ -18,19 +18,37 @@ use crate::options::StoreLimits;
 /// The row that holds the world's limits: four `u64`, chunk, entity, property, batch.
 const LIMITS_KEY: &[u8] = b"limits";
 
+/// What a world must know before it begins: damage in it is found before anything is written.
+#[derive(Debug)]
+pub(crate) struct WorldRows {
+    pub(crate) catalog: Catalog,
+    /// Absent in an engine that holds no world yet.
+    pub(crate) limits: Option<StoreLimits>,
+}
+
+impl WorldRows {
+    /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a handful of rows beside it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a row's frame or the limits are damaged, [`Error::Registry`] if the registry does not decode.
+    pub(crate) fn read<V: ReadView>(view: &V) -> Result<Self, Error> {
+        Ok(Self { catalog: read_catalog(view)?, limits: read_limits(view)? })
+    }
+}
+
 /// Whether a row is one of the world's own properties.
 pub(crate) fn is_property(key: &[u8]) -> bool {
     matches!(key, b"seed" | b"key" | b"time")
 }
 
 /// The world's limits, or `None` in an engine that holds no world yet.
-pub(crate) fn read_limits<V: ReadView>(view: &V) -> Result<Option<StoreLimits>, Error> {
+fn read_limits<V: ReadView>(view: &V) -> Result<Option<StoreLimits>, Error> {
     let Some(row) = view.get(Space::WorldMeta, LIMITS_KEY)? else { return Ok(None) };
     let limits =
         FrameView::open(Space::WorldMeta, LIMITS_KEY, &row).and_then(|frame| decode_limits(frame.payload()));
-    limits
-        .map(Some)
-        .map_err(|problem| Damage::of_row(Space::WorldMeta, LIMITS_KEY, "the world's limits", problem))
+    limits.map(Some).map_err(|problem| {
+        Damage::of_row(Space::WorldMeta, LIMITS_KEY, "the row of the world's limits", problem)
+    })
 }
 
 /// Adds the row with the world's limits to a batch.

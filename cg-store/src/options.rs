@@ -1,6 +1,7 @@
 //! How a world is opened, and the limits it keeps.
 
 use crate::durability::Durability;
+use crate::engine::{DEFAULT_MEMORY_BYTES, Resources};
 
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]
@@ -9,8 +10,13 @@ pub struct WorldOptions {
     pub durability: Durability,
     /// Memory for decoded chunks. Default 128 MiB. Less memory means more reads from the engine.
     pub cache_bytes: u64,
-    /// Memory for the engine: block cache and write buffers together. Default 256 MiB.
+    /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
+    ///
+    /// The first world that is opened decides; a later one that asks for another amount gets what there is, and that
+    /// is logged. A world with [`resources`](Self::resources) of its own does not ask.
     pub engine_bytes: u64,
+    /// Memory and threads of its own, shared with the worlds that carry a clone. Default: those of the process.
+    pub resources: Option<Resources>,
     /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
     /// chunk's outline; the map can be rebuilt later.
     pub opacity: bool,
@@ -18,6 +24,9 @@ pub struct WorldOptions {
     pub packs: cg_registry::Policy,
     /// How to carry component bytes that no rule carries: functions of the host, by component name.
     pub upgrades: std::sync::Arc<cg_registry::UpgradeFunctions>,
+    /// After how long, and from how far, chunks move to colder tiers, and what makes them hot again. Moves are done by
+    /// [`tick`](crate::World::tick) and by nothing else.
+    pub tiers: cg_tiering::TierPolicy,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -27,10 +36,12 @@ impl Default for WorldOptions {
         Self {
             durability: Durability::Power,
             cache_bytes: 128 << 20,
-            engine_bytes: 256 << 20,
+            engine_bytes: DEFAULT_MEMORY_BYTES as u64,
+            resources: None,
             opacity: true,
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
+            tiers: cg_tiering::TierPolicy::default(),
             limits: StoreLimits::default(),
         }
     }
@@ -45,6 +56,12 @@ impl WorldOptions {
     /// Commits survive a killed process at once, a power cut about a second later.
     pub fn process() -> Self {
         Self { durability: Durability::Process, ..Self::default() }
+    }
+
+    /// The memory and threads that a world with these options uses.
+    pub(crate) fn shared(&self) -> Resources {
+        let of_process = || Resources::of_process(usize::try_from(self.engine_bytes).unwrap_or(usize::MAX));
+        self.resources.clone().unwrap_or_else(of_process)
     }
 }
 

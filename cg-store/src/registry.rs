@@ -22,10 +22,6 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn new(catalog: Catalog) -> Self {
-        Self { current: RwLock::new(Arc::new(catalog)) }
-    }
-
     /// The catalog as it is now.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.current.read())
@@ -41,25 +37,23 @@ impl Registry {
         if plan.is_accepted() { Ok(plan) } else { Err(OpenError::NeedsPlan { report: plan.report() }) }
     }
 
-    /// The catalog that a world begins with: what is stored, grown by what the packs offer, folded into whole rows.
+    /// Grows a catalog by what packs offer, in memory.
     ///
     /// No packs at all means that the host brings none to compare; nothing is reconciled then.
-    pub(crate) fn begin<E: Engine>(
-        engine: &E,
-        packs: &[PackManifest],
-        policy: &Policy,
-    ) -> Result<Catalog, Error> {
-        let mut catalog = meta::read_catalog(engine)?;
+    pub(crate) fn grow(catalog: &mut Catalog, packs: &[PackManifest], policy: &Policy) -> Result<(), Error> {
         if !packs.is_empty() {
-            Self::accept(&catalog, packs, policy)?.apply(&mut catalog)?;
+            Self::accept(catalog, packs, policy)?.apply(catalog)?;
         }
+        Ok(())
+    }
+
+    /// Begins with a catalog: what is stored of it is folded into whole rows, and what is new is stored.
+    pub(crate) fn begin<E: Engine>(engine: &E, catalog: Catalog) -> Result<Self, Error> {
+        let registry = Self { current: RwLock::new(Arc::new(catalog)) };
         if !engine.caps().read_only {
-            let batch = folded(engine, &catalog)?;
-            if !batch.is_empty() {
-                engine.commit(batch, &[], Level::Process)?;
-            }
+            registry.fold(engine)?;
         }
-        Ok(catalog)
+        Ok(registry)
     }
 
     /// Folds the rows of names issued since the world was opened into the whole rows.

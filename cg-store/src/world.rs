@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::PackManifest;
+use cg_tiering::Observers;
 use parking_lot::RwLock;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
@@ -16,10 +16,12 @@ use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
-use crate::meta;
+use crate::meta::{self, WorldRows};
 use crate::options::{StoreLimits, WorldOptions};
+use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
+use crate::tiering::{self, Tiering};
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = crate::engine::RocksEngine;
@@ -76,10 +78,11 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
+    pub(crate) tiering: Tiering,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
-    pub(crate) pool: ThreadPool,
+    pub(crate) pool: Arc<Pool>,
     closed: AtomicBool,
 }
 
@@ -92,7 +95,9 @@ impl World<MemEngine> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(engine, file, None, packs, options)
+        let mut rows = WorldRows::read(&engine)?;
+        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        Self::begin(engine, rows, file, None, options)
     }
 
     /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
@@ -105,16 +110,18 @@ impl World<MemEngine> {
 }
 
 impl<E: Engine> World<E> {
-    /// Begins to use an engine that holds a world, or that holds nothing yet.
+    /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
+    /// grown by what packs offer.
     pub(crate) fn begin(
         engine: E,
+        rows: WorldRows,
         file: WorldFile,
         directory: Option<PathBuf>,
-        packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
-        let catalog = Registry::begin(&engine, packs, &options.packs)?;
-        let limits = if let Some(limits) = meta::read_limits(&engine)? {
+        options.tiers.validate()?;
+        let registry = Registry::begin(&engine, rows.catalog)?;
+        let limits = if let Some(limits) = rows.limits {
             limits
         } else {
             let mut batch = Batch::new();
@@ -122,19 +129,19 @@ impl<E: Engine> World<E> {
             engine.commit(batch, &[], Level::Process)?;
             options.limits
         };
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(2)
-            .thread_name(|index| format!("cg-store-{index}"))
-            .build()
-            .map_err(|error| OpenError::Threads { source: error.into() })?;
+        let resources = options.shared();
+        let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
+        let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
-            registry: Registry::new(catalog),
+            registry,
             cache: ChunkCache::new(options.cache_bytes),
-            options: options.clone(),
+            // The process keeps its own resources as long as a world has them.
+            options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
             counters: Counters::default(),
-            maintenance: Maintenance::default(),
+            maintenance: Maintenance::at(clock),
+            tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
             file,
             directory,
             pool,
@@ -232,7 +239,12 @@ impl<E: Engine> World<E> {
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
-    /// does nothing. The directory can be opened again when the last handle is dropped.
+    /// does nothing.
+    ///
+    /// The directory stays locked until the last handle is dropped, as other threads may still be reading rows that they
+    /// borrow from the engine: until then opening it is refused with
+    /// [`EngineError::Locked`](crate::engine::EngineError::Locked), in this process too. Tickets and requests on their way
+    /// keep nothing locked.
     ///
     /// # Errors
     /// If the last writes fail; the world is closed all the same.
@@ -253,7 +265,11 @@ impl<E: Engine> Inner<E> {
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry(&committing) };
+        let folded = if self.engine.caps().read_only {
+            Ok(())
+        } else {
+            self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
+        };
         self.engine.close()?;
         folded
     }

@@ -48,9 +48,10 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         is_key = true;
         assert_eq!(key::intent(number), bytes);
     }
-    if let Ok((space, row)) = key::decode_quarantine(bytes) {
+    if let Ok((space, row, commit_seq)) = key::decode_quarantine(bytes) {
         is_key = true;
-        assert_eq!(key::quarantine(space, row), bytes);
+        assert_eq!(key::quarantine(space, row, commit_seq), bytes);
+        assert!(key::quarantine_copies(space, row).contains(&bytes.to_vec()));
     }
     // A tile's key says nothing of the world's bounds, so it is only decoded.
     key::decode_opacity_tile(bytes).is_ok() || is_key

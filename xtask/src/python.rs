@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::context::Context;
 use crate::report::Outcome;
-use crate::setup::Venv;
+use crate::setup::{Venv, ensure_python};
 
 /// Runs `script` (relative to the workspace root) with `args`, in an environment of exactly the packages that
 /// `xtask/requirements.txt` pins. `CG_WORLDS` is set for it, as an absolute path.
@@ -16,7 +16,7 @@ use crate::setup::Venv;
 /// The script's contract: exit 0 when what it read is right, 1 with one line per difference on standard output.
 ///
 /// # Errors
-/// The script found a difference, or the environment cannot be made although Python is there.
+/// The script found a difference. That there is no Python, or that a package cannot be had, is the outcome `Missing`.
 pub(crate) fn run<I>(context: &Context, script: &str, args: I) -> Result<Outcome>
 where
     I: IntoIterator<Item: AsRef<OsStr>>,
@@ -26,7 +26,9 @@ where
     };
     let list = context.root.join("xtask/requirements.txt");
     let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-    let venv = match Venv::ensure(context, &list) {
+    let venv = ensure_python(context, "which the independent reader needs")
+        .and_then(|()| Venv::ensure(context, &list));
+    let venv = match venv {
         Ok(venv) => venv,
         Err(error) => return Ok(Outcome::Missing(format!("{script} cannot run: {error:#}"))),
     };

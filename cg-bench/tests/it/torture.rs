@@ -62,7 +62,9 @@ fn cut_logs_open_with_whole_steps_or_say_what_is_lost() {
         &["--only", "cut", "--ci"],
         &[
             "last records: ",
+            "last sectors: 16 zeroed ends, ",
             "random places: 30 cuts, ",
+            " zeroed ends, ",
             "log deleted: commits up to ",
             "cut: control without the floor caught: opened at commit ",
         ],

@@ -12,6 +12,7 @@ use super::nbt::{self, Compound, Field, NbtError, Tag, Value};
 pub const MAX_RIDER_DEPTH: usize = 64;
 
 const PASSENGERS: &str = "Passengers";
+const POS: &str = "Pos";
 
 /// One entity. `Id` is how a rider is named: an index after [`split`], whatever a store uses before [`join`].
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +99,34 @@ pub fn join<'a, Id: 'a>(
 }
 
 impl<Id> EntityRecord<Id> {
+    /// Moves the feet: `Pos` says so afterwards, and every other byte stays.
+    ///
+    /// A `Pos` that is no list of three doubles is replaced by one, and one that is missing is put behind the other
+    /// fields. What else an NBT says of places, such as the block that a painting hangs on, is left as it is.
+    ///
+    /// # Errors
+    /// The bytes are no compound within the limits; nothing is changed then.
+    pub fn move_to(&mut self, pos: [f64; 3], limits: &nbt::Limits) -> Result<(), NbtError> {
+        let mut written = nbt::payload(|fields| fields.doubles(POS, &pos));
+        // Only the field, without the end of the compound around it.
+        written.pop();
+        let (from, to) = match Compound::parse(&self.nbt, limits)?.field(POS) {
+            Some(field) => (field.offset_bytes, field.offset_bytes + field.raw.len()),
+            None => (self.nbt.len() - 1, self.nbt.len() - 1),
+        };
+        if let Some(riders) = &mut self.riders
+            && riders.offset_bytes as usize >= to
+            && to > from
+        {
+            // It begins behind a field that may have another length now.
+            let offset_bytes = riders.offset_bytes as usize - (to - from) + written.len();
+            riders.offset_bytes = u32::try_from(offset_bytes).expect("a column's NBT is limited below 4 GiB");
+        }
+        self.nbt.splice(from..to, written);
+        self.pos = Some(pos);
+        Ok(())
+    }
+
     /// The same record with riders named otherwise.
     pub fn map_riders<To>(self, name: impl FnMut(Id) -> To) -> EntityRecord<To> {
         let Self { uuid, kind, pos, nbt, riders } = self;
@@ -157,7 +186,7 @@ fn passengers(entity: Compound<'_>) -> Option<Field<'_>> {
 }
 
 fn position(entity: Compound<'_>) -> Option<[f64; 3]> {
-    let numbers: Option<Vec<f64>> = entity.list("Pos")?.values().map(Value::as_double).collect();
+    let numbers: Option<Vec<f64>> = entity.list(POS)?.values().map(Value::as_double).collect();
     numbers?.try_into().ok()
 }
 

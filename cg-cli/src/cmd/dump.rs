@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use self::explain::{Part, explain};
 use self::rows::Rows;
-use super::quarantine::space_named;
+use super::quarantine::copy_named;
 use crate::args::{DimensionArg, WorldArg, chunk_pos};
-use crate::output::{Failure, Outcome, Output, hex, unhex};
+use crate::output::{Failure, Outcome, Output, hex};
 
 /// Show the bytes of a stored value: offset, bytes and field, as the decoders read them.
 ///
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     /// An entity by its UUID.
     #[arg(long, value_name = "UUID")]
     entity: Option<Uuid>,
-    /// A row that was set aside, as `cg quarantine list` prints it.
-    #[arg(long, num_args = 2, value_names = ["SPACE", "KEY"])]
+    /// A copy of a row that was set aside, as `cg quarantine list` prints it.
+    #[arg(long, num_args = 3, value_names = ["SPACE", "KEY", "COMMIT"])]
     quarantined: Option<Vec<String>>,
 }
 
@@ -86,13 +86,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         Args { entity: Some(uuid), .. } => {
             (Space::Entity, key::entity(cg_format::EntityId::new(*uuid)).to_vec(), None)
         }
-        Args { quarantined: Some(row), .. } => {
-            let [space, row_key] = &row[..] else {
-                return Err(Failure::usage("--quarantined takes two values"));
+        Args { quarantined: Some(copy), .. } => {
+            let [space, row_key, commit] = &copy[..] else {
+                return Err(Failure::usage("--quarantined takes three values"));
             };
-            let row_key = unhex(row_key)
-                .ok_or_else(|| Failure::usage(format!("`{row_key}` is no key in hexadecimal")))?;
-            (Space::Quarantine, key::quarantine(space_named(space)?, &row_key), None)
+            let (space, row_key, commit) = copy_named(space, row_key, commit)?;
+            (Space::Quarantine, key::quarantine(space, &row_key, commit), None)
         }
         _ => return Err(Failure::usage("say which value: --chunk, --row, --entity or --quarantined")),
     };

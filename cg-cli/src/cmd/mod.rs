@@ -8,8 +8,10 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod opacity;
 mod quarantine;
 mod registry;
+mod tiers;
 mod verify;
 
 use cg_registry::{Catalog, ListKind, Name};
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Quarantine(quarantine::Command),
     Map(map::Args),
+    #[command(subcommand)]
+    Opacity(opacity::Command),
+    Tiers(tiers::Args),
 }
 
 impl Command {
@@ -49,6 +54,8 @@ impl Command {
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Opacity(command) => opacity::run(command, out),
+            Self::Tiers(args) => tiers::run(args, out),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use cg_format::{ChunkAt, Space};
+use cg_format::{ChunkAt, EntityId, Space};
 use cg_registry::ListKind;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::name_of;
 use crate::args::{DimensionArg, WorldArg, YesArg, chunk_pos};
@@ -18,33 +19,39 @@ pub(crate) enum Command {
     Forget(Forget),
 }
 
-/// List what was set aside.
+/// List what was set aside: one line per copy, those of one row from the oldest.
 ///
-/// JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`. `cg dump --quarantined SPACE KEY` shows a row.
+/// A line begins with SPACE, KEY and COMMIT: `cg dump --quarantined SPACE KEY COMMIT` shows the copy, `forget` deletes
+/// it. JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
     world: WorldArg,
 }
 
-/// Set a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on. Writes.
+/// Set a damaged chunk or entity aside: its row is kept in quarantine, and it is absent from then on. Writes.
 ///
-/// The chunk may then be generated again or restored from a backup; its entities stay, detached. A chunk that is not
-/// damaged is left alone (exit code 1).
+/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of an entity, the chunk
+/// that refers to it is searched for in the whole world, and lets go of it. What is not damaged is left alone (exit
+/// code 1).
 #[derive(Debug, clap::Args)]
+#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity"])]
 pub(crate) struct SetAside {
     #[command(flatten)]
     world: WorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
     /// The position of the chunk, in chunks.
-    #[arg(long, required = true, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
-    chunk: Vec<i64>,
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    chunk: Option<Vec<i64>>,
+    /// The UUID of the entity.
+    #[arg(long, value_name = "UUID")]
+    entity: Option<Uuid>,
     #[command(flatten)]
     yes: YesArg,
 }
 
-/// Delete a row from quarantine for good. Writes.
+/// Delete one copy from quarantine for good. Writes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Forget {
     #[command(flatten)]
@@ -55,6 +62,9 @@ pub(crate) struct Forget {
     /// The row's key in hexadecimal, as `list` shows it.
     #[arg(value_name = "KEY")]
     key: String,
+    /// The commit that set it aside, as `list` shows it.
+    #[arg(value_name = "COMMIT")]
+    commit: String,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -100,47 +110,57 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
-    let pos = chunk_pos(&args.chunk)?;
-    args.yes.confirm("the chunk would be absent from the world from then on")?;
+    let pos = args.chunk.as_deref().map(chunk_pos).transpose()?;
+    let what = if pos.is_some() { "chunk" } else { "entity" };
+    args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
     let world = args.world.open_for_writing()?;
-    let catalog = world.catalog();
-    let dimension = args.dimension.find(&catalog)?;
-    let done = world.set_aside(ChunkAt::new(dimension, pos))?;
+    let (done, which) = match (pos, args.entity) {
+        (Some(pos), _) => {
+            let catalog = world.catalog();
+            let dimension = args.dimension.find(&catalog)?;
+            let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+            let (x, y, z) = (pos.x(), pos.y(), pos.z());
+            (world.set_aside(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
+        }
+        (None, Some(uuid)) => (world.set_aside_entity(EntityId::new(uuid))?, format!("entity {uuid}")),
+        (None, None) => return Err(Failure::usage("say what is damaged: --chunk or --entity")),
+    };
     world.close()?;
-    let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
-    let (x, y, z) = (pos.x(), pos.y(), pos.z());
     let what = if done { "was set aside" } else { "is not damaged and was left alone" };
-    out.print(&Done { done, what: format!("chunk {x} {y} {z} of {name} {what}") })?;
+    out.print(&Done { done, what: format!("{which} {what}") })?;
     Ok(Outcome::good_if(done))
 }
 
 fn forget(args: &Forget, out: &Output) -> Result<Outcome, Failure> {
-    let space = space_named(&args.space)?;
-    let key = unhex(&args.key).ok_or_else(|| {
-        Failure::usage(format!(
-            "`{}` is no key in hexadecimal; `cg quarantine list` shows the keys",
-            args.key
-        ))
-    })?;
+    let Forget { space, key, commit, .. } = args;
+    let (of, row, by) = copy_named(space, key, commit)?;
     args.yes.confirm("the quarantined row would be deleted for good")?;
     let world = args.world.open_for_writing()?;
-    let done = world.quarantined()?.iter().any(|row| row.space == space && row.key == key);
-    if done {
-        world.forget_quarantined(space, &key)?;
-    }
+    let done = world.forget_quarantined(of, &row, by)?;
     world.close()?;
     let what = if done { "was forgotten" } else { "is not in quarantine" };
-    out.print(&Done { done, what: format!("{} {} {what}", args.space, args.key) })?;
+    out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;
     Ok(Outcome::good_if(done))
 }
 
+/// A copy in quarantine by its kind of row, its key in hexadecimal and its commit, as `list` shows them.
+pub(crate) fn copy_named(space: &str, key: &str, commit: &str) -> Result<(Space, Vec<u8>, u64), Failure> {
+    let row = unhex(key).ok_or_else(|| {
+        Failure::usage(format!("`{key}` is no key in hexadecimal; `cg quarantine list` shows the keys"))
+    })?;
+    let by = commit.parse().map_err(|_| {
+        Failure::usage(format!("`{commit}` is no number of a commit; `cg quarantine list` shows the commits"))
+    })?;
+    Ok((space_named(space)?, row, by))
+}
+
 /// A space as commands name it.
-pub(crate) fn space_name(space: Space) -> String {
+fn space_name(space: Space) -> String {
     format!("{space:?}")
 }
 
 /// The space of a name, in upper or lower case.
-pub(crate) fn space_named(name: &str) -> Result<Space, Failure> {
+fn space_named(name: &str) -> Result<Space, Failure> {
     let found = Space::ALL.into_iter().find(|space| space_name(*space).eq_ignore_ascii_case(name));
     found.ok_or_else(|| {
         let all = Space::ALL.map(space_name).join(", ");
@@ -154,7 +174,8 @@ impl fmt::Display for Listed {
             return writeln!(f, "nothing is in quarantine");
         }
         for Row { space, key, commit, bytes } in &self.quarantined {
-            writeln!(f, "{space} {key}  set aside by commit {commit}, {}", bytes_text(*bytes as u64))?;
+            let bytes = bytes_text(*bytes as u64);
+            writeln!(f, "{space} {key} {commit}  set aside by commit {commit}, {bytes}")?;
         }
         Ok(())
     }

@@ -118,14 +118,20 @@ fn collect<E: Engine>(
         let origin = origin(ids, &entity);
         let under = origin.as_ref().and_then(|origin| origin.vehicle);
         let Some(nbt) = nbt.filter(|_| depth == 0 || under == vehicle) else { continue };
+        let column = origin.as_ref().map_or((0, 0), |origin| origin.column);
         let riders = origin.and_then(|origin| origin.riders);
         if depth < MAX_RIDER_DEPTH && !records.contains_key(&id) {
             next.extend(
                 riders.iter().flat_map(|riders| &riders.ids).map(|rider| (*rider, Some(id), depth + 1)),
             );
         }
-        let record =
-            EntityRecord { uuid: Some(id.get()), kind: String::new(), pos: None, nbt: nbt.to_vec(), riders };
+        let pos = position(nbt);
+        let mut record =
+            EntityRecord { uuid: Some(id.get()), kind: String::new(), pos, nbt: nbt.to_vec(), riders };
+        if place::of_entity(entity.position.dimension(), pos, column) != entity.position {
+            // The host moved it. An NBT that cannot be read goes out as it is.
+            let _ = record.move_to(entity.position.to_f64(), &nbt::Limits::default());
+        }
         records.entry(id).or_insert(record);
     }
     let there: std::collections::HashSet<_> = records.keys().copied().collect();

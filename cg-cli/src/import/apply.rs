@@ -15,7 +15,7 @@ use cg_store::{Error, World};
 use super::prepare::{
     Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
 };
-use super::progress::{self, FileProgress, Head, Stored};
+use super::progress::{self, Brought, FileProgress, Head, Stored};
 use super::source::Source;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::column::Column;
@@ -42,6 +42,8 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) dimension: Dimension,
     dimension_name: String,
     pub(super) progress: FileProgress,
+    /// The columns that earlier files of the dimension brought.
+    earlier: Brought,
     pub(super) pending: Pending,
     transactions: u64,
     stop_after: Option<u64>,
@@ -77,6 +79,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             dimension: Dimension::new(0),
             dimension_name: String::new(),
             progress: FileProgress::default(),
+            earlier: Brought::default(),
             pending: Pending::default(),
             transactions: 0,
             stop_after,
@@ -86,6 +89,12 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Begins a file, or goes on with it.
     pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
+        if file > 0 && self.source.files[file - 1].dimension == self.source.files[file].dimension {
+            self.earlier.add(&self.progress.brought);
+        } else {
+            // Files come by dimension.
+            self.earlier = Brought::default();
+        }
         self.file = file;
         self.progress = progress::file(self.world, file)?;
         let name = name::of(&self.region().dimension).map_err(Error::from)?;
@@ -227,16 +236,17 @@ impl<'a, E: Engine> Importer<'a, E> {
         for problem in problems {
             self.unreadable(slot, problem);
         }
-        if !self.fits(slot, len_bytes) {
-            return Ok(());
-        }
-        let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
-        let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
-        if self.is_doubled(&stored, chunks.iter().map(|(y, _)| at(*y)), &property)? {
+        if self.earlier.contains(x, z) || self.progress.brought.contains(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
+        if !self.fits(slot, len_bytes) {
+            return Ok(());
+        }
+        self.progress.brought.insert(x, z);
+        let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
+        let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
+        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
         let schema = catalog.current_schema();
         let mut new = BTreeMap::new();
         for (y, mut chunk) in chunks {
@@ -284,25 +294,6 @@ impl<'a, E: Engine> Importer<'a, E> {
             }
         }
         Ok(stored)
-    }
-
-    /// Whether this import brought the column before, from another file.
-    fn is_doubled(
-        &self,
-        stored: &BTreeMap<ChunkAt, Versioned>,
-        mut wanted: impl Iterator<Item = ChunkAt>,
-        property: &Name,
-    ) -> Result<bool, ImportError> {
-        if self.pending.properties.get(property).is_some_and(Option::is_some) {
-            return Ok(true);
-        }
-        if self.head.merge.is_none() && self.world.property(&Property::Named(property.clone()))?.is_some() {
-            return Ok(true);
-        }
-        Ok(wanted.any(|at| {
-            let came_with_this = |(_, version): &Versioned| *version > self.head.began_after;
-            self.pending.chunks.contains_key(&at) || stored.get(&at).is_some_and(came_with_this)
-        }))
     }
 
     /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{ImportError, ImportReport, Merge};
-use crate::anvil::region::Slot;
+use crate::anvil::region::{RegionPos, Slot};
 
 const HEAD: &str = "minecraft:import";
 /// Waiting entities that are written anew with every transaction; more go to pages.
@@ -39,9 +39,69 @@ pub(super) struct FileProgress {
     pub(super) report: ImportReport,
     /// Entities without a chunk so far; one may have come with a later file.
     pub(super) waiting: Vec<Uuid>,
+    /// The columns that it brought.
+    pub(super) brought: Brought,
     /// Pages of further entities that wait.
     #[serde(default)]
     pub(super) pages: u32,
+}
+
+/// Columns of one dimension that came with an import, one bit each.
+///
+/// What is stored does not tell: a chunk that equals the one it replaces keeps its version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Brought(Vec<Region>);
+
+/// The columns of a region, by slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Region {
+    x: i32,
+    z: i32,
+    slots: [u64; Slot::COUNT as usize / 64],
+}
+
+impl Brought {
+    /// Whether a column came.
+    pub(super) fn contains(&self, x: i32, z: i32) -> bool {
+        let (region, word, bit) = place(x, z);
+        self.find(region).is_ok_and(|index| self.0[index].slots[word] & bit != 0)
+    }
+
+    /// Notes that a column came.
+    pub(super) fn insert(&mut self, x: i32, z: i32) {
+        let (region, word, bit) = place(x, z);
+        let index = self.find(region).unwrap_or_else(|index| {
+            let slots = [0; Slot::COUNT as usize / 64];
+            self.0.insert(index, Region { x: region.0, z: region.1, slots });
+            index
+        });
+        self.0[index].slots[word] |= bit;
+    }
+
+    /// Adds the columns that another file brought.
+    pub(super) fn add(&mut self, other: &Self) {
+        for region in &other.0 {
+            match self.find((region.x, region.z)) {
+                Ok(index) => {
+                    for (all, more) in self.0[index].slots.iter_mut().zip(region.slots) {
+                        *all |= more;
+                    }
+                }
+                Err(index) => self.0.insert(index, region.clone()),
+            }
+        }
+    }
+
+    fn find(&self, region: (i32, i32)) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&region, |region| (region.x, region.z))
+    }
+}
+
+/// A column's region, and its word and bit there.
+const fn place(x: i32, z: i32) -> ((i32, i32), usize, u64) {
+    let region = RegionPos::of_column(x, z);
+    let slot = Slot::of_column(x, z).index() as usize;
+    ((region.x(), region.z()), slot / 64, 1 << (slot % 64))
 }
 
 impl FileProgress {

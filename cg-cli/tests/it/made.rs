@@ -411,6 +411,119 @@ fn a_column_in_two_files_is_taken_once() {
     assert_eq!(held::count(&world).states.len(), 2);
 }
 
+/// A save in which two files hold the same columns: of column 3 other blocks, of column 4 other heights, and of column 5
+/// nothing but what stands beside the blocks.
+fn doubled(save: &Path) {
+    fs::create_dir_all(save.join("region")).expect("a directory");
+    let write = |name: &str, columns: [Column; 3]| {
+        let slots =
+            columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+        maker::region(&save.join("region").join(name), &slots);
+    };
+    let bare = |status: &str| {
+        let carried = nbt::payload(|out| out.string("Status", status).expect("short"));
+        Column { carried, ..maker::column(5, 0, []) }
+    };
+    let first = [
+        maker::column(3, 0, [patterned(4, 2)]),
+        maker::column(4, 0, [patterned(4, 2)]),
+        bare("minecraft:full"),
+    ];
+    let second = [
+        maker::column(3, 0, [patterned(4, 9)]),
+        maker::column(4, 0, [patterned(9, 3)]),
+        bare("minecraft:empty"),
+    ];
+    write("r.0.0.mca", first);
+    write("r.5.5.mca", second);
+}
+
+#[test]
+fn the_first_of_two_files_with_one_column_wins_however_it_is_merged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    doubled(&save);
+    let at = dir.path().join("world");
+    let (world, report) = imported(&save, &at);
+    let expected = hash(&world);
+    drop(world);
+    assert_eq!((report.imported_columns, report.imported_chunks), (3, 2));
+    let lost = |report: &ImportReport| -> Vec<_> {
+        report
+            .unreadable
+            .iter()
+            .map(|lost| format!("{} {:?}: {}", lost.file, lost.slot, lost.reason))
+            .collect()
+    };
+    expect![[r#"
+        region/r.5.5.mca Some(3): column (3, 0) was met before in this save
+        region/r.5.5.mca Some(4): column (4, 0) was met before in this save
+        region/r.5.5.mca Some(5): column (5, 0) was met before in this save"#]]
+    .assert_eq(&lost(&report).join("\n"));
+    // What the world has is what the first file brings, so that file changes nothing in it; the second loses all the same.
+    for merge in [Merge::Replace, Merge::Keep, Merge::Replace] {
+        let options = ImportOptions { merge: Some(merge), ..ImportOptions::default() };
+        let (world, merged) = run(&save, &at, options).expect("merged");
+        assert_eq!(lost(&merged), lost(&report), "{merge:?}");
+        assert_eq!(hash(&world), expected, "{merge:?}");
+    }
+    // Stopped behind each transaction, it still knows what it met.
+    for stop_after_transactions in 1..4 {
+        let options = |stop| ImportOptions {
+            merge: Some(Merge::Replace),
+            stop_after_transactions: stop,
+            ..ImportOptions::default()
+        };
+        let stopped = run(&save, &at, options(Some(stop_after_transactions)));
+        assert!(matches!(stopped, Err(ImportError::Stopped(_))), "{stop_after_transactions}");
+        let (world, merged) = run(&save, &at, options(None)).expect("merged");
+        assert_eq!(lost(&merged), lost(&report), "stopped after {stop_after_transactions}");
+        assert_eq!(hash(&world), expected);
+    }
+}
+
+#[test]
+fn an_entity_that_the_host_moved_stands_there_in_the_save() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path().join("save");
+    fs::create_dir_all(save.join("region")).expect("a directory");
+    let rider = maker::entity("minecraft:zombie", [0, 0, 0, 2], [5.0, 71.0, 5.0], &[]);
+    let mut column = maker::column(0, 0, [patterned(4, 2)]);
+    column.entities = vec![
+        maker::entity("minecraft:pig", [0, 0, 0, 1], [5.0, 70.0, 5.0], std::slice::from_ref(&rider)),
+        maker::entity("minecraft:cow", [0, 0, 0, 3], [6.125, 70.0, 5.0], &[]),
+    ];
+    let slots = [column, maker::column(1, 0, [patterned(4, 2)])];
+    let slots = slots.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    maker::region(&save.join("region/r.0.0.mca"), &slots);
+    let (world, _) = imported(&save, &dir.path().join("world"));
+    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let moved = [20.25, 66.5, 5.75];
+    let pig = EntityId::new(uuid::Uuid::from_u128(1));
+    let put = world.transaction(|tx| {
+        let mut entity = tx.entity(pig)?.expect("was imported");
+        entity.position = EntityPos::from_f64(overworld, moved).expect("a position");
+        let home = ChunkAt::new(overworld, entity.position.block().chunk());
+        tx.put_entity(pig, entity.owned_by(Owner::Chunk(home)));
+        Ok::<_, cg_store::Error>(())
+    });
+    put.expect("committed");
+
+    let out = dir.path().join("out");
+    round::exported(&world, &out);
+    let found = worlds::read(&out.join("region/r.0.0.mca")).columns;
+    let entities: Vec<_> = found.iter().map(|(_, column)| (column.x, column.entities.clone())).collect();
+    let cow = maker::entity("minecraft:cow", [0, 0, 0, 3], [6.125, 70.0, 5.0], &[]);
+    // Its rider goes with it, as it was; the game seats it.
+    let pig_there = maker::entity("minecraft:pig", [0, 0, 0, 1], moved, &[rider]);
+    assert_eq!(entities, [(0, vec![cow]), (1, vec![pig_there])]);
+
+    let (again, _) = imported(&out, &dir.path().join("again"));
+    assert_eq!(again.dimension("minecraft:overworld"), Some(overworld));
+    let there = again.entity(pig).expect("no damage").expect("came back");
+    assert_eq!(there.position, EntityPos::from_f64(overworld, moved).expect("a position"));
+}
+
 #[test]
 fn what_is_over_the_worlds_limits_is_reported_and_costs_nothing_else() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -147,39 +147,28 @@ impl<'a> ClusterBuilder<'a> {
     /// group of the older cluster is needed and cannot be read; [`AssembleError::EmptyChunk`] and [`AssembleError::WrongTier`] for what
     /// was put.
     pub fn finish(&self, limits: &mut Limits) -> Result<Option<Draft>, AssembleError> {
+        let mut joined = Joined::new(self.tier, self.codec);
+        for group in 0..self.tier.group_count() as u8 {
+            joined.push(&self.encode_group(group, limits)?)?;
+        }
+        joined.finish()
+    }
+
+    /// Writes one group alone, so that a large cluster can be made in steps or by several threads; [`join_groups`]
+    /// makes the cluster of them. The bytes are those that [`finish`](Self::finish) would write.
+    ///
+    /// Of a builder over an older cluster, only the changes of this group and what is stored of it are looked at.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish), for this group.
+    ///
+    /// # Panics
+    /// If the tier has no such group.
+    pub fn encode_group(&self, group: u8, limits: &mut Limits) -> Result<EncodedGroup<'a>, AssembleError> {
+        assert!(usize::from(group) < self.tier.group_count(), "group {group} of an {:?} cluster", self.tier);
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        let mut parts = Parts::default();
-        for group in 0..self.tier.group_count() as u8 {
-            self.finish_group(group, &mut parts, limits)?;
-        }
-        if parts.slots.is_empty() {
-            return Ok(None);
-        }
-        let draft = Draft::cluster(self.codec, |out| {
-            let start = out.len();
-            Directory::encode(self.tier, &parts.groups, &parts.slots, out);
-            let directory_len_bytes = out.len() - start;
-            out.extend_from_slice(&parts.body);
-            directory_len_bytes
-        });
-        if draft.len_bytes() > MAX_STORED_BYTES {
-            return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
-        }
-        Ok(Some(draft))
-    }
-
-    fn change(&mut self, slot: Slot, change: Change<'a>) -> &mut Self {
-        if slot.tier() == self.tier {
-            self.changes.insert(slot.stored_order(), change);
-        } else {
-            self.refused.get_or_insert(AssembleError::WrongTier { slot, tier: self.tier });
-        }
-        self
-    }
-
-    fn finish_group(&self, group: u8, parts: &mut Parts, limits: &mut Limits) -> Result<(), AssembleError> {
         let first = u16::from(group) * GROUP_SLOT_COUNT as u16;
         let changes = self.changes.range(first..first + GROUP_SLOT_COUNT as u16);
         let old = self.base.as_ref().and_then(|base| Some((base, base.entry(group)?)));
@@ -187,8 +176,8 @@ impl<'a> ClusterBuilder<'a> {
             && changes.clone().next().is_none()
             && (base.codec() == self.codec || !entry.is_compressed() && self.codec == Codec::None)
         {
-            let infos = places().filter_map(|place| base.chunk_info(slot(self.tier, group, place)));
-            return parts.push(*entry, base.stored(entry)?, infos);
+            let slots = places().filter_map(|place| base.chunk_info(slot(self.tier, group, place))).collect();
+            return Ok(EncodedGroup { entry: *entry, stored: base.stored(entry)?.into(), slots });
         }
         let touched = changes.clone().fold(0_u64, |all, (order, _)| all | 1 << (order - first));
         let old_group = match &old {
@@ -206,72 +195,148 @@ impl<'a> ClusterBuilder<'a> {
                 None => _ = chunks.remove(&place),
             }
         }
-        if chunks.is_empty() {
-            parts.groups.push(GroupEntry::default());
-            return Ok(());
+        EncodedGroup::encode(self.codec, &chunks)
+    }
+
+    fn change(&mut self, slot: Slot, change: Change<'a>) -> &mut Self {
+        if slot.tier() == self.tier {
+            self.changes.insert(slot.stored_order(), change);
+        } else {
+            self.refused.get_or_insert(AssembleError::WrongTier { slot, tier: self.tier });
         }
-        let (entry, stored) = encode_group(self.codec, &chunks)?;
-        parts.push(entry, &stored, chunks.values().map(|(info, _)| *info))
+        self
     }
 }
 
-/// What was written so far: directory entries and the groups' bytes.
-#[derive(Debug, Default)]
-struct Parts {
+/// Makes a cluster of its groups, which were encoded in ascending order; `None` if none of them has a chunk.
+///
+/// # Errors
+/// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`].
+///
+/// # Panics
+/// If there are not as many groups as a cluster of the tier has.
+pub fn join_groups<'g, 'a: 'g>(
+    tier: ClusterTier,
+    codec: Codec,
+    groups: impl IntoIterator<Item = &'g EncodedGroup<'a>>,
+) -> Result<Option<Draft>, AssembleError> {
+    let mut joined = Joined::new(tier, codec);
+    for group in groups {
+        joined.push(group)?;
+    }
+    joined.finish()
+}
+
+/// A 4³ group as a cluster stores it: the bytes, compressed, and what the directory says about them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EncodedGroup<'a> {
+    /// Without the offset, which depends on the groups before it.
+    entry: GroupEntry,
+    stored: Cow<'a, [u8]>,
+    slots: Vec<SlotInfo>,
+}
+
+impl EncodedGroup<'_> {
+    /// Bytes that the group takes in its cluster's row, without its directory entry.
+    pub fn stored_bytes(&self) -> usize {
+        self.stored.len()
+    }
+
+    /// How many chunks it has.
+    pub fn present_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The same group, borrowing nothing.
+    pub fn into_owned(self) -> EncodedGroup<'static> {
+        let Self { entry, stored, slots } = self;
+        EncodedGroup { entry, stored: Cow::Owned(stored.into_owned()), slots }
+    }
+
+    fn encode(codec: Codec, chunks: &GroupChunks<'_>) -> Result<Self, AssembleError> {
+        if chunks.is_empty() {
+            return Ok(Self::default());
+        }
+        let values_len_bytes: usize = chunks.values().map(|(_, value)| value.len()).sum();
+        if header::header_len_bytes(ClusterTier::L1) + values_len_bytes > MAX_RAW_BYTES {
+            return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
+        }
+        let mut raw = Vec::new();
+        let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
+        header::encode(ClusterTier::L1, values, &mut raw);
+        let raw_len_bytes = raw.len() as u32;
+        let mut stored = raw;
+        if codec != Codec::None {
+            let mut compressed = Vec::new();
+            compress(codec, &stored, &mut compressed);
+            if compressed.len() < stored.len() {
+                stored = compressed;
+            }
+        }
+        let entry = GroupEntry {
+            presence: chunks.keys().fold(0, |all, place| all | 1 << place),
+            offset_bytes: 0,
+            stored_len_bytes: stored.len() as u32,
+            raw_len_bytes,
+            checksum: crc32c::crc32c(&stored),
+        };
+        let slots = chunks.values().map(|(info, _)| *info).collect();
+        Ok(Self { entry, stored: Cow::Owned(stored), slots })
+    }
+}
+
+/// A cluster of which the first groups were written.
+#[derive(Debug)]
+struct Joined {
+    tier: ClusterTier,
+    codec: Codec,
     groups: Vec<GroupEntry>,
     slots: Vec<SlotInfo>,
     body: Vec<u8>,
     raw_len_bytes: usize,
 }
 
-impl Parts {
+impl Joined {
+    const fn new(tier: ClusterTier, codec: Codec) -> Self {
+        Self { tier, codec, groups: Vec::new(), slots: Vec::new(), body: Vec::new(), raw_len_bytes: 0 }
+    }
+
     /// Appends a group; its offset is set here.
-    fn push(
-        &mut self,
-        entry: GroupEntry,
-        stored: &[u8],
-        slots: impl Iterator<Item = SlotInfo>,
-    ) -> Result<(), AssembleError> {
-        self.raw_len_bytes += entry.raw_len_bytes as usize;
+    fn push(&mut self, group: &EncodedGroup<'_>) -> Result<(), AssembleError> {
+        if group.slots.is_empty() {
+            self.groups.push(GroupEntry::default());
+            return Ok(());
+        }
+        self.raw_len_bytes += group.entry.raw_len_bytes as usize;
         if self.raw_len_bytes > MAX_RAW_BYTES {
             return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
         }
-        if self.body.len() + stored.len() > MAX_STORED_BYTES {
+        if self.body.len() + group.stored.len() > MAX_STORED_BYTES {
             return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
         }
-        self.groups.push(GroupEntry { offset_bytes: self.body.len() as u32, ..entry });
-        self.body.extend_from_slice(stored);
-        self.slots.extend(slots);
+        self.groups.push(GroupEntry { offset_bytes: self.body.len() as u32, ..group.entry });
+        self.body.extend_from_slice(&group.stored);
+        self.slots.extend(&group.slots);
         Ok(())
     }
-}
 
-/// A group's bytes as they are stored, and its entry without the offset.
-fn encode_group(codec: Codec, chunks: &GroupChunks<'_>) -> Result<(GroupEntry, Vec<u8>), AssembleError> {
-    let values_len_bytes: usize = chunks.values().map(|(_, value)| value.len()).sum();
-    if header::header_len_bytes(ClusterTier::L1) + values_len_bytes > MAX_RAW_BYTES {
-        return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
-    }
-    let mut raw = Vec::new();
-    let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
-    header::encode(ClusterTier::L1, values, &mut raw);
-    let raw_len_bytes = raw.len() as u32;
-    let mut stored = raw;
-    if codec != Codec::None {
-        let mut compressed = Vec::new();
-        compress(codec, &stored, &mut compressed);
-        if compressed.len() < stored.len() {
-            stored = compressed;
+    fn finish(self) -> Result<Option<Draft>, AssembleError> {
+        assert_eq!(self.groups.len(), self.tier.group_count(), "groups of an {:?} cluster", self.tier);
+        if self.slots.is_empty() {
+            return Ok(None);
         }
+        let draft = Draft::cluster(self.codec, |out| {
+            let start = out.len();
+            Directory::encode(self.tier, &self.groups, &self.slots, out);
+            let directory_len_bytes = out.len() - start;
+            out.extend_from_slice(&self.body);
+            directory_len_bytes
+        });
+        if draft.len_bytes() > MAX_STORED_BYTES {
+            return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
+        }
+        Ok(Some(draft))
     }
-    let entry = GroupEntry {
-        presence: chunks.keys().fold(0, |all, place| all | 1 << place),
-        offset_bytes: 0,
-        stored_len_bytes: stored.len() as u32,
-        raw_len_bytes,
-        checksum: crc32c::crc32c(&stored),
-    };
-    Ok((entry, stored))
 }
 
 /// The chunks of a group of the older cluster by place, with what its directory says about them.

@@ -29,7 +29,9 @@ mod slot;
 mod stored;
 mod view;
 
-pub use assemble::{AssembleError, ClusterBuilder, MAX_RAW_BYTES, MAX_STORED_BYTES};
+pub use assemble::{
+    AssembleError, ClusterBuilder, EncodedGroup, MAX_RAW_BYTES, MAX_STORED_BYTES, join_groups,
+};
 pub use directory::SlotInfo;
 pub use header::{FORMAT_VERSION, header_len_bytes};
 pub use slot::{GROUP_SLOT_COUNT, Slot};

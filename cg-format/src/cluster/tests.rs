@@ -323,5 +323,12 @@ proptest! {
         let merged = seal(&builder).unwrap().unwrap();
         prop_assert_eq!(read_whole(tier, &merged), expected.clone());
         prop_assert!(merged == build(tier, new_codec, &expected));
+        let groups = (0..tier.group_count() as u8)
+            .map(|group| builder.encode_group(group, &mut Limits::default()).map(EncodedGroup::into_owned))
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap();
+        prop_assert_eq!(groups.iter().map(EncodedGroup::present_count).sum::<usize>(), expected.len());
+        let joined = join_groups(tier, new_codec, &groups).unwrap().unwrap();
+        prop_assert!(joined.seal(Space::of_cluster(tier), KEY, 77) == merged, "made in steps");
     }
 }

@@ -46,7 +46,7 @@ fn bytes_are_pinned() {
         &hex(&change_mark(Dimension::new(0), at(0, 16, 0, 0).pos.cluster(ClusterTier::L2))),
         expect!["02020000000000000000e00000000000000000000000000000000000000000000004"],
     );
-    check(&hex(&quarantine(Space::Entity, &[1, 2])), expect!["03060102"]);
+    check(&hex(&quarantine(Space::Entity, &[1, 2], 258)), expect!["030601020000000000000102"]);
     check(&hex(&intent(258)), expect!["040000000000000102"]);
 }
 
@@ -60,7 +60,7 @@ fn every_space_is_told_from_its_key() {
         (Space::OpacityPatch, opacity_patch(chunk_at).to_vec()),
         (Space::Heat, heat(chunk_at).to_vec()),
         (Space::ChangeMark, change_mark(chunk_at.dimension, l1).to_vec()),
-        (Space::Quarantine, quarantine(Space::Entity, &[1])),
+        (Space::Quarantine, quarantine(Space::Entity, &[1], 7)),
         (Space::Intent, intent(7).to_vec()),
     ] {
         assert_eq!(Space::of_row(space.family(), &key), Some(space));
@@ -138,6 +138,26 @@ fn wrong_keys_are_named() {
         &message(decode_quarantine(&[3, 99, 0]).unwrap_err()),
         expect!["key: space is 99, allowed is 1 to 16 (at byte 1)"],
     );
+    check(
+        &message(decode_quarantine(&[3, 6, 0, 0, 0, 0, 0, 0, 0]).unwrap_err()),
+        expect!["key: commit sequence needs 8 bytes and 7 are left (at byte 2)"],
+    );
+}
+
+#[test]
+fn all_copies_of_a_row_lie_in_one_range() {
+    let row = b"worldMeta row".as_slice();
+    let copies = quarantine_copies(Space::WorldMeta, row);
+    for commit in [0, 1, 255, 256, u64::MAX] {
+        assert!(copies.contains(&quarantine(Space::WorldMeta, row, commit)), "{commit}");
+    }
+    assert!(quarantine(Space::WorldMeta, row, 255) < quarantine(Space::WorldMeta, row, 256));
+    assert!(!copies.contains(&quarantine(Space::WorldProperty, row, 1)));
+    assert!(!copies.contains(&quarantine(Space::WorldMeta, b"worldMeta sow", 1)));
+    // What the range cannot tell apart, the key does.
+    let longer = quarantine(Space::WorldMeta, b"worldMeta row\0\0", 1);
+    assert!(copies.contains(&longer));
+    assert_eq!(decode_quarantine(&longer), Ok((Space::WorldMeta, &b"worldMeta row\0\0"[..], 1)));
 }
 
 proptest! {
@@ -156,6 +176,9 @@ proptest! {
         }
         prop_assert_eq!(decode_heat(&heat(at)), Ok((at.dimension, at.pos.cluster(ClusterTier::L1))));
         prop_assert_eq!(decode_intent(&intent(seq)), Ok(seq));
+        let row = chunk(at);
+        let set_aside = quarantine(Space::ChunkL0, &row, seq);
+        prop_assert_eq!(decode_quarantine(&set_aside), Ok((Space::ChunkL0, &row[..], seq)));
         let id = EntityId::new(uuid::Uuid::from_u128(id));
         prop_assert_eq!(decode_entity(&entity(id)), Ok(id));
     }
@@ -171,6 +194,6 @@ proptest! {
             prop_assert_eq!(&heat(at)[..], &bytes[..]);
         }
         if let Ok(number) = decode_intent(&bytes) { prop_assert_eq!(&intent(number)[..], &bytes[..]); }
-        if let Ok((space, key)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, key), bytes); }
+        if let Ok((space, row, commit)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, row, commit), bytes); }
     }
 }

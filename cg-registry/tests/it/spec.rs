@@ -1,5 +1,7 @@
 //! The registry's tables in `docs/format/` against its decoders, as cg-format does for the others.
 
+use std::collections::BTreeMap;
+
 use cg_format::Section;
 use cg_format::wire::{Span, Trace};
 use cg_registry::{KeptComponents, codec};
@@ -10,14 +12,22 @@ mod tables;
 use tables::{Layout, check, goldens, tables};
 
 fn layouts() -> Vec<Layout> {
-    let rows: Vec<Vec<Span>> = goldens("registry/v1")
-        .iter()
+    let rows: BTreeMap<String, Vec<Span>> = goldens("registry/v1")
+        .into_iter()
         .map(|(row, bytes)| {
-            let (spans, answer) = codec::trace(row, bytes);
+            let (spans, answer) = codec::trace(&row, &bytes);
             assert!(answer.is_ok(), "{row}: {answer:?}");
-            spans
+            let mut explained = 0;
+            for span in &spans {
+                assert_eq!(span.offset_bytes, explained, "{row}: every byte is explained once");
+                explained += span.len_bytes;
+            }
+            assert_eq!(explained, bytes.len() as u64, "{row}");
+            (row, spans)
         })
         .collect();
+    let records =
+        |name, row: &str| Layout { name, sections: &[Section::Record], traces: vec![rows[row].clone()] };
     let kept = goldens("registry/kept").into_iter().map(|(name, bytes)| {
         let trace = Trace::default();
         let answer = KeptComponents::decode(&bytes, Some(&trace));
@@ -25,9 +35,21 @@ fn layouts() -> Vec<Layout> {
         trace.take()
     });
     vec![
+        records("registry-block-record", "blockSchemas"),
+        records("registry-component-record", "componentSchemas"),
         Layout { name: "registry-kept", sections: &[Section::SideData], traces: kept.collect() },
-        Layout { name: "registry-names", sections: &[Section::NameList], traces: rows.clone() },
-        Layout { name: "registry-records", sections: &[Section::Records], traces: rows },
+        Layout {
+            name: "registry-names",
+            sections: &[Section::NameList],
+            traces: rows.values().cloned().collect(),
+        },
+        records("registry-pack-record", "packRecords"),
+        Layout {
+            name: "registry-records",
+            sections: &[Section::Records],
+            traces: rows.values().cloned().collect(),
+        },
+        records("registry-rename-record", "renames"),
     ]
 }
 

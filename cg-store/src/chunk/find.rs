@@ -3,7 +3,7 @@
 //! **Invariant**: the live copy of a chunk is the one in the lowest-numbered tier that has it. A lookup ends at the
 //! first tier that has the key, damaged or not, so damage is never skipped in favour of an older copy.
 
-use cg_format::cluster::{Slot, StoredCluster};
+use cg_format::cluster::{GroupBytes, Slot, SlotInfo, StoredCluster};
 use cg_format::frame::{FrameKind, FrameView};
 use cg_format::{ChunkAt, ClusterTier, Limits, Lookup, Problem, Section, Space, Tier, key};
 
@@ -73,20 +73,25 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let group = cluster.group(slot.group(), &mut Limits::default()).map_err(damage)?;
         let group = group.expect("the directory has the slot, so it has its group");
         Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-        let chunk = StoredChunk {
-            at,
-            version: info.version,
-            schema_generation: info.schema_generation,
-            tier: tier.tier(),
-            value: group.chunk(slot).expect("the group holds what the directory says"),
-        };
-        return Ok(Found::Settled(read(chunk).map(Lookup::Here)?));
+        return Ok(Found::Settled(read(in_group(at, tier, info, &group)).map(Lookup::Here)?));
     }
     Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotHere) })
 }
 
+/// A chunk of a group whose cluster's directory has it.
+pub(super) fn in_group<'g>(
+    at: ChunkAt,
+    tier: ClusterTier,
+    info: SlotInfo,
+    group: &'g GroupBytes<'_>,
+) -> StoredChunk<'g> {
+    let SlotInfo { version, schema_generation } = info;
+    let value = group.chunk(Slot::of(at.pos, tier)).expect("the group holds what the directory says");
+    StoredChunk { at, version, schema_generation, tier: tier.tier(), value }
+}
+
 /// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.
-pub(super) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
+pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
     let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
     let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
     let header = frame.header();

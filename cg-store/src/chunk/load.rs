@@ -5,11 +5,13 @@ use std::sync::mpsc::{Receiver, channel};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
+use cg_registry::Catalog;
 
-use super::{StoredChunk, find};
+use super::{StoredChunk, find, find_many};
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::pool::caught;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
@@ -51,7 +53,10 @@ impl<E: Engine> World<E> {
         Ok(self.inner().stored(at)?.here().map(|stored| (stored.chunk, stored.version)))
     }
 
-    /// Many chunks, one result per position in the order asked. One damaged chunk fails alone.
+    /// Many chunks, one result per position in the order asked. A damaged row fails the chunks in it and no others.
+    ///
+    /// Costs one engine call for all that are hot, then one read for each cluster that may hold one of the rest; each
+    /// 4³ group with a chunk that is asked for is decompressed once.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
         self.inner().load_many(at)
     }
@@ -65,14 +70,22 @@ impl<E: Engine> World<E> {
         }
     }
 
+    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
+    pub fn forget_chunks(&self) {
+        self.inner().cache.clear();
+    }
+
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
+    ///
+    /// Should loading panic, in a function of the host for example, each of the chunks answers
+    /// [`Error::LoadPanicked`].
     pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
         let (sender, receiver) = channel();
         let (world, at) = (self.visitor(), at.to_vec());
         self.inner().pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
-            if let Ok(found) = world.visit(|world| world.load_many(&at)) {
-                let _ = sender.send(found);
+            if let Ok(found) = world.visit(|world| caught(|| world.load_many(&at))) {
+                let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
         PendingChunks { receiver }
@@ -109,6 +122,11 @@ impl PendingChunks {
     }
 }
 
+/// What a request answers whose loading panicked.
+fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
+    at.iter().map(|at| Err(Error::LoadPanicked { at: *at, message: message.to_owned() })).collect()
+}
+
 impl<E: Engine> Inner<E> {
     /// A chunk as last committed.
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
@@ -121,6 +139,7 @@ impl<E: Engine> Inner<E> {
             Err(ticket) => ticket,
         };
         Counters::add(&self.counters.cache_misses, 1);
+        self.tiering.touch([at]);
         let found = self.read_through(at)?;
         self.cache.fill(at, ticket, found.clone());
         Ok(found)
@@ -129,9 +148,7 @@ impl<E: Engine> Inner<E> {
     /// A chunk as the engine has it, past memory.
     pub(crate) fn read_through(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         let catalog = self.registry.catalog();
-        find(&self.engine, &self.counters, at, |stored| {
-            Ok(Stored { chunk: Arc::new(self.decode(&catalog, stored)?), version: stored.version })
-        })
+        find(&self.engine, &self.counters, at, |stored| self.read(&catalog, stored))
     }
 
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
@@ -139,8 +156,39 @@ impl<E: Engine> Inner<E> {
         found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
-    /// Many chunks as last committed.
+    /// Many chunks as last committed. What is not in memory is read together.
     pub(crate) fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        at.iter().map(|at| self.stored(*at)).collect()
+        if let [at] = at {
+            return vec![self.stored(*at)];
+        }
+        if self.check_open().is_err() {
+            return at.iter().map(|_| Err(Error::Closed)).collect();
+        }
+        let (mut found, mut missed, mut tickets) = (Vec::with_capacity(at.len()), Vec::new(), Vec::new());
+        for at in at {
+            match self.cache.get(*at) {
+                Ok(entry) => found.push(Some(Ok(entry))),
+                Err(ticket) => {
+                    found.push(None);
+                    missed.push(*at);
+                    tickets.push(ticket);
+                }
+            }
+        }
+        Counters::add(&self.counters.cache_hits, (at.len() - missed.len()) as u64);
+        Counters::add(&self.counters.cache_misses, missed.len() as u64);
+        self.tiering.touch(missed.iter().copied());
+        let catalog = self.registry.catalog();
+        let read = find_many(&self.engine, &self.counters, &missed, |stored| self.read(&catalog, stored));
+        let mut read =
+            missed.iter().zip(tickets).zip(read).map(|((at, ticket), read)| {
+                read.inspect(|entry| self.cache.fill(*at, ticket, entry.clone()))
+            });
+        let missed = "one was read for each that memory did not have";
+        found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
+    }
+
+    fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
+        Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version })
     }
 }

@@ -1,15 +1,19 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
+mod cubes;
 pub(crate) mod decode;
 mod find;
+mod find_many;
 mod load;
 mod walk;
 
 use cg_format::{ChunkAt, Tier};
 
-pub(crate) use find::find;
+pub use cubes::Area;
+pub(crate) use cubes::Cubes;
+pub(crate) use find::{find, hot};
+pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
-pub use walk::Area;
 pub(crate) use walk::walk;
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.

@@ -53,6 +53,7 @@ pub mod conformance;
 mod error;
 mod mem;
 mod range;
+mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
 
@@ -60,8 +61,10 @@ pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
+pub(crate) use resources::DEFAULT_MEMORY_BYTES;
+pub use resources::Resources;
 #[cfg(feature = "rocks")]
-pub use rocks::{Access, Resources, RocksEngine, RocksOptions, RocksSnapshot};
+pub use rocks::{Access, Examined, RocksEngine, RocksOptions, RocksSnapshot};
 
 /// A lower and an upper end of a range of keys.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use cg_format::Lookup;
+use cg_format::{ChunkAt, Lookup};
 
 use super::Transaction;
 use super::prepare::{Prepared, prepare};
 use crate::cache::Stored;
+use crate::commit_log::Committing;
 use crate::engine::{Engine, Level};
-use crate::error::Error;
+use crate::error::{ConflictKey, Error};
 use crate::handle::Visitor;
 use crate::stats::Counters;
 
@@ -25,9 +26,10 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
     let mut prepared = prepare(world, &tx.writes)?;
     loop {
         let mut committing = world.commits.commit();
-        if let Some(key) = committing.written_since(tx.begun.at, &tx.reads) {
+        let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
+        if let Some(key) = changed.or_else(|| new_in_listings(&tx, &committing).map(ConflictKey::Chunk)) {
             Counters::add(&world.counters.conflicts, 1);
-            return Err(Error::Conflict { key: key.clone() });
+            return Err(Error::Conflict { key });
         }
         if committing.written_since(prepared.since, &prepared.consulted).is_some() {
             Counters::add(&world.counters.preparations_repeated, 1);
@@ -46,6 +48,7 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
         Counters::add(&world.counters.commits, 1);
         Counters::add(&world.counters.rows_written, batch.op_count() as u64);
         let seq = world.engine.commit(batch, &[], Level::Process)?.get();
+        world.tiering.touch(chunks.iter().map(|(at, _)| *at));
         for (at, chunk) in chunks {
             let entry = chunk.map_or(Lookup::Deleted, |chunk| Lookup::Here(Stored { chunk, version: seq }));
             world.cache.publish(at, entry);
@@ -53,6 +56,16 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
         committing.publish(seq, written);
         return Ok(seq);
     }
+}
+
+/// A chunk of a box that the transaction listed, which another commit has written and the listing has not met.
+///
+/// What was met is in the transaction's writes, and is replaced whatever it is by now.
+fn new_in_listings<E: Engine>(tx: &Transaction<'_, E>, committing: &Committing<'_>) -> Option<ChunkAt> {
+    tx.listings.iter().find_map(|listing| {
+        let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
+        written.find(|at| !tx.writes.chunks.contains_key(at))
+    })
 }
 
 /// What a committed transaction returns: the closure's value and the commit that made its changes.

@@ -34,7 +34,17 @@ pub struct Transaction<'w, E: Engine> {
     begun: Begun<'w>,
     catalog: Arc<Catalog>,
     reads: BTreeSet<ConflictKey>,
+    listings: Vec<Listing>,
     writes: Writes,
+}
+
+/// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
+#[derive(Debug)]
+struct Listing {
+    /// The last commit that the listing certainly saw.
+    since: u64,
+    dimension: Dimension,
+    area: ChunkBox,
 }
 
 /// What a transaction wants to change. A `None` is a deletion.
@@ -79,6 +89,7 @@ impl<E: Engine> World<E> {
             begun: inner.commits.begin(),
             catalog: inner.registry.catalog(),
             reads: BTreeSet::new(),
+            listings: Vec::new(),
             writes: Writes::default(),
         };
         let value = body(&mut tx)?;
@@ -130,10 +141,21 @@ impl<E: Engine> Transaction<'_, E> {
 
     /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does; returns how many there were.
     ///
+    /// The box is guarded: after the commit no chunk is stored in it but what this transaction saves there later. A
+    /// chunk that was listed and is changed by another transaction meanwhile is deleted all the same; one that another
+    /// transaction stores where there was none is a conflict.
+    ///
+    /// Costs a scan of the box's rows, of clusters up to their directories: nothing is decompressed. The commit reads
+    /// every chunk that is deleted, for its entities and its outline.
+    ///
     /// # Errors
-    /// If the storage fails; [`Error::TooLarge`] at commit if there are too many for one transaction.
+    /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`], and
+    /// [`Error::TooLarge`] if there are too many for one transaction.
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
+        // What is committed behind this may be in the listing or not.
+        let since = self.world.commits.published();
         let stored = self.world.positions_in(dimension, area)?;
+        self.listings.push(Listing { since, dimension, area });
         let written = self.writes.chunks.iter().filter_map(|(at, chunk)| chunk.as_ref().map(|_| *at));
         let written: Vec<_> =
             written.filter(|at| at.dimension == dimension && area.contains(at.pos)).collect();

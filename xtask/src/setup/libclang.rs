@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use super::{Environment, Venv, apt, say};
 use crate::context::Context;
@@ -40,14 +40,19 @@ pub(super) fn ensure(context: &Context, environment: &mut Environment) -> Result
         }
     }
     say(format!("{why}; getting the Python wheel {WHEEL} into the cache (62 MB)"));
-    let venv = Venv::ensure(context, WHEEL).with_context(|| {
-        format!(
-            "{why}, and the Python wheel could not be had. Run this yourself:\n    sudo apt-get install -y {}",
-            packages().join(" ")
-        )
-    })?;
+    let venv = match Venv::ensure(context, WHEEL) {
+        Ok(venv) => venv,
+        Err(error) => {
+            bail!("{why}, and the Python wheel could not be had ({error:#}). {}", apt::advice(&packages()))
+        }
+    };
     environment.set("LIBCLANG_PATH", venv.site_packages()?.join("clang/native").to_string_lossy());
     with_headers(environment)
+}
+
+/// What an administrator would have to install for [`ensure`] to find the library.
+pub(super) fn missing_packages() -> Vec<String> {
+    if env::var_os("LIBCLANG_PATH").is_some() || on_system() { Vec::new() } else { packages() }
 }
 
 /// The two packages of this distribution's default LLVM version, or the one that stands for both.

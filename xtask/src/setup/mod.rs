@@ -10,7 +10,7 @@ pub(crate) mod rocksdb;
 use anyhow::Result;
 
 pub(crate) use cache::{Lock, fingerprint};
-pub(crate) use pip::Venv;
+pub(crate) use pip::{Venv, ensure_python};
 
 use crate::context::Context;
 use crate::process::Tool;

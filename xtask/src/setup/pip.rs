@@ -5,9 +5,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Lock, fingerprint, say};
+use super::{Lock, apt, fingerprint, say};
 use crate::context::Context;
 use crate::process::Tool;
+
+/// Finds a `python3` that can make environments, or installs it.
+///
+/// # Errors
+/// As for every package: see `apt::install`.
+pub(crate) fn ensure_python(context: &Context, purpose: &str) -> Result<()> {
+    if can_make_environments() {
+        return Ok(());
+    }
+    let why = format!("no python3 with the modules venv and ensurepip, {purpose}");
+    apt::install(context, &why, || vec!["python3-venv".to_owned()])
+}
+
+/// Debian's `python3` has `venv` without `ensurepip`, which it needs, until `python3-venv` is installed.
+fn can_make_environments() -> bool {
+    Tool::new("python3").args(["-c", "import venv, ensurepip"]).succeeds()
+}
 
 /// A virtual environment that holds exactly the packages it was asked for.
 #[derive(Debug)]
@@ -36,8 +53,10 @@ impl Venv {
             fs::remove_dir_all(&venv.dir)?;
         }
         say(format!("making a Python environment in {}", venv.dir.display()));
-        let made = Tool::new("python3").args(["-m", "venv"]).arg(&venv.dir).capture();
-        made.context("python3 has no venv module (Debian: apt-get install python3-venv)")?;
+        if !can_make_environments() {
+            bail!("python3 lacks the module venv or ensurepip (Debian: apt-get install python3-venv)");
+        }
+        Tool::new("python3").args(["-m", "venv"]).arg(&venv.dir).capture()?;
         let list = venv.dir.join("requirements.txt");
         fs::write(&list, requirements)?;
         venv.python().args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&list).run_aside()?;

@@ -1,5 +1,5 @@
-//! Cutting the log: whatever was cut off, the rest is whole steps, and the world opens exactly if no promised commit
-//! is missing.
+//! Cutting the log, and zeroing its last sectors as a power cut may: whatever is gone, the rest is whole steps, and the
+//! world opens exactly if no promised commit is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,9 +19,13 @@ use crate::subject;
 
 /// Records at the end that are cut at every byte.
 const LAST_RECORDS: usize = 3;
+/// Sectors at the end from which on the log is zeroed.
+const LAST_SECTORS: usize = 16;
 const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 7;
 const FLOOR_SLOT_BYTES: usize = 64;
+/// What a disk writes at once.
+const SECTOR_BYTES: usize = 512;
 
 /// Cuts the log of a world at every byte of its last records, or a part of them if it is to be short, and the log of a
 /// world whose floor lags behind at random places.
@@ -40,15 +44,22 @@ pub(crate) fn run(seed: u64, cuts: u64, short: bool) -> Result<(), Failure> {
         let chosen: BTreeSet<usize> = chosen.collect();
         places.retain(|place| borders.contains(place) || chosen.contains(place));
     }
-    cutter.cut_all("last records", places)?;
+    cutter.tear_all("last records", places.into_iter().map(Tear::Cut))?;
+    let mut borders: Vec<usize> = cutter.borders().collect();
+    let last = borders.split_off(borders.len().saturating_sub(LAST_SECTORS));
+    cutter.tear_all("last sectors", last.into_iter().map(Tear::Zeros))?;
     cutter.delete()?;
     cutter.control()?;
 
     let image = Image::make(seed.wrapping_add(1), Floor::Lagging)?;
     let cutter = Cutter::new(&image)?;
     let rng = &mut Rng::stream(seed, 4);
-    let places = (0..cuts).map(|_| rng.below(cutter.log.len() as u64) as usize).collect();
-    cutter.cut_all("random places", places)?;
+    let places: Vec<usize> = (0..cuts).map(|_| rng.below(cutter.log.len() as u64) as usize).collect();
+    cutter.tear_all("random places", places.into_iter().map(Tear::Cut))?;
+    let borders: Vec<usize> = cutter.borders().collect();
+    let borders: BTreeSet<usize> =
+        (0..cuts).map(|_| borders[rng.below(borders.len() as u64) as usize]).collect();
+    cutter.tear_all("random places", borders.into_iter().map(Tear::Zeros))?;
     cutter.delete()
 }
 
@@ -78,7 +89,16 @@ struct Record {
     end: usize,
 }
 
-/// What came of a cut.
+/// What is done to the end of a log.
+#[derive(Debug, Clone, Copy)]
+enum Tear {
+    /// It is cut to so many bytes.
+    Cut(usize),
+    /// It reads as zeros from a byte on.
+    Zeros(usize),
+}
+
+/// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// With so many steps, whole.
@@ -116,17 +136,24 @@ impl<'i> Cutter<'i> {
         Ok(cutter)
     }
 
-    /// Cuts at every given place and prints what came of it.
-    fn cut_all(&self, what: &str, places: Vec<usize>) -> Result<(), Failure> {
-        let (mut opened, mut refused, mut unpromised) = (0, 0, 0);
-        for len in &places {
-            let outcome = self.cut(*len).map_err(|why| format!("log cut to {len} bytes: {why}"))?;
-            match outcome {
+    /// The borders between sectors inside the log's records.
+    fn borders(&self) -> impl Iterator<Item = usize> + '_ {
+        let first = self.records.first().map_or(self.log.len(), |record| record.start);
+        (first + 1..self.log.len()).filter(|at| at.is_multiple_of(SECTOR_BYTES))
+    }
+
+    /// Tears in every given way and prints what came of it.
+    fn tear_all(&self, what: &str, tears: impl Iterator<Item = Tear>) -> Result<(), Failure> {
+        let (mut cuts, mut zeroed, mut opened, mut refused, mut unpromised) = (0, 0, 0, 0, 0);
+        for tear in tears {
+            match tear {
+                Tear::Cut(_) => cuts += 1,
+                Tear::Zeros(_) => zeroed += 1,
+            }
+            match self.tear(tear).map_err(|why| format!("{tear:?} of the log: {why}"))? {
                 Outcome::LostCommits => refused += 1,
                 Outcome::OpenedBelowFloor => {
-                    return Err(
-                        format!("log cut to {len} bytes: opened below the floor {}", self.floor).into()
-                    );
+                    return Err(format!("{tear:?} of the log: opened below the floor {}", self.floor).into());
                 }
                 Outcome::Opened { steps } => {
                     opened += 1;
@@ -134,19 +161,31 @@ impl<'i> Cutter<'i> {
                 }
             }
         }
+        let done = if zeroed > 0 { plural(zeroed, "zeroed end") } else { plural(cuts, "cut") };
         println!(
-            "cut: seed {}, {what}: {}, {opened} opened with whole steps, {refused} refused with LostCommits; in \
+            "cut: seed {}, {what}: {done}, {opened} opened with whole steps, {refused} refused with LostCommits; in \
              {unpromised} of those opened, steps were missing that had been synced after the floor was last raised",
             self.image.seed,
-            plural(places.len() as u64, "cut"),
         );
         Ok(())
     }
 
-    /// Cuts the log of a copy and checks everything that can be known about the rest.
-    fn cut(&self, len: usize) -> Result<Outcome, Failure> {
-        let whole = self.records.iter().filter(|record| record.end <= len).count() as u64;
-        let copy = self.copy(Some(len))?;
+    /// Tears the log of a copy and checks everything that can be known about the rest.
+    fn tear(&self, tear: Tear) -> Result<Outcome, Failure> {
+        let (kept, log) = match tear {
+            Tear::Cut(len) => (len, self.log[..len].to_vec()),
+            Tear::Zeros(from) => {
+                let mut log = self.log.clone();
+                log[from..].fill(0);
+                (from, log)
+            }
+        };
+        // A record that is zero behind its torn part anyway has lost nothing.
+        let is_whole = |record: &&Record| {
+            log.get(kept.min(record.end)..record.end) == self.log.get(kept.min(record.end)..record.end)
+        };
+        let whole = self.records.iter().take_while(is_whole).count() as u64;
+        let copy = self.copy(Some(&log))?;
         let world = World::open_read_only(&copy, &subject::options())?;
         let found = world.last_commit();
         if found != self.before + whole {
@@ -193,7 +232,7 @@ impl<'i> Cutter<'i> {
     fn control(&self) -> Result<(), Failure> {
         let promised = self.floor - self.before;
         let record = self.records.get(promised as usize - 1).ok_or("the floor's record is not there")?;
-        let copy = self.copy(Some(record.start))?;
+        let copy = self.copy(Some(&self.log[..record.start]))?;
         fs::remove_file(copy.join("db/DURABLE"))?;
         let world = World::open_read_only(&copy, &subject::options())?;
         let (found, steps) = (world.last_commit(), self.compare(&world)?);
@@ -228,17 +267,17 @@ impl<'i> Cutter<'i> {
     }
 
     fn newest(&self, len: usize) -> Result<u64, Failure> {
-        let copy = self.copy(Some(len))?;
+        let copy = self.copy(Some(&self.log[..len]))?;
         Ok(World::open_read_only(&copy, &subject::options())?.last_commit())
     }
 
-    /// A fresh copy with so much of the log, or without it.
-    fn copy(&self, log_len: Option<usize>) -> Result<PathBuf, Failure> {
+    /// A fresh copy with another log, or without it.
+    fn copy(&self, bytes: Option<&[u8]>) -> Result<PathBuf, Failure> {
         let copy = self.scratch.path().join("copy");
         image::copy(&self.image.world(), &copy)?;
         let log = copy.join(&self.name);
-        match log_len {
-            Some(len) => damage::replace(&log, &self.log[..len])?,
+        match bytes {
+            Some(bytes) => damage::replace(&log, bytes)?,
             None => fs::remove_file(&log)?,
         }
         Ok(copy)

@@ -97,6 +97,61 @@ fn very_deep_riders_stay_inside_and_come_back() {
     assert_eq!(join(&records[0], |&id| records.get(id)), Ok(raw));
 }
 
+/// What an entity says of its place, as it is, as fields that are moved, and as fields that are none.
+fn places() -> [(&'static str, Vec<u8>); 5] {
+    let fields = |fields: fn(&mut nbt::CompoundWriter<'_>)| {
+        let mut raw = nbt::payload(fields);
+        raw.pop();
+        raw
+    };
+    [
+        ("doubles", fields(|out| out.doubles(POS, &[1.0, 2.0, 3.0]))),
+        ("too few", fields(|out| out.doubles(POS, &[1.0]))),
+        ("floats", b"\x09\x00\x03Pos\x05\x00\x00\x00\x03\x3f\x80\0\0\x40\0\0\0\x40\x40\0\0".to_vec()),
+        ("a number", fields(|out| out.int(POS, 7))),
+        ("nothing", Vec::new()),
+    ]
+}
+
+#[test]
+fn a_moved_entity_says_where_it_is_and_keeps_every_other_byte() {
+    let rider = nbt::payload(|out| out.int("r", 1));
+    let moved = [-0.5, 1e9, 16.25];
+    let mut said = Vec::new();
+    said.extend(nbt::payload(|out| out.doubles(POS, &moved)));
+    said.pop();
+    for (what, place) in places() {
+        for riders_first in [false, true] {
+            let raw = |place: &[u8], last: &[u8]| {
+                nbt::payload(|out| {
+                    out.int("a", 1);
+                    if !riders_first {
+                        out.raw_fields(place);
+                    }
+                    out.raw_compounds(PASSENGERS, [rider.as_slice()].into_iter());
+                    if riders_first {
+                        out.raw_fields(place);
+                    }
+                    out.int("b", 2);
+                    out.raw_fields(last);
+                })
+            };
+            let mut records = split(&raw(&place, &[]), &limits()).expect("an entity");
+            records[0].move_to(moved, &limits()).expect("a compound");
+            assert_eq!(records[0].pos, Some(moved));
+            // Where there was none it stands behind the rest.
+            let expected = if place.is_empty() { raw(&[], &said) } else { raw(&said, &[]) };
+            let joined = join(&records[0], |&id| records.get(id)).expect("they belong together");
+            assert_eq!(joined, expected, "{what}, riders first: {riders_first}");
+            assert_eq!(split(&joined, &limits()).expect("an entity")[0].pos, Some(moved));
+        }
+    }
+    let mut broken =
+        EntityRecord::<usize> { uuid: None, kind: String::new(), pos: None, nbt: vec![9], riders: None };
+    let error = broken.move_to(moved, &limits()).expect_err("no compound").to_string();
+    assert_eq!((broken.nbt.as_slice(), broken.pos), (&[9][..], None), "{error}");
+}
+
 #[test]
 fn records_that_do_not_belong_together_are_refused() {
     let vehicle = |offset_bytes, ids| EntityRecord {

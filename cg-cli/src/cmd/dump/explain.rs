@@ -68,7 +68,7 @@ fn explain_plain(catalog: Option<&Catalog>, space: Space, key: &[u8], row: &[u8]
         spans.extend(inner.into_iter().map(|span| shifted(span, LEN_BYTES as u64)));
         error = error.or(problem.map(|problem| problem.text(LEN_BYTES as u64)));
         if space == Space::Quarantine
-            && let Ok((space, key)) = key::decode_quarantine(key)
+            && let Ok((space, key, _)) = key::decode_quarantine(key)
         {
             parts = explain(catalog, space, key, payload, None);
             for part in &mut parts {

@@ -114,8 +114,9 @@ impl Rows {
             }
             Space::ChunkDelta => key::decode_delta(key)
                 .map(|(at, commit)| format!("changes of commit {commit} to {}", chunk(at))),
-            Space::Quarantine => key::decode_quarantine(key)
-                .map(|(space, key)| format!("set aside: {}", self.place(space, key))),
+            Space::Quarantine => key::decode_quarantine(key).map(|(space, key, commit)| {
+                format!("set aside by commit {commit}: {}", self.place(space, key))
+            }),
             _ => Ok(match str::from_utf8(key) {
                 Ok(name) if !name.contains(char::is_control) => format!("row `{name}`"),
                 _ => format!("{space:?} row"),

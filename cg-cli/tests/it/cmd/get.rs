@@ -97,6 +97,6 @@ fn an_absent_chunk_and_a_damaged_one_are_told_apart() {
     let said = sample.cg("get", &["--chunk", "0", "4", "-1"]);
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     expect![[r#"
-        cg: chunk 0, 4, -1 of dimension 0 is damaged (ChunkL0 row 0000000000000000c492492492492492492492492492492492492492492492c9): chunk header: entity offset needs 8 bytes and 3 are left (at byte 16); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`
+        cg: chunk 0, 4, -1 of dimension 0 is damaged (ChunkL0 row 0000000000000000c492492492492492492492492492492492492492492492c9): chunk header: entity offset needs 8 bytes and 3 are left (at byte 16); run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`
     "#]].assert_eq(&said.err);
 }

@@ -138,8 +138,10 @@ fn an_import_that_is_killed_continues() {
             }
         };
         if let Some(status) = ended {
-            // The one before may have been killed with everything in the world, which is not empty then.
-            assert!(matches!(status.code(), Some(0 | 2)), "{status}");
+            // One that was killed between its last transaction and its end has left a world that is not empty; that
+            // nothing is missing in it is seen below.
+            let was_done = kills > 0 && status.code() == Some(2);
+            assert!(was_done || status.code() == Some(0), "{status}");
             break;
         }
         child.kill().expect("killed");

@@ -7,6 +7,7 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod opacity;
 mod quarantine;
 mod registry;
 mod tiers;

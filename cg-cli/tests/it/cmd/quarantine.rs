@@ -1,5 +1,6 @@
 //! `cg quarantine`
 
+use cg_format::{Space, key};
 use expect_test::expect;
 use serde_json::json;
 
@@ -26,16 +27,44 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
 
     let listed = sample.cg("quarantine list", &["--json"]).json();
     let mut row = listed["quarantined"][0].clone();
-    assert!(row["commit"].take().is_u64() && listed["quarantined"][1].is_null());
+    let commit = row["commit"].take().as_u64().expect("a number").to_string();
+    assert!(listed["quarantined"][1].is_null());
     assert_eq!(row, json!({ "space": "ChunkL0", "key": key, "commit": null, "bytes": 43 }));
-    let said = sample.cg("dump", &["--quarantined", "ChunkL0", &key]);
+    let line = format!("ChunkL0 {key} {commit}  set aside by commit {commit}, 43 B\n");
+    assert_eq!(sample.cg("quarantine list", &[]).good(), line);
+    let said = sample.cg("dump", &["--quarantined", "ChunkL0", &key, &commit]);
     assert_eq!(said.code, 1, "what was set aside is damaged still");
-    assert!(said.out.contains("set aside: row, 43 bytes"), "{}", said.out);
+    let place = format!("set aside by commit {commit}: chunk 0 4 -1 of game:overworld");
+    assert!(said.out.contains(&place) && said.out.contains("set aside: row, 43 bytes"), "{}", said.out);
 
-    assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key]).code, 2);
-    assert_eq!(sample.cg("quarantine forget", &["chunkl0", &key, "--yes"]).code, 0);
-    let said = sample.cg("quarantine forget", &["chunkl0", &key, "--yes"]);
-    assert_eq!((said.code, said.out), (1, format!("chunkl0 {key} is not in quarantine\n")));
+    assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, &commit]).code, 2);
+    assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, "x", "--yes"]).code, 2);
+    let said = sample.cg("quarantine forget", &["ChunkL0", &key, "1", "--yes"]);
+    assert_eq!((said.code, said.out), (1, format!("ChunkL0 {key} 1 is not in quarantine\n")));
+    assert_eq!(sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]).code, 0);
+    let said = sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]);
+    assert_eq!((said.code, said.out), (1, format!("chunkl0 {key} {commit} is not in quarantine\n")));
+}
+
+#[test]
+fn a_damaged_entity_is_set_aside_and_its_chunk_lets_go_of_it() {
+    let sample = Sample::new();
+    let uuid = SHEEP.to_string();
+    sample.spoil(Space::Entity, &key::entity(SHEEP), b"not an entity");
+    assert_eq!(sample.cg("verify", &[]).code, 1);
+    let said = sample.cg("quarantine set-aside", &["--entity", &uuid]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let out = sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).good();
+    assert_eq!(out, format!("entity {uuid} was set aside\n"));
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    assert_eq!(sample.cg("info", &["--json"]).json()["entities"], 1, "the one that belongs to no chunk");
+    let row = sample.cg("quarantine list", &["--json"]).json()["quarantined"][0].clone();
+    assert_eq!((&row["space"], &row["key"]), (&json!("Entity"), &json!(uuid.replace('-', ""))));
+    // It is gone, so there is nothing left to set aside; and one thing at a time.
+    assert_eq!(sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).code, 1);
+    let both = ["--entity", &uuid, "--chunk", "0", "4", "-1", "--yes"];
+    assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
+    assert_eq!(sample.cg("quarantine set-aside", &["--yes"]).code, 2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Keys against the naive ones.
 
-use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, key};
+use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, Space, key};
 use proptest::prelude::*;
 
 use crate::naive;
@@ -20,6 +20,10 @@ proptest! {
         let at = ChunkAt::new(Dimension::new(dimension), ChunkPos::new(x, y, z).expect("inside the world"));
         prop_assert_eq!(key::chunk(at).to_vec(), naive::key::cube(dimension, [x, y, z]));
         prop_assert_eq!(key::delta(at, seq).to_vec(), naive::key::delta(dimension, [x, y, z], seq));
+        let row = key::chunk(at);
+        let set_aside = naive::key::quarantine(3, &row, seq);
+        prop_assert_eq!(&key::quarantine(Space::ChunkL0, &row, seq), &set_aside);
+        prop_assert_eq!(key::decode_quarantine(&set_aside), Ok((Space::ChunkL0, &row[..], seq)));
         prop_assert_eq!(key::opacity_tile(at).to_vec(), naive::key::opacity_tile(dimension, [x, y, z]));
         prop_assert_eq!(key::opacity_patch(at).to_vec(), naive::key::opacity_patch(dimension, [x, y, z]));
         for (tier, side) in [(ClusterTier::L1, 4), (ClusterTier::L2, 16)] {

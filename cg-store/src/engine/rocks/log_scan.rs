@@ -12,11 +12,15 @@
 //! Fewer than seven bytes left in a block are zero. Logs that are written over older ones use further types; ours
 //! never are, so those types count as damage.
 //!
-//! A crash leaves a *prefix* of what was written, or zeros where nothing was written yet: RocksDB drops such a
-//! tail without a word, and rightly. But it drops as much when the damaged length of an older record points
-//! behind the end of the file, and it steps over a zeroed page in silence. Those two are told apart here: a record
-//! that reaches behind the end is damaged, not cut off, if some shorter length fits its checksum; and zeros must
-//! reach to the end of the file.
+//! A crash leaves a *prefix* of what was written, and a power cut may leave the file longer than what of it reached the
+//! disk: then the rest reads as zeros, from a border between two of the disk's sectors on. RocksDB drops a prefix's last
+//! part without a word, and rightly. But it drops as much when the damaged length of an older record points behind the
+//! end of the file, and it steps over a zeroed page in silence; and a record that ends in such zeros it takes for damage.
+//! So those are told apart here: a record that reaches behind the end is damaged, not cut off, if some shorter length fits
+//! its checksum; and zeros must reach to the end of the file.
+//!
+//! What cannot be told: a damaged last record whose own bytes are all zero behind the last border inside it. It looks
+//! like one that was being written. Only the floor can say that it was promised.
 
 use std::fmt;
 use std::fs::File;
@@ -27,6 +31,8 @@ use std::path::Path;
 const BLOCK_BYTES: usize = 32 << 10;
 /// Bytes in front of a record's data.
 const HEADER_BYTES: usize = 7;
+/// The least that a disk writes at once. File systems write in multiples of it.
+const SECTOR_BYTES: usize = 512;
 
 /// How a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +43,19 @@ pub struct LogEnd {
     pub whole_bytes: u64,
     /// What lies behind it: the start of a record that was being written, or zeros.
     pub torn_bytes: u64,
+    /// How the record that was being written breaks off; `None` if there is none.
+    pub tear: Option<Tear>,
+    /// Whether a whole record holds a batch with operations.
+    pub holds_commits: bool,
+}
+
+/// How a record that was not written to its end breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tear {
+    /// The file ends.
+    Cut,
+    /// It reads as zeros from some point on. RocksDB takes that for damage unless it is told to read up to it.
+    Zeros,
 }
 
 /// A log that no crash leaves behind.
@@ -68,6 +87,10 @@ pub enum LogProblem {
     Order(u8),
     /// Data follows where nothing was written.
     DataBehindZeros,
+    /// The last record reads as zeros from some point on, in a file that is synced before anything relies on it.
+    Zeros,
+    /// A later log goes on although the last record of this one was not written to its end.
+    CommitsBehindTear,
     /// The filling at the end of a block is not zero.
     Filling,
 }
@@ -83,6 +106,10 @@ impl fmt::Display for LogProblem {
             Self::Type(found) => write!(f, "a record has the unknown type {found}"),
             Self::Order(found) => write!(f, "a record part of type {found} is out of order"),
             Self::DataBehindZeros => f.write_str("data follows a zeroed part"),
+            Self::Zeros => f.write_str("the last record is zeroed from some point on"),
+            Self::CommitsBehindTear => {
+                f.write_str("the last record was not written to its end, yet a later log goes on")
+            }
             Self::Filling => f.write_str("the filling of a block is not zero"),
         }
     }
@@ -139,8 +166,12 @@ struct Scanner {
     end: LogEnd,
     /// A record has begun and not ended.
     inside: bool,
-    /// Zeros were met where a record would start; nothing else may follow.
+    /// Zeros were met where a record would start or inside of one; nothing else may follow.
     zeros: bool,
+    /// What is wrong with the record inside of which zeros were met, if anything else follows.
+    wiped: Option<Damage>,
+    /// The record that has begun holds a batch with operations.
+    is_commit: bool,
 }
 
 impl Scanner {
@@ -152,7 +183,7 @@ impl Scanner {
             let damage = |problem| Damage { offset_bytes, problem };
             if self.zeros || rest.iter().all(|byte| *byte == 0) {
                 if rest.iter().any(|byte| *byte != 0) {
-                    return Err(damage(LogProblem::DataBehindZeros));
+                    return Err(self.wiped.unwrap_or(damage(LogProblem::DataBehindZeros)));
                 }
                 // Up to six zeros fill a block that is followed by another.
                 self.zeros |= rest.len() >= HEADER_BYTES;
@@ -163,15 +194,24 @@ impl Scanner {
                 if block.len() == BLOCK_BYTES {
                     return Err(damage(LogProblem::Filling));
                 }
+                self.end.tear = Some(Tear::Cut);
                 break;
             };
             match self.record(*header, behind, BLOCK_BYTES - (block.len() - behind.len()), last) {
                 Ok(Some(behind)) => rest = behind,
-                Ok(None) => break,
+                Ok(None) => {
+                    self.end.tear = Some(Tear::Cut);
+                    break;
+                }
+                Err(problem) if is_wiped(rest, offset_bytes, problem) => {
+                    (self.zeros, self.wiped) = (true, Some(damage(problem)));
+                    break;
+                }
                 Err(problem) => return Err(damage(problem)),
             }
             if !self.inside {
                 self.end.record_count += 1;
+                self.end.holds_commits |= self.is_commit;
                 self.end.whole_bytes = self.at + (block.len() - rest.len()) as u64;
             }
         }
@@ -209,6 +249,12 @@ impl Scanner {
         if crc32c::crc32c_append(crc32c::crc32c(&[kind]), data) != crc {
             return Err(LogProblem::Checksum);
         }
+        match kind {
+            // A batch begins with its sequence and how many operations it has. After a torn tail RocksDB writes one without.
+            1 | 2 => self.is_commit = data.get(8..12).is_none_or(|count| count.iter().any(|byte| *byte != 0)),
+            3 | 4 => {}
+            _ => self.is_commit = false,
+        }
         self.inside = match (kind, self.inside) {
             // What describes the log stands between records, as whole ones do.
             (1 | 9 | 10 | 130, false) | (4, true) => false,
@@ -219,8 +265,26 @@ impl Scanner {
     }
 
     fn end(self) -> LogEnd {
-        LogEnd { torn_bytes: self.at - self.end.whole_bytes, ..self.end }
+        // A border between two parts of a record is a place to break off like any other.
+        let between = self.inside.then_some(Tear::Cut);
+        let zeros = self.zeros && (self.inside || self.wiped.is_some());
+        let tear = if zeros { Some(Tear::Zeros) } else { self.end.tear.or(between) };
+        LogEnd { torn_bytes: self.at - self.end.whole_bytes, tear, ..self.end }
     }
+}
+
+/// Whether what is wrong with a record is that it reads as zeros from a border between two sectors on. `rest` begins with
+/// the record and ends with its block; that the zeros go on behind it is for the caller to see.
+fn is_wiped(rest: &[u8], offset_bytes: u64, problem: LogProblem) -> bool {
+    let Some(last) = rest.iter().rposition(|byte| *byte != 0) else { return false };
+    // Blocks are whole sectors, so a border of the file is one of the block.
+    let into_sector = (offset_bytes % SECTOR_BYTES as u64) as usize;
+    let border = (into_sector + last + 1).next_multiple_of(SECTOR_BYTES) - into_sector;
+    if border < HEADER_BYTES {
+        return border < rest.len();
+    }
+    let len = rest.get(4..6).and_then(|len| len.try_into().ok()).map_or(0, u16::from_le_bytes);
+    problem == LogProblem::Checksum && border < HEADER_BYTES + usize::from(len)
 }
 
 /// The length, up to all that is there, with which the record's checksum fits.

@@ -30,7 +30,7 @@ use rocksdb::{
 use super::batch::Op;
 use super::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, FamilyUsage, Guard, KeyRange, Level,
-    ReadView, Usage, range,
+    ReadView, Resources, Usage, range,
 };
 
 mod failure;
@@ -44,9 +44,12 @@ mod options;
 mod snapshot;
 mod tuning;
 
+pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use snapshot::RocksSnapshot;
-pub use tuning::{MAX_WAL_BYTES, Resources};
+pub use tuning::MAX_WAL_BYTES;
+
+pub(super) use tuning::Memory;
 
 use floor::Floor;
 use group_sync::GroupSync;
@@ -57,7 +60,7 @@ type Db = DBWithThreadMode<SingleThreaded>;
 
 /// Rows on disk.
 ///
-/// Several may be open in one process, on different directories; give them clones of one [`Resources`].
+/// Several may be open in one process, on different directories; they share [`Resources`].
 ///
 /// ```
 /// use cg_store::engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
@@ -116,6 +119,31 @@ impl RocksEngine {
     /// [`EngineError::UnknownFamily`], [`EngineError::Corrupt`], [`EngineError::LostCommits`], and what the disk says.
     pub fn open(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
         open::open(dir, options)
+    }
+
+    /// Does all of [`open`](Self::open) that changes nothing, for a caller that wants to see the rows before it decides
+    /// to write. Whatever the options say, it is writing that is prepared. The rest of the open costs what is left of it:
+    /// nothing is read twice that `open` would read once.
+    ///
+    /// ```
+    /// use cg_store::engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let db = dir.path().join("db");
+    /// let options = RocksOptions::default();
+    /// RocksEngine::create(&db, &options)?.commit(Batch::new(), &[], Level::Power)?;
+    ///
+    /// let examined = RocksEngine::examine(&db, &options)?;
+    /// assert_eq!(examined.reader().last_commit().get(), 1);
+    /// let engine = examined.open()?;
+    /// engine.commit(Batch::new(), &[], Level::Power)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
+        open::examine(dir, options)
     }
 
     /// The directory.

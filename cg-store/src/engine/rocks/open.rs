@@ -1,6 +1,7 @@
 //! From a directory to an engine: what is looked at, and in which order, before anything is changed.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use cg_format::Space;
 use cg_format::frame::FrameView;
 use parking_lot::Mutex;
-use rocksdb::{ReadOptions, WriteOptions};
+use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteOptions};
 
-use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Place};
+use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::lock::DirLock;
+use super::log_scan::{LogEnd, LogProblem, Tear};
 use super::{Access, Db, RocksEngine, RocksOptions, failure, families, log_scan, tuning};
 
 /// The file that names the manifest in force.
@@ -46,33 +48,106 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
 
 /// See [`RocksEngine::open`].
 pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
-    let manifest = current_manifest(dir)?;
-    let lock = DirLock::existing(dir, options.access)?;
-    scan_logs(dir, &manifest)?;
-    families::check(dir)?;
-    if options.access == Access::ReadOnly {
-        return finish(dir, options, open_to_read(dir, options)?, None, lock);
+    match options.access {
+        Access::ReadOnly => open_to_read(dir, options),
+        Access::ReadWrite => examine(dir, options)?.open(),
     }
-    check_floor(dir, options)?;
-    // A directory without the lock's file is a copy, which nobody else has open.
-    let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
-    lock.sign()?;
+}
+
+/// A directory that was found good for writing, and locked for it, before a byte of it is changed.
+///
+/// Opening the database for writing replays its logs and deletes them; so whoever may refuse to write has to look first.
+/// Dropped, it leaves the directory as it was.
+#[derive(Debug)]
+pub struct Examined {
+    /// The database opened for reading.
+    reader: RocksEngine,
+    lock: Option<DirLock>,
+    replay: Replay,
+    options: RocksOptions,
+}
+
+impl Examined {
+    /// What the engine holds: what it will hold once it is opened for writing, for nobody else can write meanwhile.
+    pub const fn reader(&self) -> &RocksEngine {
+        &self.reader
+    }
+
+    /// Opens the engine for writing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn open(self) -> Result<RocksEngine, EngineError> {
+        let Self { reader, lock, replay, options } = self;
+        let dir = reader.dir.clone();
+        let dir = dir.as_path();
+        drop(reader);
+        // A directory without the lock's file is a copy, which nobody else has open.
+        let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
+        lock.sign()?;
+        let families = families::descriptors(&options.resources);
+        let opened = Db::open_cf_descriptors(&replay.database(&options), dir, families);
+        let db = opened.map_err(|error| failure::opening(dir, error))?;
+        finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock))
+    }
+}
+
+/// See [`RocksEngine::examine`].
+pub(super) fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
+    let (lock, replay) = check_files(dir, Access::ReadWrite)?;
+    let reading = options.clone().with_access(Access::ReadOnly);
+    let reader = finish(dir, &reading, read_database(dir, &reading, replay)?, None, None)?;
+    let (floor, found) = (floor::promised(dir)?, reader.last_commit());
+    if found < floor {
+        return Err(EngineError::LostCommits { floor, found });
+    }
+    Ok(Examined { reader, lock, replay, options: options.clone().with_access(Access::ReadWrite) })
+}
+
+fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    let (lock, replay) = check_files(dir, Access::ReadOnly)?;
+    finish(dir, options, read_database(dir, options, replay)?, None, lock)
+}
+
+/// Takes the lock and looks at what RocksDB would not notice, or not name. Changes no byte.
+fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, Replay), EngineError> {
+    let manifest = current_manifest(dir)?;
+    let lock = DirLock::existing(dir, access)?;
+    let replay = scan_logs(dir, &manifest)?;
+    families::check(dir)?;
+    Ok((lock, replay))
+}
+
+/// How far RocksDB is to replay the logs.
+#[derive(Debug, Clone, Copy)]
+enum Replay {
+    /// To their end, which may be cut off.
+    All,
+    /// To the first record that does not check. The scan has found that it is the last one, that it ends in zeros, and
+    /// that nothing else is wrong: otherwise this would hide damage.
+    UpToTheTear,
+}
+
+impl Replay {
+    fn database(self, options: &RocksOptions) -> Options {
+        let mut database = tuning::database(&options.resources);
+        match self {
+            Self::All => {}
+            Self::UpToTheTear => database.set_wal_recovery_mode(DBRecoveryMode::PointInTime),
+        }
+        database
+    }
+}
+
+fn read_database(dir: &Path, options: &RocksOptions, replay: Replay) -> Result<Db, EngineError> {
     let families = families::descriptors(&options.resources);
-    let opened = Db::open_cf_descriptors(&tuning::database(&options.resources), dir, families);
-    let db = opened.map_err(|error| failure::opening(dir, error))?;
-    finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))
+    let opened = Db::open_cf_descriptors_read_only(&replay.database(options), dir, families, false);
+    opened.map_err(|error| failure::opening(dir, error))
 }
 
 /// Whether a file of the directory is a write-ahead log.
 pub(super) fn is_log(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "log")
-}
-
-fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<Db, EngineError> {
-    let families = families::descriptors(&options.resources);
-    let opened =
-        Db::open_cf_descriptors_read_only(&tuning::database(&options.resources), dir, families, false);
-    opened.map_err(|error| failure::opening(dir, error))
 }
 
 fn finish(
@@ -122,19 +197,6 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
     }
 }
 
-/// Compares what is there with what was promised.
-///
-/// The database is opened for reading only: opening it for writing replays its logs and deletes them, and a log that was
-/// missing and is found again could then not be put back.
-fn check_floor(dir: &Path, options: &RocksOptions) -> Result<(), EngineError> {
-    let floor = floor::promised(dir)?;
-    if floor == CommitSeq::NONE {
-        return Ok(());
-    }
-    let found = stored_sequence(&open_to_read(dir, options)?)?;
-    if found < floor { Err(EngineError::LostCommits { floor, found }) } else { Ok(()) }
-}
-
 /// The name of the manifest in force.
 fn current_manifest(dir: &Path) -> Result<String, EngineError> {
     let path = dir.join(CURRENT);
@@ -165,27 +227,54 @@ fn is_manifest(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-fn scan_logs(dir: &Path, manifest: &str) -> Result<(), EngineError> {
+/// Reads the manifest and the logs to their ends. Only the newest log that holds commits may end in a record that was not
+/// written to its end: behind a hole nothing may go on. The manifest is synced before anything relies on it.
+fn scan_logs(dir: &Path, manifest: &str) -> Result<Replay, EngineError> {
+    let end = scan(dir, manifest)?;
+    if end.tear == Some(Tear::Zeros) {
+        return Err(corrupt_file(manifest, end.whole_bytes, &LogProblem::Zeros));
+    }
     let mut names = file_names(dir)?;
     names.retain(|name| is_log(OsStr::new(name)));
-    names.sort_unstable();
-    names.insert(0, manifest.to_owned());
+    // By number: longer names are later ones.
+    names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    let mut torn: Option<(String, LogEnd)> = None;
     for name in names {
-        let path = dir.join(&name);
-        let corrupt = |offset_bytes, message| EngineError::Corrupt {
-            place: Place::File { name, offset_bytes },
-            message,
-        };
-        match log_scan::scan_file(&path) {
-            Ok(Ok(end)) => tracing::debug!(path = %path.display(), ?end, "scanned a log"),
-            Ok(Err(damage)) => return Err(corrupt(damage.offset_bytes, damage.problem.to_string())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(corrupt(0, "the file is missing".into()));
-            }
-            Err(source) => return Err(EngineError::Io { path, source }),
+        let end = scan(dir, &name)?;
+        if let Some((torn, torn_end)) = torn.as_ref().filter(|_| end.holds_commits) {
+            return Err(corrupt_file(torn, torn_end.whole_bytes, &LogProblem::CommitsBehindTear));
+        }
+        if end.tear.is_some() {
+            torn = Some((name, end));
         }
     }
-    Ok(())
+    Ok(match torn {
+        Some((name, end)) if end.tear == Some(Tear::Zeros) => {
+            tracing::warn!(log = name, ?end, "the last record of the log was not written to its end");
+            Replay::UpToTheTear
+        }
+        _ => Replay::All,
+    })
+}
+
+fn scan(dir: &Path, name: &str) -> Result<LogEnd, EngineError> {
+    let path = dir.join(name);
+    match log_scan::scan_file(&path) {
+        Ok(Ok(end)) => {
+            tracing::debug!(path = %path.display(), ?end, "scanned a log");
+            Ok(end)
+        }
+        Ok(Err(damage)) => Err(corrupt_file(name, damage.offset_bytes, &damage.problem)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(corrupt_file(name, 0, &"the file is missing"))
+        }
+        Err(source) => Err(EngineError::Io { path, source }),
+    }
+}
+
+fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Display) -> EngineError {
+    let place = Place::File { name: name.into(), offset_bytes };
+    EngineError::Corrupt { place, message: problem.to_string() }
 }
 
 /// Makes the names in a directory survive a power cut.

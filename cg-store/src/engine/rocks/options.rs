@@ -1,13 +1,12 @@
 //! How an engine is opened, and what for.
 
-use super::super::DEFAULT_MAX_BATCH_BYTES;
-use super::Resources;
+use super::super::{DEFAULT_MAX_BATCH_BYTES, Resources};
 
 /// How an engine is opened.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RocksOptions {
-    /// Memory and threads. Default: its own 256 MiB; share one value among worlds instead.
+    /// Memory and threads. Default: [those of the process](Resources::of_process), of 256 MiB if it has none yet.
     pub resources: Resources,
     /// Default: reading and writing.
     pub access: Access,

@@ -1,11 +1,8 @@
-//! Every RocksDB option that is set, and the memory and threads that all worlds of a process share.
+//! Every RocksDB option that is set, and the memory that worlds share in RocksDB.
 //!
 //! Options that decide what survives are fixed here and asserted by a test that reads them back from the file in
 //! which RocksDB records them; none is inherited from a default. The reasons, and the measurements behind the
 //! figures, are in `docs/decisions/0018-rocksdb-options.md`.
-
-use std::fmt;
-use std::sync::Arc;
 
 use cg_format::key::Family;
 use rocksdb::{
@@ -13,43 +10,28 @@ use rocksdb::{
     WriteBufferManager,
 };
 
+use super::Resources;
+
 /// Log that may lie unflushed before the families that hold it back are flushed. Bounds what an open replays.
 pub const MAX_WAL_BYTES: u64 = 256 << 20;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Memory and threads, shared by all worlds of a process that are opened with clones of one value.
-///
-/// A quarter of the memory is for writes that are not yet in a file, a quarter for large values (clusters), the rest for
-/// blocks of small ones; the first also count against the last. Threads flush and compact; RocksDB keeps one pool of
-/// them per process and they idle when no world is open.
-///
-/// ```
-/// use cg_store::engine::Resources;
-/// let shared = Resources::new(512 << 20, 4);
-/// assert_eq!(shared.clone().memory_bytes(), 512 << 20);
-/// ```
-#[derive(Clone)]
-pub struct Resources(Arc<Shared>);
-
-struct Shared {
-    memory_bytes: usize,
-    thread_count: usize,
+/// What the worlds that share [`Resources`] have in common in RocksDB.
+pub(in super::super) struct Memory {
     blocks: Cache,
     blobs: Cache,
     write_buffers: WriteBufferManager,
     env: Env,
 }
 
-impl Resources {
-    /// So much memory, not under 16 MiB, and so many threads, not under two.
+impl Memory {
+    /// Caches and write buffers of so many bytes together.
     ///
     /// # Panics
     /// If the system has no environment for RocksDB, which happens on no platform that it supports.
-    pub fn new(memory_bytes: usize, thread_count: usize) -> Self {
-        let memory_bytes = memory_bytes.max(16 * MIB);
-        let thread_count = thread_count.max(2);
+    pub(in super::super) fn new(memory_bytes: usize, thread_count: usize) -> Self {
         let blobs = memory_bytes / 4;
         // A sharded cache never keeps a value larger than a shard, and clusters reach 8 MiB: so few shards.
         let mut blob_options = LruCacheOptions::default();
@@ -63,37 +45,13 @@ impl Resources {
         // Flushes have threads of their own: a long compaction must not hold up the freeing of write buffers.
         env.set_background_threads(thread_count as i32);
         env.set_high_priority_background_threads(thread_count.div_ceil(4) as i32);
-        let blobs = Cache::new_lru_cache_opts(&blob_options);
-        Self(Arc::new(Shared { memory_bytes, thread_count, blocks, blobs, write_buffers, env }))
+        Self { blocks, blobs: Cache::new_lru_cache_opts(&blob_options), write_buffers, env }
     }
 
-    /// The budget.
-    pub fn memory_bytes(&self) -> usize {
-        self.0.memory_bytes
-    }
-
-    /// What is in use of it now.
-    pub fn used_bytes(&self) -> u64 {
+    /// What is in use now.
+    pub(in super::super) fn used_bytes(&self) -> u64 {
         // Write buffers are charged to the blocks' cache.
-        (self.0.blocks.get_usage() + self.0.blobs.get_usage()) as u64
-    }
-}
-
-impl Default for Resources {
-    /// 256 MiB, and a thread per processor.
-    fn default() -> Self {
-        let thread_count = std::thread::available_parallelism().map_or(2, usize::from);
-        Self::new(256 * MIB, thread_count)
-    }
-}
-
-impl fmt::Debug for Resources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resources")
-            .field("memory_bytes", &self.0.memory_bytes)
-            .field("thread_count", &self.0.thread_count)
-            .field("used_bytes", &self.used_bytes())
-            .finish_non_exhaustive()
+        (self.blocks.get_usage() + self.blobs.get_usage()) as u64
     }
 }
 
@@ -115,10 +73,10 @@ pub(super) fn database(resources: &Resources) -> Options {
     options.set_use_fsync(false);
 
     // How it runs.
-    let shared = &resources.0;
+    let shared = resources.rocks();
     options.set_env(&shared.env);
     options.set_write_buffer_manager(&shared.write_buffers);
-    options.set_max_background_jobs(shared.thread_count as i32);
+    options.set_max_background_jobs(resources.thread_count() as i32);
     options.set_max_open_files(-1);
     options.set_skip_stats_update_on_db_open(true);
     options.set_avoid_unnecessary_blocking_io(true);
@@ -138,7 +96,7 @@ pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
     let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
         profile(family);
     let mut options = database(resources);
-    options.set_write_buffer_size(buffer_bytes.min(resources.0.memory_bytes / 16));
+    options.set_write_buffer_size(buffer_bytes.min(resources.memory_bytes() / 16));
     options.set_max_write_buffer_number(buffer_count);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_compression_type(compression);
@@ -148,7 +106,7 @@ pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
     }
 
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&resources.0.blocks);
+    table.set_block_cache(&resources.rocks().blocks);
     table.set_block_size(block_bytes);
     // Absence is a common answer: a chunk not yet generated. Filters stay on the last level too.
     table.set_bloom_filter(10.0, false);
@@ -165,7 +123,7 @@ pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
         options.set_enable_blob_gc(true);
         options.set_blob_gc_age_cutoff(age_cutoff);
         options.set_blob_gc_force_threshold(0.5);
-        options.set_blob_cache(&resources.0.blobs);
+        options.set_blob_cache(&resources.rocks().blobs);
     }
     options
 }

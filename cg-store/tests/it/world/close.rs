@@ -6,6 +6,7 @@ use std::thread;
 
 use super::*;
 use cg_format::Space;
+use cg_store::engine::EngineError;
 
 over_both_engines! {
     every_later_call_says_so
@@ -42,8 +43,9 @@ fn every_later_call_says_so<E: Engine>(world: &World<E>) {
     closed(world.usage());
     closed(world.flush());
     closed(world.set_aside(a));
+    closed(world.set_aside_entity(uuid(1)));
     closed(world.quarantined());
-    closed(world.forget_quarantined(Space::ChunkL0, b"row"));
+    closed(world.forget_quarantined(Space::ChunkL0, b"row", 1));
     closed(world.fold_opacity(1));
     closed(world.rebuild_opacity());
 }
@@ -133,6 +135,27 @@ fn the_last_handle_closes() {
     drop(other);
     let world = disk.open(&[]);
     assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+}
+
+#[test]
+fn a_closed_world_is_locked_until_its_last_handle_is_gone() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let other = world.clone();
+    world.close().expect("closes");
+    let refused = || {
+        let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+        assert!(
+            matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
+                if *by == std::process::id()),
+            "{error}"
+        );
+    };
+    refused();
+    drop(world);
+    refused();
+    drop(other);
+    drop(disk.open(&[]));
 }
 
 #[test]

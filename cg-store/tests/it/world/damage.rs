@@ -1,13 +1,13 @@
-//! Damaged rows on disk: told from absence, never overwritten blindly, set aside without losing anything.
+//! Damaged rows on disk: told from absence, never overwritten blindly.
 
 use super::tier::demote;
 use super::*;
 use cg_format::frame;
 use cg_format::{ClusterTier, Space, key};
-use cg_store::{CHUNK_SET_ASIDE, Peek};
+use cg_store::Peek;
 
 /// A closed world with a chunk, its neighbour, and a cow in the chunk.
-fn farm() -> (Disk, Ids, ChunkAt, ChunkAt) {
+pub(super) fn farm() -> (Disk, Ids, ChunkAt, ChunkAt) {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
@@ -23,7 +23,7 @@ fn farm() -> (Disk, Ids, ChunkAt, ChunkAt) {
 }
 
 #[track_caller]
-fn corrupt<T: std::fmt::Debug>(result: Result<T, Error>) -> cg_store::Damage {
+pub(super) fn corrupt<T: std::fmt::Debug>(result: Result<T, Error>) -> cg_store::Damage {
     match result {
         Err(Error::Corrupt(damage)) => *damage,
         other => panic!("not seen as damage: {other:?}"),
@@ -95,92 +95,6 @@ fn every_flipped_bit_of_a_chunk_row_is_seen() {
     }
 }
 
-#[test]
-fn swapped_rows_are_noticed() {
-    let (disk, ids, a, b) = farm();
-    let raw = disk.raw();
-    let [of_a, of_b] = [a, b].map(|at| raw.get(Family::ChunkL0, key::chunk(at)));
-    raw.put(Family::ChunkL0, key::chunk(a), &of_b);
-    raw.put(Family::ChunkL0, key::chunk(b), &of_a);
-    drop(raw);
-    let world = disk.open(&[]);
-    for at in [a, b] {
-        corrupt(world.load(at));
-        assert!(world.set_aside(at).expect("sets aside"));
-        assert_eq!(world.load(at).expect("is absent"), None);
-    }
-    save(&world, [(a, filled(&world, ids.air))]);
-    assert_eq!(world.quarantined().expect("lists").len(), 2);
-    assert_sound(&world);
-}
-
-#[test]
-fn what_is_set_aside_is_kept_and_its_place_is_free() {
-    let (disk, ids, a, b) = farm();
-    let row = key::chunk(a);
-    disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + 20);
-    let bytes = disk.raw().get(Family::ChunkL0, row);
-    let world = disk.open(&[]);
-    assert!(!world.set_aside(b).expect("a sound chunk stays"));
-    assert!(!world.set_aside(ids.at(9, 9, 9)).expect("an absent one too"));
-    assert_eq!(world.quarantined().expect("lists"), []);
-    assert!(world.opacity(ids.overworld, 0, 0).expect("reads").runs().is_empty());
-    let mark = |world: &World<RocksEngine>, tier| {
-        use cg_store::engine::ReadView as _;
-        let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
-        let row = world.engine().get(Space::ChangeMark, &mark).expect("reads").expect("is there");
-        frame::version_of(&row)
-    };
-
-    assert!(world.set_aside(a).expect("sets aside"));
-    assert!(!world.set_aside(a).expect("once is enough"));
-    assert_eq!(world.load(a).expect("is absent"), None);
-    assert!(matches!(world.peek(a), Peek::Absent));
-    let commit = world.last_commit();
-    for tier in [ClusterTier::L1, ClusterTier::L2] {
-        assert_eq!(mark(&world, tier), Some(commit), "whoever asks what changed is told");
-    }
-    let quarantined = world.quarantined().expect("lists");
-    let expected = cg_store::Quarantined { space: Space::ChunkL0, key: row.to_vec(), commit, bytes };
-    assert_eq!(quarantined, [expected]);
-    // The cow lives on, with a reason.
-    let cow = world.entity(uuid(1)).expect("reads").expect("is kept");
-    assert!(
-        matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE),
-        "{:?}",
-        cow.owner
-    );
-    // An absent chunk hides nothing.
-    let cell = LocalPos::from_index(7).expect("below 4096");
-    let column = world.opacity(ids.overworld, cell.x().into(), cell.z().into()).expect("reads");
-    assert_eq!(column.runs(), []);
-    assert_sound(&world);
-    drop(world);
-
-    let world = disk.open(&[]);
-    assert_eq!(world.load(a).expect("is absent after opening too"), None);
-    save(&world, [(a, filled(&world, ids.glass))]);
-    world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(a))).expect("comes home");
-    world.forget_quarantined(Space::ChunkL0, &row).expect("forgets");
-    assert_eq!(world.quarantined().expect("lists"), []);
-    assert_sound(&world);
-}
-
-#[test]
-fn a_conflict_with_setting_aside_is_seen() {
-    let (disk, ids, a, _) = farm();
-    disk.raw().flip(Family::ChunkL0, key::chunk(a), frame::LEN_BYTES + 20);
-    let world = disk.open(&[]);
-    let error = world.transaction(|tx| {
-        let cow = tx.entity(uuid(1))?.expect("is there");
-        std::thread::scope(|scope| scope.spawn(|| world.set_aside(a)).join().expect("no panic"))?;
-        tx.put_entity(uuid(1), cow.owned_by(Owner::Chunk(ids.at(0, 0, 1))));
-        Ok::<_, Error>(())
-    });
-    assert!(matches!(error, Err(Error::Conflict { .. })), "{error:?}");
-    assert_sound(&world);
-}
-
 /// Chunks of a cold cluster: two in one group, one in another; their row; and the same world's ids.
 fn frozen() -> (Disk, Ids, [ChunkAt; 3], Vec<u8>) {
     let disk = Disk::new();
@@ -249,6 +163,39 @@ fn a_damaged_directory_hides_no_hotter_copy() {
 }
 
 #[test]
+fn behind_a_damaged_directory_no_older_copy_passes_for_the_live_one() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let (a, b, beside) = (ids.at(0, 0, 0), ids.at(0, 0, 1), ids.at(0, 0, 4));
+    // Old copies of all three below; above them, newer ones of two in one warm cluster.
+    save(&world, [a, b, beside].map(|at| (at, marked(&world, &ids, 1))));
+    demote(&world, ClusterTier::L2, &[a, b, beside], false);
+    save(&world, [a, b].map(|at| (at, marked(&world, &ids, 2))));
+    demote(&world, ClusterTier::L1, &[a, b], false);
+    drop(world);
+    let warm = key::cluster(a.dimension, a.pos.cluster(ClusterTier::L1));
+    disk.raw().flip(Family::ChunkL1, warm, frame::LEN_BYTES + 9);
+    let world = disk.open(&[]);
+    let (mut shown, mut damaged) = (Vec::new(), 0);
+    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
+        match stored {
+            Ok(stored) => shown.push(stored.at),
+            Err(error) => {
+                assert_eq!(corrupt::<()>(Err(error)).key, warm);
+                damaged += 1;
+            }
+        }
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    walked.expect("goes on behind damage");
+    assert_eq!((shown, damaged), (vec![beside], 1));
+    for at in [a, b] {
+        corrupt(world.load(at));
+    }
+}
+
+#[test]
 fn a_damaged_entity_is_not_absent() {
     let (disk, ids, a, b) = farm();
     let row = key::entity(uuid(1));
@@ -259,9 +206,13 @@ fn a_damaged_entity_is_not_absent() {
         tx.put_entity(uuid(1), ids.cow_in(b));
         Ok::<_, Error>(())
     }));
-    // Its chunk lives on.
+    // Its chunk lives on, but cannot be deleted: what would become of the entity?
     world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(9, 9, 9), ids.stone)).expect("commits");
     assert!(world.load(a).expect("loads").expect("is there").entities().contains(&uuid(1)));
+    corrupt(world.transaction(|tx| {
+        tx.delete(a);
+        Ok::<_, Error>(())
+    }));
     assert_eq!(findings(&world).len(), 2, "the row, and the reference to it: {:?}", findings(&world));
 }
 

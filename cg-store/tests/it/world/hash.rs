@@ -187,6 +187,44 @@ fn a_part_is_hashed_by_its_own_content<E: Engine>(world: &World<E>) {
     assert_eq!((part(-20, 0), part(50, 60)), (inside, nothing));
     assert_ne!(part(-100, 100), all);
     assert_eq!(part(-100, 100), part(-20, 13));
+
+    // The entities of its chunks belong to it, others do not.
+    let (home, far) = (ids.at(-20, 0, 0), ids.at(13, 11, -11));
+    let cow = world.entity(uuid(1)).expect("reads").expect("is there");
+    assert_eq!(cow.owner, Owner::Chunk(home));
+    let put = |id, entity: &Entity| {
+        let put = world.transaction(|tx| {
+            tx.put_entity(id, entity.clone());
+            Ok::<_, Error>(())
+        });
+        put.expect("puts");
+    };
+    let before = part(-20, 0);
+    let mut other = cow.clone();
+    other.set_component(ids.items, b"drum".to_vec()).expect("short");
+    put(uuid(1), &other);
+    let drummer = part(-20, 0);
+    assert_ne!(drummer, before, "what an entity holds");
+    assert_eq!(
+        part(-19, 13),
+        {
+            put(uuid(1), &cow);
+            part(-19, 13)
+        },
+        "of another box"
+    );
+    assert_eq!(part(-20, 0), before);
+    put(uuid(2), &ids.cow_in(far));
+    put(
+        uuid(3),
+        &cow.clone().owned_by(Owner::Detached(cg_format::entity::Reason::new("cargo").expect("short"))),
+    );
+    assert_eq!(part(-20, 0), before, "neither of another chunk nor of none");
+    // Wherever it stands: it goes with its owner.
+    put(uuid(1), &cow.clone().owned_by(Owner::Chunk(far)));
+    let without = part(-20, 0);
+    assert!(without != before && without != drummer);
+    assert_sound(world);
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it<E: Engine>(world: 
         world.fold_opacity(usize::MAX)?;
         world.rebuild_opacity()?;
         assert!(!world.set_aside(a)?);
-        world.forget_quarantined(Space::ChunkL0, b"nothing")?;
+        assert!(!world.set_aside_entity(uuid(1))?);
+        assert!(!world.forget_quarantined(Space::ChunkL0, b"nothing", 1)?);
         world.content_hash()?;
         assert!(world.verify(VerifyDepth::Full, |_| {})?.is_ok());
         world.flush()?;
@@ -223,7 +224,9 @@ proptest! {
                     }
                 }
                 Step::Fold => drop(world.fold_opacity(2).expect("folds")),
-                Step::Rebuild => world.rebuild_opacity().expect("draws"),
+                Step::Rebuild => {
+                    world.rebuild_opacity().expect("draws");
+                }
                 Step::Register(n) => {
                     let name = format!("game:block_{}", n % 16);
                     let [block] = world.register_blocks([name.as_str()]).expect("registers");

@@ -142,3 +142,54 @@ fn a_world_keeps_the_limits_it_was_created_with() {
     });
     assert!(matches!(error, Err(Error::TooLarge { limit_bytes: 200, .. })), "{error:?}");
 }
+
+#[test]
+fn setting_aside_is_bound_by_the_limit_on_a_transaction() {
+    use cg_format::{Space, key};
+    let world = limited(StoreLimits { batch_bytes: 6000, ..StoreLimits::default() });
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, filled(&world, ids.air))]);
+    for n in 1..=3 {
+        let mut cow = ids.cow_in(a);
+        cow.set_component(ids.items, vec![7; 2500]).expect("short");
+        let put = world.transaction(|tx| {
+            tx.put_entity(uuid(n), cow);
+            Ok::<_, Error>(())
+        });
+        put.expect("puts");
+    }
+    plant(
+        &world,
+        [
+            (Space::ChunkL0, key::chunk(a).to_vec(), Some(plain(b"spoilt"))),
+            (Space::Entity, key::entity(uuid(4)).to_vec(), Some(plain(&[9; 9000]))),
+        ],
+    );
+    let refused = |set_aside: &dyn Fn() -> Result<bool, Error>, expected: &str| {
+        let before = rows(&world);
+        match set_aside() {
+            Err(Error::TooLarge { what, len_bytes, limit_bytes }) => {
+                assert!(before == rows(&world), "what is refused writes nothing");
+                assert_eq!((what.as_str(), limit_bytes), (expected, world.limits().batch_bytes));
+                len_bytes
+            }
+            other => panic!("not refused as too large: {other:?}"),
+        }
+    };
+    let raise = |batch_bytes| {
+        world.raise_limits(StoreLimits { batch_bytes, ..StoreLimits::default() }).expect("raises");
+    };
+    for (set_aside, what) in [
+        (&(|| world.set_aside(a)) as &dyn Fn() -> _, format!("setting {a} and its 3 entities aside")),
+        (&|| world.set_aside_entity(uuid(4)), format!("setting entity {} aside", uuid(4))),
+    ] {
+        let len_bytes = refused(set_aside, &what);
+        raise(len_bytes - 1);
+        assert_eq!(refused(set_aside, &what), len_bytes);
+        raise(len_bytes);
+        assert!(set_aside().expect("is exactly the limit"));
+    }
+    assert_eq!(world.quarantined().expect("lists").len(), 2);
+    assert_sound(&world);
+}

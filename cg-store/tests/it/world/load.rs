@@ -1,6 +1,8 @@
 //! Loading: from memory where it can be, each chunk decoded once, and absence remembered too.
 
+use super::tier::{demote, noisy};
 use super::*;
+use cg_format::{ClusterTier, Space, key};
 use cg_store::Peek;
 
 fn with_cache(cache_bytes: u64) -> World<MemEngine> {
@@ -112,4 +114,56 @@ fn requested_chunks_arrive_in_memory() {
     assert!(matches!(pending.wait(), Err(Error::Closed)));
     // Nobody has to wait.
     drop(world.request(&all));
+}
+
+/// 4³ chunks from (x, 0, 0) on: one group of a cold cluster.
+fn cube(ids: &Ids, x: i64) -> Vec<ChunkAt> {
+    (0..64).map(|n| ids.at(x + n / 16, n / 4 % 4, n % 4)).collect()
+}
+
+#[test]
+fn many_chunks_of_a_cluster_cost_one_read_of_it() {
+    let world = with_cache(0);
+    let ids = Ids::register(&world);
+    let wanted = cube(&ids, 0);
+    let all: Vec<_> = wanted.iter().copied().chain(cube(&ids, 4)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
+    demote(&world, ClusterTier::L2, &all, false);
+    let chunk_bytes = noisy(&world, &ids, 0).to_bytes().len() as u64;
+    let before = world.stats();
+    let found = world.load_many(&wanted);
+    let work = world.stats() - before;
+    for (found, seed) in found.into_iter().zip(0..) {
+        assert_eq!(found.expect("is sound").as_deref(), Some(&noisy(&world, &ids, seed)));
+    }
+    assert_eq!(work.engine_reads, 64 + 1 + 1, "every hot key, one warm cluster and one cold one");
+    assert_eq!(work.chunks_decoded, 64);
+    let group = 64 * chunk_bytes..64 * chunk_bytes + 1024;
+    assert!(group.contains(&work.bytes_decompressed), "{} bytes", work.bytes_decompressed);
+}
+
+#[test]
+fn a_damaged_cluster_fails_the_chunks_in_it_and_no_others() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all = [ids.at(0, 0, 0), ids.at(3, 0, 0), ids.at(4, 0, 0), ids.at(40, 0, 0)];
+    save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
+    demote(&world, ClusterTier::L1, &all[..3], false);
+    drop(world);
+    let row = key::cluster(ids.overworld, all[0].pos.cluster(ClusterTier::L1));
+    let len_bytes = disk.raw().get(Space::ClusterL1.family(), row).len();
+    disk.raw().flip(Space::ClusterL1.family(), row, len_bytes - 1);
+    let world = disk.open(&[]);
+    let found = world.load_many(&all);
+    for (place, (at, found)) in all.iter().zip(found).enumerate() {
+        if place >= 2 {
+            assert!(found.expect("is sound").is_some(), "{at}");
+            continue;
+        }
+        let Err(Error::Corrupt(damage)) = found else { panic!("{at} is not seen as damage: {found:?}") };
+        assert_eq!((damage.space, &damage.key[..]), (Space::ClusterL1, &row[..]));
+        assert_eq!(damage.place, at.to_string());
+        assert!(matches!(damage.problem.problem, cg_format::Problem::Checksum { .. }), "{damage}");
+    }
 }

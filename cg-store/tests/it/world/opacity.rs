@@ -1,7 +1,7 @@
 //! The opacity map against brute force over the chunks, whatever was saved, deleted, folded or drawn again.
 
 use super::*;
-use cg_format::Space;
+use cg_format::{Space, key};
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -9,6 +9,10 @@ over_both_engines! {
     a_map_that_was_off_is_drawn_again
     folding_leaves_one_row_per_tile
     what_does_not_change_the_outline_writes_no_patch
+    drawing_again_mends_what_is_wrong_and_writes_nothing_else
+    a_tile_over_nothing_is_drawn_too
+    drawing_reads_every_chunk_once
+    commits_beside_a_drawing_are_in_the_map
 }
 
 /// The blocks of a column that hide what is behind them, over the given chunks.
@@ -84,7 +88,7 @@ fn a_map_that_was_off_is_drawn_again<E: Engine>(world: &World<E>) {
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), marked(&blind, &ids, 3)), (ids.at(0, 9, 0), filled(&blind, ids.stone))]);
     assert!(blind.opacity(ids.overworld, 0, 3).expect("reads").runs().is_empty(), "the map is off");
-    blind.rebuild_opacity().expect("draws");
+    assert_eq!(blind.rebuild_opacity().expect("draws"), 1);
     compare(&blind, &ids, 0, 3, &[0, 9]);
     // In a world that keeps it, drawing it again changes nothing.
     let ids = Ids::register(world);
@@ -94,9 +98,170 @@ fn a_map_that_was_off_is_drawn_again<E: Engine>(world: &World<E>) {
         let rows = rows(world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
         rows.map(|((_, key), row)| (key, row[cg_format::frame::LEN_BYTES..].to_vec())).collect::<Vec<_>>()
     };
-    let before = payloads(world);
-    world.rebuild_opacity().expect("draws");
-    assert!(before == payloads(world));
+    let (before, last) = (payloads(world), world.last_commit());
+    assert_eq!(world.rebuild_opacity().expect("draws"), 0);
+    assert!(before == payloads(world) && last == world.last_commit(), "nothing was written");
+}
+
+/// Puts rows of the map past the world.
+fn put_map<E: Engine>(world: &World<E>, space: Space, key: impl AsRef<[u8]>, bytes: &[u8]) {
+    plant(world, [(space, key.as_ref().to_vec(), Some(plain(bytes)))]);
+}
+
+fn drawing_again_mends_what_is_wrong_and_writes_nothing_else<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    // Six tiles in three columns of cubes; far up in one of them a second chunk.
+    let all: Vec<_> = [0, 4, 8, 16, 20, -1].map(|x| ids.at(x, x & 3, -x)).into();
+    save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
+    save(world, [(ids.at(0, 5000, 0), marked(world, &ids, 0))]);
+    world.fold_opacity(usize::MAX).expect("folds");
+    let sound = map(world);
+    assert_eq!(sound.len(), 6);
+    let tile = |at: ChunkAt| key::opacity_tile(at);
+    let columns = |bytes: &[u8]| plain(bytes);
+    // A tile that is gone, one that says nothing, one that is no tile, patches that lie and that are no patches.
+    plant(
+        world,
+        [
+            (Space::OpacityTile, tile(all[0]).to_vec(), None),
+            (
+                Space::OpacityTile,
+                tile(all[1]).to_vec(),
+                Some(columns(&cg_format::opacity::transparent(cg_format::ClusterTier::L1))),
+            ),
+            (Space::OpacityTile, tile(all[2]).to_vec(), Some(plain(b"no tile"))),
+            (Space::OpacityPatch, key::opacity_patch(all[3]).to_vec(), Some(plain(&[0]))),
+            (Space::OpacityPatch, key::opacity_patch(ids.at(20, -77, -20)).to_vec(), Some(plain(b"no"))),
+            (Space::OpacityPatch, [&tile(all[4])[..], &[9; 30]].concat(), Some(plain(b"no key"))),
+        ],
+    );
+    let last = world.last_commit();
+    assert_eq!(world.rebuild_opacity().expect("draws"), 5);
+    assert_eq!(world.last_commit(), last + 1 + 5, "one commit for each tile, and the planted one");
+    assert!(map(world) == sound);
+    assert_sound(world);
+}
+
+/// The map's rows without their frames.
+fn map<E: Engine>(world: &World<E>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let rows = rows(world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
+    rows.map(|((_, key), row)| (key, row[cg_format::frame::LEN_BYTES..].to_vec())).collect()
+}
+
+fn a_tile_over_nothing_is_drawn_too<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
+    world.fold_opacity(usize::MAX).expect("folds");
+    let sound = map(world);
+    let bytes = sound[0].1.clone();
+    // Beside the chunk in its column of cubes, far from all, in another dimension, and outside the world.
+    for at in [ids.at(8, 0, 0), ids.at(-1, 0, 700), ChunkAt::new(ids.nether, ids.at(0, 0, 0).pos)] {
+        put_map(world, Space::OpacityTile, key::opacity_tile(at), &bytes);
+        put_map(world, Space::OpacityPatch, key::opacity_patch(at), &[1]);
+    }
+    let outside = [&[0; 8][..], &cg_format::morton::encode_2d([i64::MAX, 0])].concat();
+    put_map(world, Space::OpacityTile, outside, &bytes);
+    assert_eq!(world.opacity(ids.overworld, -1, 700 * 16).expect("reads").runs(), [0..=15]);
+    assert_eq!(findings(world).len(), 4, "{:?}", findings(world));
+    assert_eq!(world.rebuild_opacity().expect("draws"), 4);
+    assert!(map(world) == sound);
+    assert_sound(world);
+}
+
+fn drawing_reads_every_chunk_once<E: Engine>(world: &World<E>) {
+    use cg_format::ClusterTier;
+    let ids = Ids::register(world);
+    // Nine columns of cubes, three cubes high; the middle one cold, in all of its sixteen tiles.
+    let mut all = Vec::new();
+    for (x, z) in (-1..2).flat_map(|x| (-1..2).map(move |z| (x, z))) {
+        for y in [-3, 0, 40] {
+            all.extend((0..4).flat_map(|a| (0..4).map(move |b| (16 * x + 4 * a, 16 * y, 16 * z + 4 * b))));
+        }
+    }
+    let all: Vec<_> = all.into_iter().map(|(x, y, z)| ids.at(x, y, z)).collect();
+    save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
+    let middle: Vec<_> = all.iter().copied().filter(|at| (0..16).contains(&at.pos.x())).collect();
+    super::tier::demote(world, ClusterTier::L2, &middle, false);
+    let stored: u64 = {
+        let before = world.stats();
+        world
+            .for_each_chunk(cg_store::Area::World, |_| std::ops::ControlFlow::<()>::Continue(()))
+            .expect("walks");
+        (world.stats() - before).bytes_decompressed
+    };
+    let before = world.stats();
+    assert_eq!(world.rebuild_opacity().expect("draws"), 9 * 16, "patches become tiles");
+    let work = world.stats() - before;
+    assert_eq!((work.chunks_decoded, work.bytes_decompressed), (all.len() as u64, stored));
+    // Every row once, and for each of the 27 cubes a few keys to find it and to see whether it is the lowest.
+    assert!(work.keys_scanned < all.len() as u64 + 27 * 24, "{} keys", work.keys_scanned);
+}
+
+fn commits_beside_a_drawing_are_in_the_map<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    save(world, (0..64).map(|n| (ids.at(n & 7, n >> 3, 0), filled(world, ids.stone))));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..400_u16 {
+                let at = ids.at(i64::from(round & 7), i64::from(round >> 3 & 7), 0);
+                save(world, [(at, marked(world, &ids, round))]);
+            }
+            done.store(true, std::sync::atomic::Ordering::Release);
+        });
+        while !done.load(std::sync::atomic::Ordering::Acquire) {
+            world.rebuild_opacity().expect("draws");
+        }
+    });
+    assert_sound(world);
+    for x in (0..128).step_by(5) {
+        compare(world, &ids, x, x & 15, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}
+
+#[test]
+fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let all = [0, 4, 8, 16, -30, 400];
+    let mut drawn_before_it_stopped = Vec::new();
+    loop {
+        let fail_at = Arc::new(AtomicU64::new(u64::MAX));
+        let when = Arc::clone(&fail_at);
+        let engine = MemEngine::new().with_fault(move |seq| {
+            (seq.get() == when.load(Ordering::Relaxed)).then_some(engine::Fault::Write)
+        });
+        let world = World::temporary_over(engine, &[], &options()).expect("a world");
+        let ids = Ids::register(&world);
+        // The map says stone at the bottom of every chunk; the chunks have it at their top.
+        save(&world, all.map(|x| (ids.at(x, 0, 0), marked(&world, &ids, 0))));
+        let tops = all.map(|x| {
+            let chunk = marked(&world, &ids, 15 << 4);
+            (
+                Space::ChunkL0,
+                key::chunk(ids.at(x, 0, 0)).to_vec(),
+                Some(Draft::plain(Codec::None, 0, |out| chunk.encode(out))),
+            )
+        });
+        plant(&world, tops);
+        fail_at.store(world.last_commit() + 2 + drawn_before_it_stopped.len() as u64, Ordering::Relaxed);
+        let result = world.rebuild_opacity();
+        let told = all.map(|x| world.opacity(ids.overworld, x * 16, 0).expect("reads").runs().to_vec());
+        let drawn = told.iter().filter(|runs| **runs == [15..=15]).count();
+        let untouched = told.iter().filter(|runs| **runs == [0..=0]).count();
+        assert_eq!(drawn + untouched, all.len(), "{told:?}");
+        // Before it stops it has drawn one tile more each time.
+        assert_eq!(drawn, drawn_before_it_stopped.len());
+        let reported = findings(&world);
+        assert_eq!(reported.len(), untouched, "what is wrong still is reported: {reported:?}");
+        if result.is_ok() {
+            assert_eq!(drawn, all.len());
+            break;
+        }
+        assert!(matches!(result, Err(Error::Engine(engine::EngineError::WriteFailed { .. }))), "{result:?}");
+        drawn_before_it_stopped.push(drawn);
+    }
+    assert_eq!(drawn_before_it_stopped.len(), all.len());
 }
 
 fn folding_leaves_one_row_per_tile<E: Engine>(world: &World<E>) {
@@ -191,7 +356,9 @@ proptest! {
                     }
                 }
                 Step::Fold(tiles) => drop(world.fold_opacity(tiles).expect("folds")),
-                Step::Rebuild => world.rebuild_opacity().expect("draws"),
+                Step::Rebuild => {
+                    world.rebuild_opacity().expect("draws");
+                }
             }
             for x in (-16..80).step_by(7) {
                 compare(&world, &ids, x, (x & 15) ^ 5, &[-2, -1, 0, 1, 2]);

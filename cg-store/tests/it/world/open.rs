@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::*;
+use cg_format::frame;
 use cg_store::OpenError;
 use cg_store::engine::EngineError;
 use expect_test::{Expect, expect};
@@ -18,16 +19,23 @@ fn closed() -> (Disk, Ids) {
 
 /// The error of opening for writing and for reading, which change nothing.
 #[track_caller]
-fn refused(disk: &Disk, packs: &[PackManifest], expected: Expect) -> Error {
+fn refusal(disk: &Disk, packs: &[PackManifest]) -> Error {
     let before = disk.path().exists().then(|| disk.files());
     let error = World::open(disk.path(), packs, &options()).expect_err("is refused");
-    let text = error.to_string().replace(&*disk.root().to_string_lossy(), "DIR");
-    expected.assert_eq(&text.replace(&std::process::id().to_string(), "PID"));
     if packs.is_empty() {
         let reading = World::open_read_only(disk.path(), &options()).expect_err("is refused");
         assert_eq!(reading.to_string(), error.to_string());
     }
     assert!(before == disk.path().exists().then(|| disk.files()), "a refused open changed the directory");
+    error
+}
+
+/// The same, with what it says.
+#[track_caller]
+fn refused(disk: &Disk, packs: &[PackManifest], expected: Expect) -> Error {
+    let error = refusal(disk, packs);
+    let text = error.to_string().replace(&*disk.root().to_string_lossy(), "DIR");
+    expected.assert_eq(&text.replace(&std::process::id().to_string(), "PID"));
     error
 }
 
@@ -125,6 +133,42 @@ fn a_world_without_one_of_its_families() {
 }
 
 #[test]
+fn a_world_whose_own_rows_are_damaged() {
+    // Its names, its limits and the number of its newest commit, in rows that do not check.
+    let mill = pack(r#"{ "name": "mill:stone", "components": ["mill:grain"] }"#);
+    for row in ["blocks", "limits"] {
+        let (disk, _) = closed();
+        disk.raw().flip(Family::WorldMeta, row, frame::LEN_BYTES + 3);
+        for packs in [&[][..], std::slice::from_ref(&mill)] {
+            let error = refusal(&disk, packs);
+            assert!(matches!(&error, Error::Corrupt(damage) if damage.key == row.as_bytes()), "{error}");
+        }
+    }
+    let (disk, _) = closed();
+    disk.raw().flip(Family::WorldMeta, engine::COMMIT_SEQUENCE_KEY, 9);
+    let error = refusal(&disk, &[]);
+    assert!(
+        matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Corrupt { .. }, .. })),
+        "{error}"
+    );
+    // Its names again, in a row that checks.
+    let (disk, _) = closed();
+    let world = disk.open(&[]);
+    plant(&world, [(cg_format::Space::WorldMeta, b"dimensions".to_vec(), Some(plain(&[2, 0, 0, 0])))]);
+    // Closing the world would write the row again.
+    world.engine().close().expect("closes");
+    drop(world);
+    let error = refused(
+        &disk,
+        &[],
+        expect![
+            "the world's registry is damaged: row `dimensions`: name list: name count needs 8 bytes and 4 are left (at byte 0); restore it from a backup"
+        ],
+    );
+    assert!(matches!(error, Error::Registry(_)), "{error}");
+}
+
+#[test]
 fn a_world_that_is_open_already() {
     let disk = Disk::new();
     let world = disk.create(&[]);
@@ -208,7 +252,7 @@ fn reading_changes_no_byte() {
         for refused in [
             world.register_blocks(["game:new"]).map(drop),
             world.fold_opacity(1).map(drop),
-            world.rebuild_opacity(),
+            world.rebuild_opacity().map(drop),
             world.flush(),
         ] {
             assert!(matches!(refused, Err(Error::Engine(EngineError::OpenedReadOnly))), "{refused:?}");

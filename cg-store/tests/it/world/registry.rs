@@ -284,6 +284,10 @@ fn a_component_of_another_kind_needs_the_host_s_function() {
     assert!(matches!(error, Error::NotUpgraded { at: found, .. } if found == at), "{error}");
     let error = world.set_aside(at).expect_err("it is not damaged");
     assert!(matches!(error, Error::NotUpgraded { .. }), "{error}");
+    // The opacity map needs no component.
+    assert_eq!(world.rebuild_opacity().expect("draws"), 1, "a patch becomes a tile");
+    let stone = at.pos.block(stone_cell().cell);
+    assert_eq!(world.opacity(at.dimension, stone.x, stone.z).expect("reads").runs(), [stone.y..=stone.y]);
     let error = world.transaction(|tx| {
         tx.save(at, filled(&world, BlockId::new(0)));
         Ok::<_, Error>(())
@@ -292,6 +296,42 @@ fn a_component_of_another_kind_needs_the_host_s_function() {
     drop(world);
     let world = World::open(disk.path(), &[text], &converting).expect("opens");
     assert_eq!(component(&world, at, "mill:grain"), Some(b"258".to_vec()));
+}
+
+#[test]
+fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
+    let disk = Disk::new();
+    let at = milled(&disk, &[mill(GRAIN, r#""mill:grain""#)]);
+    let text = mill(r#"{ "name": "mill:grain", "size": "variable" }"#, r#""mill:grain""#);
+    let mut functions = UpgradeFunctions::default();
+    functions.converted(name("mill:grain"), |old| panic!("no grain of {} bytes", old.bytes.len()));
+    let packs =
+        cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
+    let panicking = WorldOptions { packs, upgrades: Arc::new(functions), ..options() };
+    let world = World::open(disk.path(), &[text], &panicking).expect("opens");
+    let absent = ChunkAt::new(at.dimension, ChunkPos::constant(9, 9, 9));
+    for asked in [vec![at], vec![absent, at]] {
+        let found = world.request(&asked).wait().expect("an answer");
+        assert_eq!(found.len(), asked.len());
+        for (found, asked) in found.into_iter().zip(&asked) {
+            let error = found.expect_err("its request panicked");
+            assert!(
+                matches!(&error, Error::LoadPanicked { at, message } if at == asked && message == "no grain of 2 bytes"),
+                "{error}"
+            );
+        }
+    }
+    let pending = world.request(&[at]);
+    let polled = std::iter::repeat_with(|| pending.poll()).find_map(|found| {
+        std::thread::yield_now();
+        found
+    });
+    assert!(matches!(polled.as_deref(), Some([Err(Error::LoadPanicked { .. })])), "{polled:?}");
+    // The threads go on.
+    for _ in 0..64 {
+        let found = world.request(&[absent]).wait().expect("an answer");
+        assert!(matches!(found[..], [Ok(None)]), "{found:?}");
+    }
 }
 
 #[test]

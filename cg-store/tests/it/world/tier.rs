@@ -18,6 +18,8 @@ over_both_engines! {
     many_chunks_are_loaded_across_tiers
     a_rewritten_cluster_never_hides_a_chunk_from_a_reader
     cold_chunks_at_the_ends_of_the_world
+    a_box_is_listed_without_decompressing
+    a_box_is_found_without_passing_over_its_neighbours
 }
 
 /// Copies chunks into the cluster of a tier, over what it holds. `keep_hot` leaves the rows in the hottest tier.
@@ -80,6 +82,8 @@ fn the_hottest_copy_is_the_live_one<E: Engine>(world: &World<E>) {
     plant(world, [(Space::ClusterL1, row, None)]);
     assert_eq!(live(world, a), Some((Tier::L2, versions[0], cold)));
     assert_eq!(live(world, ids.at(-1, 16, 6)), None, "the neighbour's slot is empty");
+    // No commit has told the map.
+    assert_eq!((findings(world).len(), world.rebuild_opacity().expect("draws")), (1, 1));
     assert_sound(world);
 }
 
@@ -148,7 +152,7 @@ fn demote_up<E: Engine>(world: &World<E>, all: &[ChunkAt]) {
 }
 
 /// A chunk that takes some kilobytes, so that it matters whether it is decompressed.
-fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk {
+pub(super) fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk {
     let mut chunk = filled(world, ids.air);
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let bytes = (0..6000).map(|index| {
@@ -295,6 +299,69 @@ fn cold_chunks_at_the_ends_of_the_world<E: Engine>(world: &World<E>) {
         assert!(matches!(counted, Err(Error::Nested)), "{counted:?}");
     }
     assert_sound(world);
+}
+
+fn a_box_is_listed_without_decompressing<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let all: Vec<_> = (0..24).map(|n| ids.at(n, n / 3, -n)).collect();
+    save(world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(world, &ids, seed))));
+    demote(world, ClusterTier::L2, &all[..12], false);
+    demote(world, ClusterTier::L1, &all[12..18], false);
+    world
+        .transaction(|tx| {
+            tx.delete(all[3]);
+            tx.delete(all[13]);
+            Ok::<_, Error>(())
+        })
+        .expect("deletes");
+    let committed = world.transaction(|tx| {
+        let before = world.stats();
+        let count = tx.delete_box(ids.overworld, ChunkBox::EVERYTHING)?;
+        let work = world.stats() - before;
+        assert_eq!((work.bytes_decompressed, work.chunks_decoded, work.engine_reads), (0, 0, 0));
+        Ok::<_, Error>(count)
+    });
+    assert_eq!(committed.expect("commits").value, 22);
+    for at in &all {
+        assert_eq!(live(world, *at), None, "{at}");
+    }
+    assert_sound(world);
+}
+
+fn a_box_is_found_without_passing_over_its_neighbours<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    // 20×20 columns of cubes, each with a cube at three heights.
+    let places = (0..20).flat_map(|x| (0..20).flat_map(move |z| [-9, 0, 33].map(|y| [x, y, z])));
+    let all: Vec<_> = places.map(|[x, y, z]| ids.at(16 * (x - 10), 16 * y, 16 * (z - 10))).collect();
+    save(world, all.iter().map(|at| (*at, marked(world, &ids, 1))));
+    demote(world, ClusterTier::L1, &all[..300], false);
+    let end = |x, y, z| ChunkPos::constant(x, y, z);
+    for (area, inside, most) in [
+        // One column, a row of columns, and a slice through all at one height.
+        (ChunkBox::new(end(16, ChunkPos::MIN, 16), end(31, ChunkPos::MAX, 31)), 3, 30),
+        (
+            ChunkBox::new(end(16, ChunkPos::MIN, ChunkPos::MIN), end(31, ChunkPos::MAX, ChunkPos::MAX)),
+            60,
+            260,
+        ),
+        (
+            ChunkBox::new(end(ChunkPos::MIN, 0, ChunkPos::MIN), end(ChunkPos::MAX, 15, ChunkPos::MAX)),
+            400,
+            1400,
+        ),
+    ] {
+        let before = world.stats();
+        let mut shown = 0;
+        let walked = world.for_each_chunk(cg_store::Area::Box(ids.overworld, area), |stored| {
+            assert!(area.contains(stored.expect("is sound").at.pos));
+            shown += 1;
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+        walked.expect("walks");
+        let scanned = (world.stats() - before).keys_scanned;
+        assert_eq!(shown, inside, "{area:?}");
+        assert!(scanned <= most, "{scanned} keys for {area:?}");
+    }
 }
 
 proptest! {

@@ -21,6 +21,7 @@ over_both_engines! {
     names_are_registered_inside_a_transaction
     equal_writes_write_nothing
     deleting_a_box_deletes_what_is_stored_and_what_was_written
+    a_chunk_that_appears_in_a_deleted_box_is_a_conflict
     counters_are_never_lost_between_threads
     readers_never_see_half_a_transaction
     blind_saves_of_many_threads_keep_the_map_of_opacity_right
@@ -336,6 +337,71 @@ fn deleting_a_box_deletes_what_is_stored_and_what_was_written<E: Engine>(world: 
         world.transaction(|tx| tx.delete_box(ids.overworld, ChunkBox::new(min, max))).expect("deletes");
     assert_eq!(all_of_it.value, (all.len() - inside.len() + 2) as u64);
     assert!(world.load(elsewhere).expect("loads").is_some(), "another dimension is another world");
+    assert_sound(world);
+}
+
+/// Does something on another thread and waits for it.
+fn elsewhere<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(act).join().expect("no panic"))
+}
+
+fn a_chunk_that_appears_in_a_deleted_box_is_a_conflict<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let (old, new, outside) = (ids.at(0, 0, 0), ids.at(1, 2, 3), ids.at(9, 0, 0));
+    let area = ChunkBox::new(ChunkPos::constant(-2, -2, -2), ChunkPos::constant(5, 5, 5));
+    let stone = || filled(world, ids.stone);
+    save(world, [(old, stone()), (outside, stone())]);
+    let before = world.stats();
+    let refused = world.transaction(|tx| {
+        assert_eq!(tx.delete_box(ids.overworld, area)?, 1);
+        elsewhere(|| save(world, [(new, stone())]));
+        Ok::<_, Error>(())
+    });
+    assert!(
+        matches!(&refused, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if *at == new),
+        "{refused:?}"
+    );
+    assert_eq!((world.stats() - before).conflicts, 1);
+    assert!(world.load(old).expect("loads").is_some(), "nothing was written");
+    // Even a transaction that found nothing to delete says so.
+    let empty = ChunkBox::new(ChunkPos::constant(50, 0, 0), ChunkPos::constant(60, 0, 0));
+    let refused = world.transaction(|tx| {
+        assert_eq!(tx.delete_box(ids.overworld, empty)?, 0);
+        elsewhere(|| save(world, [(ids.at(55, 0, 0), stone())]));
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+
+    // What lies outside, what was there before the listing, and what is deleted or saved anyway, is no conflict.
+    let (early, mine) = (ids.at(4, 4, 4), ids.at(5, 5, 5));
+    let nether = ChunkAt::new(ids.nether, ids.at(2, 2, 2).pos);
+    let cow = ids.cow_in(old);
+    let committed = world.transaction(|tx| {
+        assert!(tx.load(nether)?.is_none());
+        elsewhere(|| save(world, [(early, stone())]));
+        assert_eq!(tx.delete_box(ids.overworld, area)?, 3);
+        tx.save(mine, filled(world, ids.glass));
+        elsewhere(|| {
+            save(
+                world,
+                [(outside, filled(world, ids.glass)), (old, marked(world, &ids, 5)), (mine, stone())],
+            );
+            let put = world.transaction(|tx| {
+                tx.put_entity(uuid(1), cow);
+                Ok::<_, Error>(())
+            });
+            put.expect("puts");
+        });
+        Ok::<_, Error>(())
+    });
+    committed.expect("commits");
+    for (at, block) in
+        [(old, None), (new, None), (early, None), (mine, Some(ids.glass)), (outside, Some(ids.glass))]
+    {
+        let stored = world.load(at).expect("loads");
+        assert_eq!(stored.as_deref().map(|chunk| chunk.block(LocalPos::new(0, 0, 0))), block, "{at}");
+    }
+    assert_eq!(world.entity(uuid(1)).expect("reads"), None, "it went with its chunk");
     assert_sound(world);
 }
 

@@ -23,6 +23,15 @@ over_both_engines! {
     a_chunk_in_a_dimension_that_was_never_issued
     side_data_of_a_kind_that_was_never_issued
     an_entity_type_that_was_never_issued
+    a_map_that_says_something_else_than_the_chunks
+    a_map_that_nobody_can_judge
+    an_entity_in_dimensions_that_were_never_issued
+    components_of_an_entity_that_do_not_fit_the_registry
+    an_entity_of_an_unknown_schema_generation
+    a_reference_from_a_cold_chunk_names_its_row
+    what_is_damaged_says_what_helps
+    a_registry_that_cannot_be_read
+    a_quarantined_row_under_another_commit
 }
 
 /// A sound world with a chunk and a cow in it.
@@ -131,7 +140,7 @@ fn an_owner_that_does_not_know_it<E: Engine>(world: &World<E>) {
 
 fn an_entity_in_two_chunks<E: Engine>(world: &World<E>) {
     let (ids, _) = base(world);
-    let mut twin = filled(world, ids.stone);
+    let mut twin = filled(world, ids.glass);
     twin.add_entity(uuid(1));
     plant(world, [put_chunk(ids.at(5, 5, 5), &twin)]);
     found(
@@ -163,7 +172,7 @@ fn put_slot<E: Engine>(world: &World<E>, tier: ClusterTier, at: ChunkAt, version
 
 fn a_slot_from_the_future<E: Engine>(world: &World<E>) {
     let (ids, _) = base(world);
-    put_slot(world, ClusterTier::L1, ids.at(20, 0, 0), 1000, filled(world, ids.stone).to_bytes());
+    put_slot(world, ClusterTier::L1, ids.at(20, 0, 0), 1000, filled(world, ids.glass).to_bytes());
     found(
         world,
         expect!["chunkl1: chunk 20, 0, 0 of dimension 0 has version 1000, newer than the last commit, 6"],
@@ -210,8 +219,8 @@ fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
     found(
         world,
         expect![[r"
-            chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`
-            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); run `cg verify`, then restore it from a backup or set it aside with `cg quarantine`"]],
+            chunkl0: chunk 0, 0, 0 of dimension 0 is damaged (ChunkL0 row 0000000000000000e00000000000000000000000000000000000000000000000): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); restore it from a checkpoint or set it aside with `cg quarantine`
+            chunkl2: chunk 50, 0, 0 of dimension 0 is damaged (ClusterL2 row 0000000000000000e00000000000000000000000000000000000000000000024): chunk header: format version is 7741253900696579950, and this release reads up to 1; use a newer release (at byte 0); restore it from a checkpoint or set its chunks aside with `cg quarantine`"]],
     );
 }
 
@@ -225,13 +234,13 @@ fn a_block_that_was_never_issued<E: Engine>(world: &World<E>) {
 fn a_chunk_in_a_dimension_that_was_never_issued<E: Engine>(world: &World<E>) {
     let (ids, a) = base(world);
     let nowhere = ChunkAt::new(Dimension::new(9), a.pos);
-    plant(world, [put_chunk(nowhere, &filled(world, ids.stone))]);
+    plant(world, [put_chunk(nowhere, &filled(world, ids.glass))]);
     found(world, expect!["chunkl0: dimension 9 was never issued"]);
 }
 
 fn side_data_of_a_kind_that_was_never_issued<E: Engine>(world: &World<E>) {
     let (ids, _) = base(world);
-    let mut chunk = filled(world, ids.stone);
+    let mut chunk = filled(world, ids.glass);
     chunk.set_side(SideKind::new(40), vec![1]);
     plant(world, [put_chunk(ids.at(0, 0, 0), &chunk)]);
     found(world, expect!["chunkl0: kind 40 of side data was never issued"]);
@@ -243,4 +252,172 @@ fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
     cow.kind = EntityTypeId::new(50);
     plant(world, [put_entity(uuid(1), &cow)]);
     found(world, expect!["entity: entity type 50 was never issued"]);
+}
+
+fn a_quarantined_row_under_another_commit<E: Engine>(world: &World<E>) {
+    base(world);
+    let next = world.last_commit() + 1;
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", next), Some(plain(b"kept")))]);
+    assert_sound(world);
+    plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", 3), Some(plain(b"kept")))]);
+    found(world, expect!["index: its key says that commit 3 set it aside, its frame says 7"]);
+}
+
+fn an_entity_in_dimensions_that_were_never_issued<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let elsewhere = ids.cow_in(ChunkAt::new(Dimension::new(9), a.pos));
+    let detached = Owner::Detached(Reason::new("lost").expect("short"));
+    plant(
+        world,
+        [put_entity(uuid(2), &elsewhere.clone().owned_by(detached)), put_entity(uuid(3), &elsewhere)],
+    );
+    found(
+        world,
+        expect![[r"
+        entity: dimension 9 of its position was never issued
+        entity: dimension 9 of its position was never issued
+        entity: dimension 9 of its owner was never issued
+        entity: its owner is chunk 1, 2, 3 of dimension 9, but no chunk refers to it"]],
+    );
+}
+
+fn components_of_an_entity_that_do_not_fit_the_registry<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let mut cow = ids.cow_in(a);
+    cow.set_component(ids.items, vec![1; 77]).expect("short");
+    cow.set_component(ids.power, vec![1; 4]).expect("short");
+    plant(world, [put_entity(uuid(1), &cow)]);
+    assert_sound(world);
+    cow.set_component(ids.power, vec![1; 3]).expect("short");
+    cow.set_component(ComponentId::fixed(60), vec![1]).expect("short");
+    // The number of a component that there is, with the other shape.
+    cow.set_component(ComponentId::variable(ids.power.index()), vec![1; 4]).expect("short");
+    plant(world, [put_entity(uuid(1), &cow)]);
+    found(
+        world,
+        expect![[r"
+        entity: component `game:power` has 3 bytes, its schema says 4
+        entity: component 0x3c was never issued
+        entity: component 0x8000000000000000 was never issued"]],
+    );
+}
+
+fn an_entity_of_an_unknown_schema_generation<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let cow = ids.cow_in(a);
+    let draft = Draft::plain(Codec::None, 3, |out| cow.encode(out));
+    plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), Some(draft))]);
+    found(world, expect!["entity: its schema generation is 3, the registry has up to 0"]);
+}
+
+fn a_reference_from_a_cold_chunk_names_its_row<E: Engine>(world: &World<E>) {
+    let (_, a) = base(world);
+    demote(world, ClusterTier::L2, &[a], false);
+    plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), None)]);
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
+    let row = key::cluster(a.dimension, a.pos.cluster(ClusterTier::L2));
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.space, finding.key.as_slice()), (Some(Space::ClusterL2), &row[..]));
+}
+
+fn what_is_damaged_says_what_helps<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let b = ids.at(9, 9, 9);
+    let rows = [
+        (Space::ChunkL0, key::chunk(b).to_vec()),
+        (Space::ClusterL1, key::cluster(b.dimension, b.pos.cluster(ClusterTier::L1)).to_vec()),
+        (Space::Entity, key::entity(uuid(9)).to_vec()),
+        (Space::OpacityPatch, key::opacity_patch(a).to_vec()),
+    ];
+    plant(world, rows.map(|(space, row)| (space, row, Some(plain(b"spoilt")))));
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
+    let said: Vec<_> = report.findings.into_iter().map(|finding| finding.what).collect();
+    assert!(said.iter().all(|what| !what.contains("cg verify")), "{said:?}");
+    let helps = said.iter().map(|what| what.rsplit("; ").next().unwrap_or_default());
+    expect![[r"
+        restore it from a checkpoint or set its chunks aside with `cg quarantine`
+        restore it from a checkpoint or set it aside with `cg quarantine`
+        `World::rebuild_opacity` draws the map anew
+        restore it from a checkpoint or set it aside with `cg quarantine`"]]
+    .assert_eq(&helps.collect::<Vec<_>>().join("\n"));
+}
+
+fn a_registry_that_cannot_be_read<E: Engine>(world: &World<E>) {
+    base(world);
+    plant(world, [(Space::WorldMeta, b"blocks".to_vec(), Some(plain(b"spoilt")))]);
+    found(
+        world,
+        expect![
+            "worldMeta: ids, chunks and references were not checked, for the registry cannot be read: the world's registry is damaged: row `blocks`: name list: name count needs 8 bytes and 6 are left (at byte 0); restore it from a backup"
+        ],
+    );
+}
+
+fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    save(world, [(ids.at(4, 0, 0), filled(world, ids.stone)), (ids.at(-1, 0, 0), filled(world, ids.glass))]);
+    world.fold_opacity(usize::MAX).expect("folds");
+    let lines = |bits: u16| plain(&[bits.to_le_bytes(); 256].concat());
+    let outside = [&[0; 8][..], &cg_format::morton::encode_2d([0, i64::MIN])].concat();
+    let stone =
+        world.engine().get(Space::OpacityTile, &key::opacity_tile(a)).expect("reads").expect("is there");
+    let stone = stone[cg_format::frame::LEN_BYTES..].to_vec();
+    plant(
+        world,
+        [
+            // A patch that hides too little, stripes over glass, a tile that is gone, and two over nothing.
+            (Space::OpacityPatch, key::opacity_patch(a).to_vec(), Some(plain(&[0]))),
+            (Space::OpacityPatch, key::opacity_patch(ids.at(-1, 0, 0)).to_vec(), Some(lines(0x5555))),
+            (Space::OpacityTile, key::opacity_tile(ids.at(4, 0, 0)).to_vec(), None),
+            (Space::OpacityTile, key::opacity_tile(ids.at(90, 0, 0)).to_vec(), Some(plain(&stone))),
+            (Space::OpacityTile, outside, Some(plain(&stone))),
+        ],
+    );
+    found(
+        world,
+        expect![[r"
+        opacityMap: the opacity map is wrong in 256 columns of the tile, first at x -16, z 0 of dimension 0: it says opaque at y 0 to 0, 2 to 2, 4 to 4, 5 more, and by the chunks it is nowhere; it is a cache and no chunk is at fault: run `cg opacity rebuild`
+        opacityMap: the opacity map is wrong in 1 column of the tile, first at x 16, z 49 of dimension 0: it says opaque nowhere, and by the chunks it is at y 32 to 32; it is a cache and no chunk is at fault: run `cg opacity rebuild`
+        opacityMap: the opacity map is wrong in 256 columns of the tile, first at x 64, z 0 of dimension 0: it says opaque nowhere, and by the chunks it is at y 0 to 15; it is a cache and no chunk is at fault: run `cg opacity rebuild`
+        opacityMap: the opacity map has a tile over which no chunk can lie; it is a cache and no chunk is at fault: run `cg opacity rebuild`
+        opacityMap: the opacity map is wrong in 1 column of the tile, first at x 1424, z 49 of dimension 0: it says opaque at y 32 to 32, and by the chunks it is nowhere; it is a cache and no chunk is at fault: run `cg opacity rebuild`"]],
+    );
+    let report = world.verify(VerifyDepth::Quick, |_| {}).expect("verifies");
+    assert!(report.is_ok(), "a quick look does not compare: {:?}", report.findings);
+    assert_eq!(world.rebuild_opacity().expect("draws"), 5);
+    assert_sound(world);
+}
+
+fn a_map_that_nobody_can_judge<E: Engine>(world: &World<E>) {
+    let (ids, a) = base(world);
+    let b = ids.at(2, 2, 3);
+    save(world, [(b, filled(world, ids.stone))]);
+    // Under one chunk of the tile lies damage, of which the map may say anything; beside it a patch lies.
+    plant(world, [(Space::ChunkL0, key::chunk(b).to_vec(), Some(plain(b"no chunk")))]);
+    assert_eq!(findings(world).len(), 1, "{:?}", findings(world));
+    plant(world, [(Space::OpacityPatch, key::opacity_patch(a).to_vec(), Some(plain(&[1])))]);
+    let said = findings(world);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[1].starts_with(
+            "opacityMap: the opacity map is wrong in 256 columns of the tile, first at x 16, z 48"
+        ),
+        "{said:?}"
+    );
+
+    // A map without rows, and that of a host that keeps none, are not wrong.
+    let blind = World::temporary(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
+    let ids = Ids::register(&blind);
+    save(&blind, [(ids.at(0, 0, 0), filled(&blind, ids.stone))]);
+    assert_sound(&blind);
+    plant(&blind, [(Space::OpacityPatch, key::opacity_patch(ids.at(7, 0, 0)).to_vec(), Some(plain(&[1])))]);
+    assert_sound(&blind);
+    plant(
+        world,
+        rows(world)
+            .into_keys()
+            .filter(|(family, _)| *family == Family::OpacityMap)
+            .map(|(family, key)| (Space::of_row(family, &key).expect("is known"), key, None)),
+    );
+    assert_eq!(findings(world).len(), 1, "only the chunk");
 }

@@ -46,7 +46,18 @@ fn scan_bytes(mut bytes: &[u8]) -> Result<LogEnd, Damage> {
 
 #[track_caller]
 fn check_end(bytes: &[u8], record_count: u64, whole_bytes: u64, torn_bytes: u64) {
-    assert_eq!(scan_bytes(bytes), Ok(LogEnd { record_count, whole_bytes, torn_bytes }));
+    let end = scan_bytes(bytes).expect("it is no damage");
+    assert_eq!((end.record_count, end.whole_bytes, end.torn_bytes), (record_count, whole_bytes, torn_bytes));
+    assert_ne!(end.tear, Some(Tear::Zeros));
+}
+
+/// Checks a log whose last record was begun and reads as zeros from some point on.
+#[track_caller]
+fn check_wiped(bytes: &[u8], record_count: u64, whole_bytes: u64) {
+    let end = scan_bytes(bytes).expect("it is no damage");
+    let torn_bytes = bytes.len() as u64 - whole_bytes;
+    assert_eq!((end.record_count, end.whole_bytes, end.torn_bytes), (record_count, whole_bytes, torn_bytes));
+    assert_eq!(end.tear, Some(Tear::Zeros));
 }
 
 #[track_caller]
@@ -76,6 +87,7 @@ fn every_cut_is_a_torn_tail() {
     for cut in (0..60).chain(BLOCK_BYTES - 40..bytes.len()) {
         let found = scan_bytes(&bytes[..cut]).expect("a prefix is what a crash leaves");
         assert_eq!(found.whole_bytes + found.torn_bytes, cut as u64);
+        assert_eq!(found.tear, (found.torn_bytes > 0).then_some(Tear::Cut), "cut at {cut}");
         if cut < bytes.len() - 11 && found.record_count > 0 {
             assert!(ends.contains(&found.whole_bytes), "cut at {cut}: {found:?}");
         }
@@ -133,6 +145,80 @@ fn zeros_may_only_reach_to_the_end() {
     let mut bytes = log(&[b"one", b"two", b"three"]);
     bytes[10..20].fill(0);
     check_damage(&bytes, 10, LogProblem::DataBehindZeros);
+}
+
+#[test]
+fn a_record_that_ends_in_unwritten_sectors_is_torn() {
+    let second = vec![9; 5000];
+    let whole = log(&[&[7; 600], &second]);
+    assert_eq!(whole.len(), 607 + 5007);
+    for border in (1024..whole.len()).step_by(SECTOR_BYTES) {
+        let mut bytes = whole.clone();
+        bytes[border..].fill(0);
+        check_wiped(&bytes, 1, 607);
+        // The file may be longer than what was written of it.
+        bytes.resize(2 * BLOCK_BYTES, 0);
+        check_wiped(&bytes, 1, 607);
+        // Data behind the zeros, in the same block or a later one, is no torn end but a wiped middle.
+        bytes[2 * BLOCK_BYTES - 1] = 1;
+        check_damage(&bytes, 607, LogProblem::Checksum);
+        bytes.truncate(whole.len());
+        bytes[whole.len() - 1] = 9;
+        check_damage(&bytes, 607, LogProblem::Checksum);
+    }
+    // Zeros that begin elsewhere were not left by a disk.
+    let mut bytes = whole.clone();
+    bytes.truncate(1535);
+    bytes[1530..].fill(0);
+    check_end(&bytes, 1, 607, 1535 - 607);
+    let mut bytes = log(&[&[7; 600], &[9; 300]]);
+    bytes[700..].fill(0);
+    check_damage(&bytes, 607, LogProblem::Checksum);
+    // A flipped bit in front of the last border is no zero.
+    let mut bytes = whole;
+    bytes[1000] ^= 1;
+    check_damage(&bytes, 607, LogProblem::Checksum);
+}
+
+#[test]
+fn a_header_that_ends_in_unwritten_sectors_is_torn() {
+    for written in 1..HEADER_BYTES {
+        let first = vec![7; 2 * SECTOR_BYTES - HEADER_BYTES - written];
+        let mut bytes = log(&[&first, &[0xff; 900]]);
+        let start = 2 * SECTOR_BYTES - written;
+        bytes[2 * SECTOR_BYTES..].fill(0);
+        check_wiped(&bytes, 1, start as u64);
+        bytes.truncate(start + HEADER_BYTES);
+        check_wiped(&bytes, 1, start as u64);
+    }
+}
+
+#[test]
+fn a_part_of_a_record_that_was_not_written_tears_the_whole_of_it() {
+    let whole = log(&[b"one", &vec![9; 3 * BLOCK_BYTES]]);
+    for border in [SECTOR_BYTES, BLOCK_BYTES - SECTOR_BYTES, BLOCK_BYTES, BLOCK_BYTES + 4096, 3 * BLOCK_BYTES]
+    {
+        let mut bytes = whole.clone();
+        bytes[border..].fill(0);
+        check_wiped(&bytes, 1, 10);
+    }
+}
+
+#[test]
+fn a_batch_without_operations_is_no_commit() {
+    let batch = |operations: u32| [&7_u64.to_le_bytes()[..], &operations.to_le_bytes(), b"rows"].concat();
+    let holds = |records: &[&[u8]]| scan_bytes(&log(records)).expect("it is whole").holds_commits;
+    assert!(!holds(&[]));
+    assert!(!holds(&[&batch(0)]));
+    assert!(holds(&[&batch(0), &batch(2)]) && holds(&[&batch(1), &batch(0)]));
+    // In parts; and a record that was not written to its end does not count.
+    let long = [batch(300), vec![9; BLOCK_BYTES]].concat();
+    assert!(holds(&[&long]));
+    assert!(!scan_bytes(&log(&[&long])[..BLOCK_BYTES + 9]).expect("it is torn").holds_commits);
+    // What only describes the log.
+    let mut bytes = Vec::new();
+    push(&mut bytes, 130, &[1; 40]);
+    assert!(!scan_bytes(&bytes).expect("it is whole").holds_commits);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use cg_store::engine::rocks::log_scan;
+use cg_store::engine::{COMMIT_SEQUENCE_KEY, Place};
 
 /// A database with rows in files, in blobs and in the log, not closed.
 fn filled(dir: &Dir) -> Rows {
@@ -162,4 +163,181 @@ fn missing_files_are_named() {
         );
         fs::write(&path, bytes).expect("writes");
     }
+}
+
+/// What a disk writes at once.
+const SECTOR_BYTES: usize = 512;
+
+/// A database that was not closed, with so many commits of 3 kB in its log; the ends of their records, and the log.
+/// The first commit was promised, the others were not.
+fn logged(dir: &Dir, commits: u8) -> (PathBuf, Vec<u8>, Vec<usize>) {
+    let engine = create(&dir.db());
+    let mut ends = Vec::new();
+    for index in 1..=commits {
+        let level = if index == 1 { Level::Power } else { Level::Process };
+        put(&engine, &[index], &[index; 3000], level);
+        ends.push(fs::metadata(dir.file(".log")).expect("is there").len() as usize);
+    }
+    drop(engine);
+    let path = dir.file(".log");
+    let whole = fs::read(&path).expect("reads");
+    assert_eq!(ends.last(), Some(&whole.len()));
+    (path, whole, ends)
+}
+
+/// The objects that there are, and the newest commit.
+fn objects(engine: &RocksEngine) -> (Vec<u8>, u64) {
+    let all = rows(engine).expect("reads").into_keys();
+    let objects = all.filter(|(family, _)| *family == Family::Object).map(|(_, key)| key[0]);
+    (objects.collect(), engine.last_commit().get())
+}
+
+#[test]
+fn a_log_whose_last_sectors_were_not_written_gives_whole_commits() {
+    let dir = Dir::new();
+    // So many that one record crosses from one of the log's blocks into the next.
+    let (path, whole, ends) = logged(&dir, 12);
+    assert!(whole.len() > 33 << 10);
+    let mut seen = std::collections::BTreeSet::new();
+    for border in (ends[0]..whole.len()).filter(|at| at.is_multiple_of(SECTOR_BYTES)) {
+        let mut bytes = whole.clone();
+        bytes[border..].fill(0);
+        // Every second time the file is longer than what was written to it.
+        let longer = if border.is_multiple_of(2 * SECTOR_BYTES) { 70_000 } else { 0 };
+        bytes.resize(whole.len() + longer, 0);
+        fs::write(&path, &bytes).expect("writes");
+        // A record that is zero behind the border anyway is whole.
+        let is_whole = |end: &&usize| whole[border.min(**end)..**end].iter().all(|byte| *byte == 0);
+        let last = ends.iter().filter(is_whole).count();
+        let before = dir.files();
+        let engine =
+            RocksEngine::open(&dir.db(), &reading()).expect("a torn tail is what a power cut leaves");
+        assert_eq!(objects(&engine), ((1..=last as u8).collect(), last as u64), "zeros from {border}");
+        assert!(dir.files() == before);
+        seen.insert(last);
+    }
+    assert!(seen.into_iter().eq(1..=11), "whichever is torn");
+}
+
+#[test]
+fn a_torn_log_is_opened_for_writing_if_nothing_promised_is_missing() {
+    let dir = Dir::new();
+    let (path, whole, ends) = logged(&dir, 5);
+    let torn_in = |record: usize| {
+        let border = (ends[record - 1] - 40) / SECTOR_BYTES * SECTOR_BYTES;
+        let mut bytes = whole.clone();
+        bytes[border..].fill(0);
+        fs::write(&path, &bytes).expect("writes");
+    };
+    // The page of the promised commit was not written.
+    torn_in(1);
+    let before = dir.files();
+    dir.refused(
+        &options(),
+        expect!["commits up to 1 were synced, but the newest found is 0: files are missing or cut"],
+    );
+    assert!(dir.files() == before, "a refused open changed the directory");
+    let rest = RocksEngine::open(&dir.db(), &reading()).expect("opens for reading");
+    assert_eq!(objects(&rest), (vec![], 0));
+    drop(rest);
+
+    torn_in(4);
+    let engine = open(&dir.db());
+    assert_eq!(objects(&engine), (vec![1, 2, 3], 3));
+    // The numbers go on behind what is there.
+    assert_eq!(put(&engine, &[9], &[9; 3000], Level::Power), CommitSeq::new(4));
+    drop(engine);
+    for _ in 0..2 {
+        let engine = open(&dir.db());
+        assert_eq!(objects(&engine), (vec![1, 2, 3, 9], 4));
+        engine.close().expect("closes");
+    }
+}
+
+#[test]
+fn zeros_in_the_middle_of_a_log_are_damage() {
+    let dir = Dir::new();
+    let (path, whole, ends) = logged(&dir, 12);
+    // Also one that reaches to the end of a block of the log, and the first one of the next block.
+    for page in [4 << 10, 8 << 10, 28 << 10, 32 << 10] {
+        let mut bytes = whole.clone();
+        bytes[page..page + (4 << 10)].fill(0);
+        fs::write(&path, &bytes).expect("writes");
+        let before = dir.files();
+        for options in [options(), reading()] {
+            let error = RocksEngine::open(&dir.db(), &options).expect_err("is refused");
+            let EngineError::Corrupt { place: Place::File { offset_bytes, .. }, .. } = error else {
+                panic!("{error}")
+            };
+            let record = ends.iter().rev().find(|end| **end <= page).expect("there is one before");
+            let part = offset_bytes as usize;
+            assert!((*record..=page).contains(&part), "the record around {page}, not {part}");
+        }
+        assert!(dir.files() == before, "a refused open changed the directory");
+    }
+}
+
+#[test]
+fn a_manifest_that_ends_in_zeros_is_damage() {
+    let dir = Dir::new();
+    filled(&dir);
+    let path = dir.file("MANIFEST-");
+    let mut bytes = fs::read(&path).expect("reads");
+    let border = (bytes.len() - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    bytes[border..].fill(0);
+    fs::write(&path, &bytes).expect("writes");
+    let before = dir.files();
+    for options in [options(), reading()] {
+        let error = RocksEngine::open(&dir.db(), &options).expect_err("is refused").to_string();
+        assert!(error.ends_with("the last record is zeroed from some point on"), "{error}");
+    }
+    assert!(dir.files() == before, "a refused open changed the directory");
+}
+
+/// A database with two logs that are both needed: commits 1 to 5 in the older one, 6 to 8 in the newer one. Nothing of
+/// them was promised.
+fn two_logs(dir: &Dir) -> [PathBuf; 2] {
+    drop(create(&dir.db()));
+    let names = Family::ALL.map(Family::name);
+    let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), dir.db(), names).expect("is closed");
+    let commit = |seq: u8, space: Space| {
+        let sealed = |space: Space, key: &[u8], len: usize| {
+            Draft::plain(Codec::None, 0, |out| out.extend(vec![seq; len])).seal(space, key, seq.into())
+        };
+        let family = |space: Space| db.cf_handle(space.family().name()).expect("is there");
+        let mut batch = rocksdb::WriteBatch::default();
+        batch.put_cf(&family(space), [seq], sealed(space, &[seq], 3000));
+        let key = COMMIT_SEQUENCE_KEY;
+        batch.put_cf(&family(Space::WorldMeta), key, sealed(Space::WorldMeta, key, 0));
+        db.write(batch).expect("writes");
+    };
+    commit(1, Space::Entity);
+    (2..=5).for_each(|seq| commit(seq, Space::Object));
+    // A new log begins when a family is written out; the older one is needed for the others.
+    db.flush_cf(&db.cf_handle(Family::Entity.name()).expect("is there")).expect("flushes");
+    (6..=8).for_each(|seq| commit(seq, Space::Object));
+    drop(db);
+    let names: [String; 2] = dir.names(".log").try_into().expect("two logs");
+    names.map(|name| dir.db().join(name))
+}
+
+#[test]
+fn nothing_goes_on_behind_a_torn_log() {
+    let dir = Dir::new();
+    let [older, _] = two_logs(&dir);
+    let whole = fs::read(&older).expect("reads");
+    let border = (whole.len() - 40) / SECTOR_BYTES * SECTOR_BYTES;
+    let mut zeroed = whole.clone();
+    zeroed[border..].fill(0);
+    for torn in [&zeroed, &whole[..border]] {
+        fs::write(&older, torn).expect("writes");
+        let before = dir.files();
+        for options in [options(), reading()] {
+            let error = RocksEngine::open(&dir.db(), &options).expect_err("is refused").to_string();
+            assert!(error.contains("not written to its end, yet a later log goes on"), "{error}");
+        }
+        assert!(dir.files() == before, "a refused open changed the directory");
+    }
+    fs::write(&older, &whole).expect("writes");
+    assert_eq!(objects(&open(&dir.db())), ((2..=8).collect(), 8));
 }

@@ -4,6 +4,10 @@
 //! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
 //! tile is maintenance and changes no answer.
 
+mod draw;
+mod parts;
+mod rebuild;
+
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
 use cg_format::chunk::Chunk;
@@ -13,10 +17,15 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
-use crate::chunk::{Area, walk};
 use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
+
+pub(crate) use draw::Drawing;
+pub(crate) use parts::{Column, Part, each_part};
+
+/// The key of a tile, which begins the keys of its patches too.
+pub(crate) type TileKey = [u8; key::OPACITY_TILE_LEN_BYTES];
 
 /// The opaque parts of one column of blocks, from the bottom of the world to its top.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,58 +96,11 @@ impl<E: Engine> World<E> {
         }
         Ok(done)
     }
-
-    /// Throws the map away and draws it again from the chunks. Reads and decodes the whole world, tile by tile of
-    /// memory; damaged chunks are left transparent.
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn rebuild_opacity(&self) -> Result<(), Error> {
-        let inner = self.inner();
-        inner.check_open()?;
-        let mut committing = inner.commits.commit();
-        let catalog = inner.registry.catalog();
-        let schema = catalog.current_schema();
-        let mut batch = Batch::new();
-        // Keys of the family are 24 or 33 bytes, so all lie below this one.
-        batch.delete_range(Space::OpacityTile, [], [0xff; 34]);
-        let mut seq = inner.engine.commit(batch, &[], Level::Process)?.get();
-        let mut batch = Batch::new();
-        let view = inner.engine.snapshot();
-        let failed = walk(&view, &inner.counters, Area::World, |stored| {
-            let Ok(chunk) = stored.and_then(|stored| Ok((stored.at, inner.decode(&catalog, stored)?))) else {
-                return ControlFlow::Continue(());
-            };
-            let (at, chunk) = chunk;
-            if let Some(patch) = patch(None, Some(&chunk), &schema) {
-                batch.put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
-            }
-            if batch.len_bytes() > REBUILD_BATCH_BYTES {
-                match inner.engine.commit(std::mem::take(&mut batch), &[], Level::Process) {
-                    Ok(committed) => seq = committed.get(),
-                    Err(error) => return ControlFlow::Break(error),
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        if !batch.is_empty() {
-            seq = inner.engine.commit(batch, &[], Level::Process)?.get();
-        }
-        committing.publish(seq, []);
-        drop(committing);
-        self.fold_opacity(usize::MAX).map(drop)
-    }
 }
 
 impl<E: Engine> Inner<E> {
     /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
-    pub(crate) fn fold_next_tile(
-        &self,
-        behind: &[u8],
-    ) -> Result<Option<[u8; key::OPACITY_TILE_LEN_BYTES]>, Error> {
+    pub(crate) fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<TileKey>, Error> {
         self.check_open()?;
         // Under the commit lock no patch can come between reading a tile and replacing it.
         let mut committing = self.commits.commit();
@@ -168,9 +130,6 @@ impl<E: Engine> Inner<E> {
     }
 }
 
-/// Enough patches for a batch to be worth its commit.
-const REBUILD_BATCH_BYTES: u64 = 4 << 20;
-
 /// The keys of a tile's patches.
 fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let mut keys = Vec::new();
@@ -185,10 +144,7 @@ fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Er
 }
 
 /// A tile with its patches folded in, or `None` if there is neither.
-fn folded<V: ReadView>(
-    view: &V,
-    tile_key: [u8; key::OPACITY_TILE_LEN_BYTES],
-) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) fn folded<V: ReadView>(view: &V, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
     let mut tile: Option<Vec<u8>> = None;
     let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
     let mut failed = None;

@@ -1,0 +1,81 @@
+//! The fields of a record, for those who look at its bytes.
+//!
+//! Records are decoded by bincode, which says nothing of fields. These readers follow its layout beside it: they explain
+//! bytes and decide nothing. The tables in `docs/format/registry.md` are checked against them, and that together they
+//! explain every byte of the golden rows.
+
+use cg_format::wire::Reader;
+use cg_format::{DecodeError, Problem};
+
+use crate::block::BlockRow;
+use crate::component::ComponentRow;
+use crate::pack::{PackRow, RenameRow};
+
+/// A record whose fields can be told.
+pub(super) trait Fields {
+    /// Takes the record's fields one after another, up to the first that is wrong.
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError>;
+}
+
+impl Fields for ComponentRow {
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        reader.u32("generation")?;
+        reader.u64("component")?;
+        reader.u32("width")?;
+        bytes(reader, "default length", "default")?;
+        for _ in 0..reader.u64("field count")? {
+            bytes(reader, "field name length", "field name")?;
+            reader.u32("field width")?;
+        }
+        if flag(reader, "replaces")? {
+            reader.u64("replaced component")?;
+            reader.u32("conversion")?;
+        }
+        Ok(())
+    }
+}
+
+impl Fields for BlockRow {
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        reader.u32("generation")?;
+        reader.u64("block")?;
+        flag(reader, "opaque")?;
+        let count = reader.u64("component count")?;
+        reader.take_items("components", count, 8).map(drop)
+    }
+}
+
+impl Fields for RenameRow {
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        reader.u32("list")?;
+        reader.u64("entry")?;
+        bytes(reader, "name length", "name")
+    }
+}
+
+impl Fields for PackRow {
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        bytes(reader, "pack length", "pack")?;
+        bytes(reader, "version length", "version")?;
+        for _ in 0..reader.u64("namespace count")? {
+            bytes(reader, "namespace length", "namespace")?;
+        }
+        flag(reader, "present").map(drop)
+    }
+}
+
+/// A count of bytes and the bytes.
+fn bytes(reader: &mut Reader<'_>, length: &'static str, field: &'static str) -> Result<(), DecodeError> {
+    let count = reader.u64(length)?;
+    reader.take_items(field, count, 1).map(drop)
+}
+
+/// A byte that is 0 or 1.
+fn flag(reader: &mut Reader<'_>, field: &'static str) -> Result<bool, DecodeError> {
+    let before = reader.clone();
+    match reader.u8(field)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        found => Err(before.error(Problem::OutOfRange { field, found: found.into(), allowed: "0 or 1" })),
+    }
+}

@@ -1,0 +1,180 @@
+//! Every row by itself: its key, its frame, and what can be told without looking elsewhere but at its own slots.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use cg_format::cluster::{Slot, SlotInfo, StoredCluster};
+use cg_format::entity::Entity;
+use cg_format::frame::{FrameView, version_of};
+use cg_format::key::{self, Family};
+use cg_format::opacity::{Patch, TileView};
+use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Section, Space};
+
+use super::{Verifier, VerifyDepth};
+use crate::engine::{ALL_KEYS, EngineError, ReadView};
+use crate::error::Error;
+
+impl Verifier<'_> {
+    /// Every row of a family by itself. A row that the engine itself cannot read ends the family.
+    pub(super) fn rows<V: ReadView>(
+        &mut self,
+        view: &V,
+        family: Family,
+        depth: VerifyDepth,
+    ) -> Result<(), Error> {
+        let scanned = view.scan(family, ALL_KEYS, |key, row| {
+            self.rows += 1;
+            if self.rows.is_multiple_of(1024) {
+                (self.progress)(self.rows);
+            }
+            self.count(family.name());
+            let Some(space) = Space::of_row(family, key) else {
+                self.find(family, None, key, "a key that this release does not know; the row is left alone");
+                return ControlFlow::<()>::Continue(());
+            };
+            match self.row(view, space, key, row, depth) {
+                Ok(()) => {}
+                // What a key does not name nobody can restore or set aside.
+                Err(problem) if problem.section == Section::Key => {
+                    self.find(family, Some(space), key, problem.to_string());
+                }
+                Err(problem) => self.damaged(space, key, problem),
+            }
+            ControlFlow::Continue(())
+        });
+        match scanned {
+            Ok(_) => Ok(()),
+            Err(error @ EngineError::Corrupt { .. }) => {
+                self.find(family, None, &[], format!("the rest of the family cannot be read: {error}"));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn row<V: ReadView>(
+        &mut self,
+        view: &V,
+        space: Space,
+        key: &[u8],
+        row: &[u8],
+        depth: VerifyDepth,
+    ) -> Result<(), DecodeError> {
+        let frame = FrameView::open(space, key, row)?;
+        if frame.header().version > self.last_commit {
+            let (version, last) = (frame.header().version, self.last_commit);
+            self.find(
+                space.family(),
+                Some(space),
+                key,
+                format!("version {version} is newer than the last commit, {last}"),
+            );
+        }
+        match space {
+            Space::ChunkL0 => drop(key::decode_chunk(key)?),
+            Space::ClusterL1 => self.cluster(view, ClusterTier::L1, key, &frame, depth)?,
+            Space::ClusterL2 => self.cluster(view, ClusterTier::L2, key, &frame, depth)?,
+            Space::Entity => {
+                let id = key::decode_entity(key)?;
+                if depth == VerifyDepth::Full {
+                    self.entity(id, frame.header().schema_generation, &Entity::decode(frame.payload())?);
+                }
+            }
+            Space::OpacityTile => {
+                key::decode_opacity_tile(key)?;
+                TileView::new(frame.payload())?;
+            }
+            Space::OpacityPatch => {
+                key::decode_opacity_patch(key)?;
+                Patch::decode(frame.payload())?;
+            }
+            Space::ChunkDelta => drop(key::decode_delta(key)?),
+            Space::ChangeMark => drop(key::decode_change_mark(key)?),
+            Space::Quarantine => {
+                let (.., commit) = key::decode_quarantine(key)?;
+                let version = frame.header().version;
+                if commit != version {
+                    let what =
+                        format!("its key says that commit {commit} set it aside, its frame says {version}");
+                    self.find(space.family(), Some(space), key, what);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Every slot of a cluster: readable, no newer than the last commit, and no newer than a copy that hides it.
+    fn cluster<V: ReadView>(
+        &mut self,
+        view: &V,
+        tier: ClusterTier,
+        key: &[u8],
+        frame: &FrameView<'_>,
+        depth: VerifyDepth,
+    ) -> Result<(), DecodeError> {
+        let (dimension, pos) = key::decode_cluster(tier, key)?;
+        let cluster = StoredCluster::new(tier, frame)?;
+        let space = Space::of_cluster(tier);
+        let mut warm = WarmVersions::default();
+        for (slot, SlotInfo { version, .. }) in cluster.slots() {
+            let Some(pos) = slot.chunk(pos) else {
+                self.find(space.family(), Some(space), key, format!("{slot:?} lies outside the world"));
+                continue;
+            };
+            let at = ChunkAt { dimension, pos };
+            if version > self.last_commit {
+                let what =
+                    format!("{at} has version {version}, newer than the last commit, {}", self.last_commit);
+                self.find(space.family(), Some(space), key, what);
+            } else if depth == VerifyDepth::Full {
+                let hot = version_in(view, Space::ChunkL0, &key::chunk(at));
+                let hiding = hot.or_else(|| (tier == ClusterTier::L2).then(|| warm.of(view, at))?);
+                if let Some(hiding) = hiding.filter(|hiding| *hiding < version) {
+                    let what = format!(
+                        "{at} has version {version}, but a hotter copy with version {hiding} hides it"
+                    );
+                    self.find(space.family(), Some(space), key, what);
+                }
+            }
+        }
+        if depth == VerifyDepth::Full {
+            for index in cluster.groups() {
+                if let Err(problem) = cluster.group(index, &mut Limits::default()) {
+                    self.damaged(space, key, problem);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The versions of warm chunks, one cluster at a time.
+#[derive(Default)]
+struct WarmVersions {
+    cluster: Option<(ClusterPos, BTreeMap<Slot, u64>)>,
+}
+
+impl WarmVersions {
+    /// The version of a warm chunk; `None` if there is none that can be read.
+    fn of<V: ReadView>(&mut self, view: &V, at: ChunkAt) -> Option<u64> {
+        let pos = at.pos.cluster(ClusterTier::L1);
+        let versions = match &mut self.cluster {
+            Some((known, versions)) if *known == pos => versions,
+            cluster => &mut cluster.insert((pos, Self::read(view, at).unwrap_or_default())).1,
+        };
+        versions.get(&Slot::of(at.pos, ClusterTier::L1)).copied()
+    }
+
+    fn read<V: ReadView>(view: &V, at: ChunkAt) -> Option<BTreeMap<Slot, u64>> {
+        let key = key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1));
+        let row = view.get(Space::ClusterL1, &key).ok()??;
+        let cluster = StoredCluster::open(ClusterTier::L1, &key, &row).ok()?;
+        Some(cluster.slots().map(|(slot, info)| (slot, info.version)).collect())
+    }
+}
+
+/// The version of a row; `None` if there is none that can be read.
+fn version_in<V: ReadView>(view: &V, space: Space, key: &[u8]) -> Option<u64> {
+    version_of(&view.get(space, key).ok()??)
+}

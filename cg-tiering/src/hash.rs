@@ -1,0 +1,63 @@
+//! A quick hash for maps keyed by cubes, which are looked into at every access of a chunk.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::CubeAt;
+
+/// A map keyed by cubes. Its order is of no meaning.
+pub(crate) type CubeMap<V> = HashMap<CubeAt, V, BuildHasherDefault<CubeHasher>>;
+
+/// Multiplies and folds each coordinate.
+///
+/// It does not resist keys that are chosen to collide. Nobody chooses cubes freely: each of them is a place where chunks
+/// are loaded, which costs more than any search among equal hashes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CubeHasher(u64);
+
+impl Hasher for CubeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let product =
+            u128::from(self.0.rotate_left(23) ^ value ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+        self.0 = (product as u64) ^ (product >> 64) as u64;
+    }
+
+    fn write_i64(&mut self, value: i64) {
+        self.write_u64(value as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::Dimension;
+    use std::collections::HashSet;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn neighbours_fall_into_different_places() {
+        let build = BuildHasherDefault::<CubeHasher>::default();
+        let (mut low, mut high) = (HashSet::new(), HashSet::new());
+        for x in -16..16 {
+            for y in -16..16 {
+                for z in -16..16 {
+                    let hash = build.hash_one(CubeAt::within(Dimension::new(0), [x, y, z]));
+                    low.insert(hash as u16);
+                    high.insert(hash >> 48);
+                }
+            }
+        }
+        // 32,768 balls in 65,536 bins fill 25,786 of them if thrown at random.
+        assert!(low.len() > 25_000 && high.len() > 25_000, "{} and {}", low.len(), high.len());
+    }
+}

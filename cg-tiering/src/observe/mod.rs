@@ -1,0 +1,225 @@
+//! What is known of a place: when it was used, who is there, who is near, what is pinned.
+
+mod last_access;
+mod motion;
+mod pinned;
+mod player_distance;
+mod presence;
+
+pub use last_access::{Heat, LastAccess};
+pub use motion::{Motion, Path, PlayerAt};
+pub use pinned::{PinId, Pinned};
+pub use player_distance::PlayerDistance;
+pub use presence::{HoldError, HoldId, Presence, Stay};
+
+use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Tier};
+
+use crate::{CubeAt, Decision, GameTick, NextMove, Step, TierPolicy};
+
+/// What is known about the chunks of one cube that lie in one tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Observation {
+    /// The tier in which the chunks lie. A cube with chunks in several tiers is asked about once for each.
+    pub tier: Tier,
+    /// Whether somebody is there: the host, which holds them as loaded, or a player who is near.
+    pub stay: Option<Stay>,
+    /// Whether the place is pinned.
+    pub pinned: bool,
+    /// When the cube was last accessed.
+    pub last_access: GameTick,
+    /// Blocks from the cube to the nearest player at the last check, on the axis where they are farthest apart; `None`
+    /// without players in the dimension.
+    pub nearest_player_blocks: Option<u64>,
+    /// The same from the L2 cluster around the cube, which is never farther.
+    pub cluster_player_blocks: Option<u64>,
+}
+
+impl Observation {
+    /// Chunks in a tier, where nobody is, in a dimension without players.
+    pub const fn alone(tier: Tier, last_access: GameTick) -> Self {
+        Self {
+            tier,
+            stay: None,
+            pinned: false,
+            last_access,
+            nearest_player_blocks: None,
+            cluster_player_blocks: None,
+        }
+    }
+}
+
+/// All observers of a world together, with the policy by which they are asked.
+///
+/// The store tells it what happens ([`touch`](Self::touch), [`check_players`](Self::check_players),
+/// [`hold`](Self::hold), [`pin`](Self::pin)) and asks, cube by cube and as many as its budget allows, what is
+/// [`due`](Self::due). Moments must not go back: take them from a [`GameClock`](crate::GameClock).
+///
+/// ```
+/// use cg_format::{BlockPos, ChunkAt, Dimension, EntityId, Tier};
+/// use cg_tiering::{CubeAt, GameTick, Observers, PlayerAt, TierPolicy};
+/// let mut seen = Observers::new(TierPolicy::default(), GameTick::new(0));
+/// let (overworld, block) = (Dimension::new(0), BlockPos::new(100, 64, 100));
+/// let player = PlayerAt { id: EntityId::from_bytes([7; 16]), dimension: overworld, block };
+/// let home = ChunkAt::new(overworld, block.chunk());
+/// seen.check_players(&[player], GameTick::new(1));
+/// seen.touch(home, GameTick::new(1));
+/// // He leaves, and half an hour later his home is as cold as can be.
+/// seen.check_players(&[], GameTick::new(2000));
+/// let due = seen.due(CubeAt::of(home), Tier::L0, GameTick::new(40_000)).expect("it was left long ago");
+/// assert_eq!(due.to, Tier::L2);
+/// assert_eq!(due.reason.to_string(), "not loaded for 38000 ticks, cold from 36000 on");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Observers {
+    policy: TierPolicy,
+    heat: LastAccess,
+    motion: Motion,
+    distance: PlayerDistance,
+    presence: Presence,
+    pinned: Pinned,
+}
+
+impl Observers {
+    /// Nobody is anywhere, and every chunk counts as accessed when the world was opened.
+    pub fn new(policy: TierPolicy, opened_at: GameTick) -> Self {
+        Self {
+            policy,
+            heat: LastAccess::new(opened_at),
+            motion: Motion::default(),
+            distance: PlayerDistance::default(),
+            presence: Presence::default(),
+            pinned: Pinned::default(),
+        }
+    }
+
+    /// The policy.
+    pub const fn policy(&self) -> &TierPolicy {
+        &self.policy
+    }
+
+    /// Changes the policy from now on. How near a player is near changes at the next check of players.
+    pub const fn set_policy(&mut self, policy: TierPolicy) {
+        self.policy = policy;
+    }
+
+    /// When each cube was last accessed: to load and to store it.
+    pub const fn heat(&mut self) -> &mut LastAccess {
+        &mut self.heat
+    }
+
+    /// Notes that a chunk was asked for and was there, or was saved. Two looks into hash maps.
+    pub fn touch(&mut self, chunk: ChunkAt, now: GameTick) {
+        let cube = CubeAt::of(chunk);
+        self.heat.touch(cube, now);
+        self.presence.access(cube);
+    }
+
+    /// Notes that chunks of a cube changed their tier.
+    pub fn moved(&mut self, cube: CubeAt, now: GameTick) {
+        self.heat.moved(cube, now);
+    }
+
+    /// Takes the places of all players of all dimensions.
+    ///
+    /// Cheap for players who stay among the same cubes; may be called every tick, or seldom.
+    pub fn check_players(&mut self, players: &[PlayerAt], now: GameTick) {
+        self.motion.update(players, now);
+        let horizon = self.policy.lookahead_ticks;
+        self.distance.check(players.iter().map(|player| (*player, self.motion.path(player, horizon))));
+        let Self { presence, heat, policy, .. } = self;
+        let (near, recent_ticks) = (policy.near_distance_blocks, policy.warm_after_ticks);
+        // Only one of the two is called at a time, but both are handed over at once.
+        let heat = std::cell::RefCell::new(heat);
+        let accessed = |cube| {
+            let known = heat.borrow().get(cube);
+            known.is_some_and(|heat| now.since(heat.last_access) < recent_ticks)
+        };
+        presence.check(players, near, now, accessed, |cube| heat.borrow_mut().refresh(cube, now));
+    }
+
+    /// Holds the chunks of a box as loaded: never demoted, and hot after a while.
+    ///
+    /// # Errors
+    /// [`HoldError`] for a box that is too large.
+    pub fn hold(
+        &mut self,
+        dimension: Dimension,
+        place: &ChunkBox,
+        now: GameTick,
+    ) -> Result<HoldId, HoldError> {
+        self.presence.hold(dimension, place, now)
+    }
+
+    /// Releases what was held. Says whether it was.
+    pub fn release(&mut self, id: HoldId, now: GameTick) -> bool {
+        let Self { presence, heat, .. } = self;
+        presence.release(id, |cube| heat.refresh(cube, now))
+    }
+
+    /// Forbids that chunks of a box grow colder.
+    pub fn pin(&mut self, dimension: Dimension, place: ChunkBox) -> PinId {
+        self.pinned.pin(dimension, place)
+    }
+
+    /// Allows it again. Says whether it was forbidden.
+    pub fn unpin(&mut self, id: PinId) -> bool {
+        self.pinned.unpin(id)
+    }
+
+    /// Everything that is known of the chunks of a cube which lie in a tier.
+    pub fn observe(&self, cube: CubeAt, tier: Tier) -> Observation {
+        let blocks_of = |tier| cube.cluster(tier).blocks();
+        let nearest = |tier| self.distance.nearest_blocks(cube.dimension(), &blocks_of(tier));
+        Observation {
+            tier,
+            stay: self.presence.stay(cube),
+            pinned: self.pinned.contains(cube),
+            last_access: self.heat.last_access(cube),
+            nearest_player_blocks: nearest(ClusterTier::L1),
+            cluster_player_blocks: nearest(ClusterTier::L2),
+        }
+    }
+
+    /// Where the chunks of a cube which lie in a tier belong. See [`TierPolicy::decide`].
+    pub fn decide(&self, cube: CubeAt, tier: Tier, now: GameTick) -> Decision {
+        self.policy.decide(&self.observe(cube, tier), now)
+    }
+
+    /// Where to move them now, if they are to be moved. See [`TierPolicy::due`].
+    pub fn due(&self, cube: CubeAt, tier: Tier, now: GameTick) -> Option<Decision> {
+        self.policy.due(&self.observe(cube, tier), now)
+    }
+
+    /// When they will move. See [`TierPolicy::next_move`].
+    pub fn next_move(&self, cube: CubeAt, tier: Tier, now: GameTick) -> Option<NextMove> {
+        self.policy.next_move(&self.observe(cube, tier), now)
+    }
+
+    /// Whether a step that was planned some time ago is still right: nobody came, or nobody left, in between.
+    pub fn confirms(&self, step: &Step, now: GameTick) -> bool {
+        match step.to {
+            Tier::L0 => self.decide(step.cube, Tier::L2, now).to == Tier::L0,
+            colder => self.decide(step.cube, Tier::L0, now).to >= colder,
+        }
+    }
+
+    /// Takes up to so many cubes that have earned a hot place since the last call, each once in a stay.
+    ///
+    /// Whichever of their chunks lie in clusters are [`due`](Self::due) for tier L0.
+    pub fn take_settled(&mut self, now: GameTick, max_cubes: usize) -> Vec<CubeAt> {
+        self.presence.take_settled(now, self.policy.promote_after_ticks, max_cubes)
+    }
+
+    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if nobody comes.
+    pub fn next_settled(&self) -> Option<GameTick> {
+        self.presence.next_settled(self.policy.promote_after_ticks)
+    }
+
+    /// Gives back a settled cube that could not be promoted, to be taken again later.
+    pub fn again(&mut self, cube: CubeAt) {
+        self.presence.again(cube);
+    }
+}
+
+#[cfg(test)]
+mod tests;

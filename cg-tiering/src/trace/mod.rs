@@ -1,0 +1,191 @@
+//! Traces: what a world was asked, recorded so that policies can be tried on it.
+//!
+//! A trace is a line of text, `cherrygrove trace 1`, and records, see the table in `record.rs` and
+//! `docs/format/trace.md`. Most records take eight or nine bytes. Each event has one form, so equal histories give equal
+//! bytes; an event that says nothing new (a player who stands still, a moment that is not later) is not written.
+//!
+//! Reading takes untrusted bytes: any input gives events or an error, and memory in proportion to its length. A trace
+//! that was cut off gives the events before the cut, and then an error that says where.
+
+mod record;
+mod state;
+
+use cg_format::wire::{Reader, Span, Trace};
+use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, EntityId, Problem, Section};
+
+use self::record::Record;
+use self::state::State;
+use crate::{GameTick, PlayerAt};
+
+/// The first line of a trace. Its last digit is the layout's version.
+const SIGNATURE: &[u8; 20] = b"cherrygrove trace 1\n";
+/// The newest layout that this release reads.
+const TRACE_VERSION: u64 = 1;
+
+/// Something that happened in a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Time went on. What follows happens at this moment; before the first, at tick 0.
+    Tick(GameTick),
+    /// A player is there now.
+    Player(PlayerAt),
+    /// A player is not there any more.
+    Leave(EntityId),
+    /// The host asked for a chunk, and memory did not have it.
+    Load {
+        /// The chunk.
+        chunk: ChunkAt,
+        /// Bytes of its value before compression; 0 if there was none.
+        len_bytes: u32,
+    },
+    /// A chunk was saved.
+    Save {
+        /// The chunk.
+        chunk: ChunkAt,
+        /// Bytes of its value before compression; 0 if it was deleted.
+        len_bytes: u32,
+    },
+    /// The host let a chunk go.
+    Unload(ChunkAt),
+    /// The host began to hold a box of chunks as loaded.
+    Hold {
+        /// The host's name for it.
+        hold: u64,
+        /// The dimension.
+        dimension: Dimension,
+        /// The chunks.
+        place: ChunkBox,
+    },
+    /// The host released what it held under this name.
+    Release(u64),
+}
+
+/// Turns events into a trace.
+///
+/// ```
+/// use cg_format::{ChunkAt, ChunkPos, Dimension};
+/// use cg_tiering::GameTick;
+/// use cg_tiering::trace::{Event, TraceReader, TraceWriter};
+/// let mut bytes = Vec::new();
+/// let mut writer = TraceWriter::new(&mut bytes);
+/// let chunk = ChunkAt::new(Dimension::new(0), ChunkPos::constant(100, 4, -7));
+/// let events = [Event::Tick(GameTick::new(5)), Event::Load { chunk, len_bytes: 1800 }];
+/// for event in &events {
+///     writer.write(event, &mut bytes);
+/// }
+/// let again: Result<Vec<_>, _> = TraceReader::new(&bytes)?.collect();
+/// assert_eq!(again?, events);
+/// # Ok::<(), cg_format::DecodeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TraceWriter {
+    state: State,
+}
+
+impl TraceWriter {
+    /// Begins a trace: appends its first line.
+    pub fn new(out: &mut Vec<u8>) -> Self {
+        out.extend_from_slice(SIGNATURE);
+        Self { state: State::default() }
+    }
+
+    /// Appends an event, unless it says nothing new. Says whether it did. Costs a look into a hash map at most.
+    ///
+    /// The buffer may be emptied into a file at any time between two events.
+    pub fn write(&mut self, event: &Event, out: &mut Vec<u8>) -> bool {
+        let Some(record) = self.state.record_of(event) else { return false };
+        record.write(out);
+        self.state.apply(event);
+        true
+    }
+
+    /// Writes that time went on and where all players are: those who are not listed and were there before, left.
+    pub fn write_tick(&mut self, now: GameTick, players: &[PlayerAt], out: &mut Vec<u8>) {
+        self.write(&Event::Tick(now), out);
+        for id in self.state.missing(players) {
+            self.write(&Event::Leave(id), out);
+        }
+        for player in players {
+            self.write(&Event::Player(*player), out);
+        }
+    }
+}
+
+/// Reads a trace event by event. See [`TraceWriter`] for an example.
+#[derive(Debug, Clone)]
+pub struct TraceReader<'a> {
+    reader: Reader<'a>,
+    state: State,
+    failed: bool,
+}
+
+impl<'a> TraceReader<'a> {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// [`DecodeError`] in [`Section::TierTrace`] if the bytes do not begin with the line of a trace.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::begin(Reader::new(bytes, Section::TierTrace))
+    }
+
+    fn begin(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
+        let start = reader.clone();
+        let line: [u8; 20] = reader.array("signature")?;
+        if line != *SIGNATURE {
+            let newer = line.strip_prefix(b"cherrygrove trace ");
+            let problem = if let Some([digit @ b'2'..=b'9', _]) = newer {
+                let found = u64::from(digit - b'0');
+                Problem::Newer { field: "signature", found, newest: TRACE_VERSION }
+            } else {
+                let found = u64::from(line[0]);
+                let allowed = "the line `cherrygrove trace 1`";
+                Problem::OutOfRange { field: "first byte of the signature", found, allowed }
+            };
+            return Err(start.error(problem));
+        }
+        Ok(Self { reader, state: State::default(), failed: false })
+    }
+
+    /// How far whole events have been read.
+    pub const fn offset_bytes(&self) -> u64 {
+        self.reader.offset_bytes()
+    }
+
+    fn read(&mut self) -> Result<Event, DecodeError> {
+        let start = self.reader.clone();
+        let record = Record::read(&mut self.reader).inspect_err(|_| self.reader = start.clone())?;
+        let event = self.state.event_of(&record).map_err(|problem| start.error(problem))?;
+        if self.state.record_of(&event) != Some(record) {
+            let found = record.kind().into();
+            let allowed = "the shortest form of what says something new";
+            return Err(start.error(Problem::OutOfRange { field: "kind", found, allowed }));
+        }
+        self.state.apply(&event);
+        Ok(event)
+    }
+}
+
+impl Iterator for TraceReader<'_> {
+    type Item = Result<Event, DecodeError>;
+
+    /// The next event; after an error, nothing more.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.reader.left_bytes() == 0 {
+            return None;
+        }
+        let event = self.read();
+        self.failed = event.is_err();
+        Some(event)
+    }
+}
+
+/// Explains the bytes of a trace: the fields that a [`TraceReader`] reads, up to the first error.
+pub fn explain(bytes: &[u8]) -> (Vec<Span>, Result<Vec<Event>, DecodeError>) {
+    let trace = Trace::default();
+    let reader = Reader::new(bytes, Section::TierTrace).traced(Some(&trace));
+    let events = TraceReader::begin(reader).and_then(Iterator::collect);
+    (trace.take(), events)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! Everything that a user of this crate can see, in one binary.
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
+mod simulate;
+mod spec;
+mod symmetry;

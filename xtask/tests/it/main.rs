@@ -1,0 +1,7 @@
+//! Set-up on machines that are made of a few scripts: what is run there, and what a person is told.
+#![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
+
+mod linker;
+mod machine;
+mod python;
+mod setup;
