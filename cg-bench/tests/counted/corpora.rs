@@ -27,12 +27,14 @@ mod opacity;
 mod region;
 #[path = "../../../fuzz/src/registry.rs"]
 mod registry;
+#[path = "../../../fuzz/src/trace.rs"]
+mod trace;
 
 /// A target's check: whether the bytes are what the target decodes.
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 11] = [
+const TARGETS: [(&str, Check); 12] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -44,6 +46,7 @@ const TARGETS: [(&str, Check); 11] = [
     ("opacity_decode", opacity::check),
     ("region_read", region::check),
     ("registry_decode", registry::check),
+    ("trace_decode", trace::check),
 ];
 
 fn folder(name: &str) -> PathBuf {
