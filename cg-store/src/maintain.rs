@@ -84,6 +84,7 @@ impl<E: Engine> World<E> {
         let now = progress.clock.advance(now);
         let mut report = TickReport { now, moves: MoveCounts::default(), tiles_folded: 0, work_left: true };
         inner.tiering.set_now(now);
+        inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);

@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
 use super::{StoredChunk, find, find_many};
-use crate::cache::Stored;
+use crate::cache::{Stored, Ticket};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::pool::caught;
@@ -141,7 +141,7 @@ impl<E: Engine> Inner<E> {
         Counters::add(&self.counters.cache_misses, 1);
         self.tiering.touch([at]);
         let found = self.read_through(at)?;
-        self.cache.fill(at, ticket, found.clone());
+        self.keep(at, ticket, &found);
         Ok(found)
     }
 
@@ -177,15 +177,28 @@ impl<E: Engine> Inner<E> {
         }
         Counters::add(&self.counters.cache_hits, (at.len() - missed.len()) as u64);
         Counters::add(&self.counters.cache_misses, missed.len() as u64);
-        self.tiering.touch(missed.iter().copied());
+        if !missed.is_empty() {
+            self.tiering.touch(missed.iter().copied());
+        }
         let catalog = self.registry.catalog();
         let read = find_many(&self.engine, &self.counters, &missed, |stored| self.read(&catalog, stored));
-        let mut read =
-            missed.iter().zip(tickets).zip(read).map(|((at, ticket), read)| {
-                read.inspect(|entry| self.cache.fill(*at, ticket, entry.clone()))
-            });
+        let mut read = missed
+            .iter()
+            .zip(tickets)
+            .zip(read)
+            .map(|((at, ticket), read)| read.inspect(|entry| self.keep(*at, ticket, entry)));
         let missed = "one was read for each that memory did not have";
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
+    }
+
+    /// Remembers what a load found, and tells who records it.
+    fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
+        self.cache.fill(at, ticket, found.clone());
+        let chunk = match found {
+            Lookup::Here(stored) => Some(&*stored.chunk),
+            Lookup::Deleted | Lookup::NotHere => None,
+        };
+        self.tiering.recorder.loaded(at, chunk);
     }
 
     fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {

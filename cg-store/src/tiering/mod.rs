@@ -5,6 +5,7 @@
 
 mod explain;
 mod heat;
+mod recorder;
 mod sweep;
 mod work;
 
@@ -20,6 +21,7 @@ use crate::world::World;
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_heat, put_heat, read_clock};
+use recorder::Recorder;
 pub(crate) use sweep::Sweep;
 pub use work::MoveCounts;
 pub(crate) use work::{Due, Work};
@@ -30,11 +32,16 @@ pub(crate) struct Tiering {
     observers: Mutex<Observers>,
     /// The tick that the host last said.
     now: AtomicU64,
+    pub(crate) recorder: Recorder,
 }
 
 impl Tiering {
     pub(crate) fn new(observers: Observers, now: GameTick) -> Self {
-        Self { observers: Mutex::new(observers), now: AtomicU64::new(now.get()) }
+        Self {
+            observers: Mutex::new(observers),
+            now: AtomicU64::new(now.get()),
+            recorder: Recorder::default(),
+        }
     }
 
     pub(crate) fn now(&self) -> GameTick {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::tier::noisy;
 use super::*;
 use cg_format::{ClusterTier, Space, Tier, frame, key};
+use cg_tiering::trace::Event;
 use cg_tiering::{GameTick, PlayerAt, TierPolicy};
 use proptest::prelude::*;
 
@@ -311,9 +312,53 @@ fn a_reader_sees_each_chunk_once_whatever_moves() {
     assert_sound(&world);
 }
 
+#[test]
+fn what_a_world_is_asked_is_recorded_and_replayed() {
+    let world = in_memory();
+    let ids = Ids::register(&world);
+    let (a, absent) = (ids.at(0, 0, 0), ids.at(9, 9, 9));
+    save(&world, [(a, marked(&world, &ids, 1))]);
+    assert!(world.take_trace().is_empty(), "nothing is recorded unasked");
+    let here = player(1, ids.overworld, 5, 5, 5);
+    world.record_trace();
+    world.tick(GameTick::new(7), &[here], ENOUGH).expect("ticks");
+    world.forget_chunks();
+    for _ in 0..2 {
+        assert!(world.load(a).expect("loads").is_some() && world.load(absent).expect("loads").is_none());
+    }
+    let mut bytes = world.take_trace();
+    save(&world, [(a, marked(&world, &ids, 2))]);
+    let len_bytes = marked(&world, &ids, 2).to_bytes().len() as u32;
+    let deleted = world.transaction(|tx| {
+        tx.delete(a);
+        Ok::<_, Error>(())
+    });
+    drop(deleted.expect("deletes"));
+    bytes.extend(world.end_trace());
+    save(&world, [(a, marked(&world, &ids, 3))]);
+    assert!(world.end_trace().is_empty(), "it was ended before");
+    let reader = cg_tiering::trace::TraceReader::new(&bytes).expect("is a trace");
+    let events = reader.collect::<Result<Vec<_>, _>>().expect("is sound");
+    let first = marked(&world, &ids, 1).to_bytes().len() as u32;
+    assert_eq!(
+        events,
+        [
+            Event::Tick(GameTick::new(7)),
+            Event::Player(here),
+            Event::Load { chunk: a, len_bytes: first },
+            Event::Load { chunk: absent, len_bytes: 0 },
+            Event::Save { chunk: a, len_bytes },
+            Event::Save { chunk: a, len_bytes: 0 },
+        ]
+    );
+    let model = cg_tiering::simulate::StoreModel::default();
+    let replayed = cg_tiering::simulate::simulate(events, TierPolicy::default(), model);
+    assert_eq!(replayed.expect("the default policy").found_loads(), 1);
+}
+
 /// What may happen to a world that is played.
 #[derive(Debug, Clone)]
-enum Event {
+enum Happening {
     Save { chunk: usize, cell: u16 },
     Delete { chunk: usize },
     Ticks { ticks: u64, at: Option<usize>, micros: u64 },
@@ -321,15 +366,15 @@ enum Event {
     Reopen,
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = Happening> {
     let ticks = prop::sample::select(vec![1, 20, 600, 2 * MINUTE, 5 * MINUTE, 31 * MINUTE]);
     prop_oneof![
-        4 => (0..PLACES, 0..500_u16).prop_map(|(chunk, cell)| Event::Save { chunk, cell }),
-        1 => (0..PLACES).prop_map(|chunk| Event::Delete { chunk }),
+        4 => (0..PLACES, 0..500_u16).prop_map(|(chunk, cell)| Happening::Save { chunk, cell }),
+        1 => (0..PLACES).prop_map(|chunk| Happening::Delete { chunk }),
         6 => (ticks, prop::option::of(0..PLACES), prop::sample::select(vec![0, 100, 1_000_000]))
-            .prop_map(|(ticks, at, micros)| Event::Ticks { ticks, at, micros }),
-        1 => prop::sample::select(vec![6 * MINUTE, DAY]).prop_map(|after_ticks| Event::Settle { after_ticks }),
-        1 => Just(Event::Reopen),
+            .prop_map(|(ticks, at, micros)| Happening::Ticks { ticks, at, micros }),
+        1 => prop::sample::select(vec![6 * MINUTE, DAY]).prop_map(|after_ticks| Happening::Settle { after_ticks }),
+        1 => Just(Happening::Reopen),
     ]
 }
 
@@ -349,18 +394,18 @@ fn place(ids: &Ids, n: usize) -> ChunkAt {
 /// Runs events against a model; `reopen` closes the world and opens it again where that is possible.
 fn against_the_model<E: Engine>(
     mut world: World<E>,
-    events: &[Event],
+    events: &[Happening],
     mut reopen: impl FnMut(World<E>) -> World<E>,
 ) {
     let ids = Ids::register(&world);
     let (mut model, mut now) = (BTreeMap::new(), 0);
     for event in events {
         match *event {
-            Event::Save { chunk, cell } => {
+            Happening::Save { chunk, cell } => {
                 save(&world, [(place(&ids, chunk), marked(&world, &ids, cell))]);
                 model.insert(place(&ids, chunk), cell);
             }
-            Event::Delete { chunk } => {
+            Happening::Delete { chunk } => {
                 let deleted = world.transaction(|tx| {
                     tx.delete(place(&ids, chunk));
                     Ok::<_, Error>(())
@@ -368,7 +413,7 @@ fn against_the_model<E: Engine>(
                 drop(deleted.expect("deletes"));
                 model.remove(&place(&ids, chunk));
             }
-            Event::Ticks { ticks, at, micros } => {
+            Happening::Ticks { ticks, at, micros } => {
                 now += ticks;
                 let players: Vec<_> = at
                     .map(|at| place(&ids, at))
@@ -380,8 +425,10 @@ fn against_the_model<E: Engine>(
                     assert_eq!(report.expect("ticks").moves.refused, 0);
                 }
             }
-            Event::Settle { after_ticks } => drop(world.settle_tiers(after_ticks, |_| {}).expect("settles")),
-            Event::Reopen => world = reopen(world),
+            Happening::Settle { after_ticks } => {
+                world.settle_tiers(after_ticks, |_| {}).expect("settles");
+            }
+            Happening::Reopen => world = reopen(world),
         }
         let live: BTreeSet<_> = model.keys().copied().collect();
         let mut seen = BTreeSet::new();
