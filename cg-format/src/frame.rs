@@ -312,6 +312,16 @@ pub fn version_of(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*version))
 }
 
+/// What a frame says that it holds, without checking anything: for counting rows.
+///
+/// `None` if the bytes are too few, or of a kind that this release does not know.
+pub fn kind_of(bytes: &[u8]) -> Option<FrameKind> {
+    let kind = *bytes.get(KIND_OFFSET_BYTES)?;
+    [FrameKind::Plain, FrameKind::Cluster, FrameKind::Tombstone, FrameKind::Deltas]
+        .into_iter()
+        .find(|known| known.byte() == kind)
+}
+
 /// Checks a frame and lists the fields read, up to the first error. The fields inside a plain payload and inside
 /// a cluster are listed by their own modules.
 pub fn trace(space: Space, key: &[u8], bytes: &[u8]) -> (Vec<Span>, Result<FrameHeader, DecodeError>) {
@@ -321,6 +331,7 @@ pub fn trace(space: Space, key: &[u8], bytes: &[u8]) -> (Vec<Span>, Result<Frame
     (trace.into_inner(), answer)
 }
 
+const KIND_OFFSET_BYTES: usize = 1;
 const CHECKSUM_OFFSET_BYTES: u64 = 4;
 
 /// A buffer that begins with room for the header.

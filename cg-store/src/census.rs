@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use cg_format::cluster::StoredCluster;
 use cg_format::entity::Owner;
+use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::Family;
-use cg_format::{Dimension, Tier};
+use cg_format::{ClusterTier, Dimension, Space, Tier};
 
 use crate::chunk::{Area, walk};
 use crate::engine::{ALL_KEYS, Engine, ReadView};
@@ -21,6 +23,8 @@ pub struct Census {
     pub dimensions: BTreeMap<Dimension, u64>,
     /// What lies in each tier, hottest first, as in [`Tier::ALL`].
     pub tiers: [TierCensus; 3],
+    /// 4³ cubes of which is kept when they were last accessed.
+    pub heat_rows: u64,
     /// Entities that decode, of which so many are [`detached`](Self::detached).
     pub entities: u64,
     /// Entities that no chunk owns.
@@ -37,6 +41,8 @@ pub struct TierCensus {
     pub keys: u64,
     /// Live chunks whose newest copy lies here.
     pub chunks: u64,
+    /// Copies of chunks that lie here, those that a hotter tier shadows among them.
+    pub copies: u64,
     /// Bytes of the rows' keys and values before the engine compresses them.
     pub bytes: u64,
 }
@@ -71,9 +77,14 @@ impl<E: Engine> World<E> {
             view.scan(family, ALL_KEYS, |key, row| {
                 tier.keys += 1;
                 tier.bytes += (key.len() + row.len()) as u64;
+                tier.copies += copies(family, key, row);
                 ControlFlow::<()>::Continue(())
             })?;
         }
+        view.scan(Family::Index, ALL_KEYS, |key, _| {
+            census.heat_rows += u64::from(Space::of_row(Family::Index, key) == Some(Space::Heat));
+            ControlFlow::<()>::Continue(())
+        })?;
         walk(&view, &inner.counters, Area::World, |stored| {
             match stored {
                 Ok(stored) => {
@@ -106,3 +117,17 @@ impl<E: Engine> World<E> {
 
 /// The families of the chunks, hottest first, as in [`Tier::ALL`].
 const CHUNK_FAMILIES: [Family; 3] = [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2];
+
+/// The chunks in a row, as its frame or its directory says; a damaged row holds none that can be counted.
+fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
+    let cluster =
+        |tier| StoredCluster::open(tier, key, row).map_or(0, |cluster| cluster.present_count() as u64);
+    match family {
+        Family::ChunkL1 => cluster(ClusterTier::L1),
+        Family::ChunkL2 => cluster(ClusterTier::L2),
+        _ => {
+            let is_sound = FrameView::open(Space::ChunkL0, key, row).is_ok();
+            u64::from(is_sound && frame::kind_of(row) == Some(FrameKind::Plain))
+        }
+    }
+}

@@ -165,6 +165,9 @@ pub enum Error {
         /// The box's blocks.
         expected: u128,
     },
+    /// A tier policy whose numbers contradict each other.
+    #[error(transparent)]
+    Policy(#[from] cg_tiering::PolicyError),
     /// A name that cannot be registered.
     #[error(transparent)]
     Name(#[from] cg_registry::NameError),

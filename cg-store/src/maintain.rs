@@ -2,69 +2,178 @@
 
 use std::time::{Duration, Instant};
 
-use cg_tiering::{GameClock, GameTick};
+use cg_format::key::Family;
+use cg_tiering::{GameClock, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
+use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
-use crate::world::World;
+use crate::handle::Visitor;
+use crate::tiering::{Due, MoveCounts, Work};
+use crate::world::{Inner, World};
+
+/// So many cubes are looked at in one tick, so that a tick costs the same in a world of any size: a round over a
+/// million chunks that are all hot takes some two minutes of game time.
+const CUBES_SWEPT: usize = 8;
+/// Settling does what it has found when it has found so much.
+const STEPS_GATHERED: u64 = 1 << 12;
+/// Heat is kept once in so many ticks.
+const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TickReport {
     /// The world's time: what the host said, or the later time that it had said before.
     pub now: GameTick,
+    /// Chunks moved between tiers. A cold cluster is written behind the tick and counted in the one that sees it done.
+    pub moves: MoveCounts,
     /// Opacity tiles into which patches were folded.
     pub tiles_folded: usize,
-    /// Whether the budget ended before the work did.
+    /// Whether the budget ended before the work did that is known of.
     pub work_left: bool,
 }
 
 /// Where maintenance stands between two ticks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Maintenance {
     state: Mutex<Progress>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Progress {
     clock: GameClock,
+    work: Work,
+    heat_kept_at: GameTick,
     /// The key in the opacity map behind which folding goes on.
     folded_up_to: Vec<u8>,
 }
 
+impl Maintenance {
+    /// Nothing is begun; the clock goes on where it was left.
+    pub(crate) fn at(clock: GameTick) -> Self {
+        let mut state = Progress {
+            clock: GameClock::default(),
+            work: Work::default(),
+            heat_kept_at: clock,
+            folded_up_to: Vec::new(),
+        };
+        state.clock.advance(clock);
+        Self { state: Mutex::new(state) }
+    }
+}
+
 impl<E: Engine> World<E> {
-    /// Tells the world the time and lets it work for about as long as the budget says.
+    /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
-    /// Folds opacity patches into their tiles. Exceeds the budget by one tile at most; a tick that comes while another
-    /// one runs waits for it. Never called, a world stays right: only its opacity map grows longer to read.
+    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds opacity
+    /// patches into their tiles and keeps when places were last accessed. Blocks for as long as it works; what is
+    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one tile
+    /// at most; a tick that comes while another one runs waits for it. Never called, a world stays right: only its
+    /// chunks stay hot and its opacity map grows longer to read.
     ///
     /// # Errors
-    /// If a row of the opacity map is damaged, or the engine fails.
-    pub fn tick(&self, now: GameTick, budget: Duration) -> Result<TickReport, Error> {
+    /// If a row of the opacity map is damaged, or the engine fails. Damaged chunks are no error: they are left where they
+    /// are, and counted.
+    pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         let inner = self.inner();
         inner.check_open()?;
         let deadline = Instant::now() + budget;
         let mut progress = inner.maintenance.state.lock();
-        let mut report = TickReport { now: progress.clock.advance(now), tiles_folded: 0, work_left: false };
-        loop {
-            if Instant::now() >= deadline {
-                report.work_left = true;
-                return Ok(report);
+        let progress = &mut *progress;
+        let now = progress.clock.advance(now);
+        let mut report = TickReport { now, moves: MoveCounts::default(), tiles_folded: 0, work_left: true };
+        inner.tiering.set_now(now);
+        inner.tiering.recorder.ticked(now, players);
+        inner.tiering.observers(|seen| seen.check_players(players, now));
+        let due = Due::until(now, deadline);
+        inner.offer_settled(&mut progress.work, now);
+        for _ in 0..CUBES_SWEPT {
+            if due.is_over() || !inner.sweep_one(&mut progress.work, due)? {
+                break;
             }
+        }
+        if !inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)? || due.is_over() {
+            return Ok(report);
+        }
+        if now.since(progress.heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
+            progress.heat_kept_at = now;
+            inner.keep_heat()?;
+            inner.forget_heat(&mut progress.work)?;
+        }
+        while !due.is_over() {
             if let Some(tile) = inner.fold_next_tile(&progress.folded_up_to)? {
                 progress.folded_up_to = tile.to_vec();
                 report.tiles_folded += 1;
             } else {
                 progress.folded_up_to.clear();
-                return Ok(report);
+                report.work_left = false;
+                break;
             }
         }
+        Ok(report)
+    }
+
+    /// Moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
+    /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
+    ///
+    /// `progress` is told the counts so far after each round over the world; it may take hours in a large one. Ticks
+    /// wait meanwhile; loads and saves do not.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn settle_tiers(
+        &self,
+        after_ticks: u64,
+        mut progress: impl FnMut(&MoveCounts),
+    ) -> Result<MoveCounts, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut state = inner.maintenance.state.lock();
+        let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
+        let counts =
+            inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)?;
+        if counts.moved() > 0 {
+            // What was moved away is still in the engine's files; who settles a world wants it to be small.
+            for family in [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index] {
+                inner.engine.compact(family, ALL_KEYS)?;
+            }
+        }
+        Ok(counts)
     }
 
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
         self.inner().maintenance.state.lock().clock
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
+    fn settle(
+        &self,
+        visitor: &Visitor<E>,
+        work: &mut Work,
+        due: Due,
+        progress: &mut impl FnMut(&MoveCounts),
+    ) -> Result<MoveCounts, Error> {
+        let mut counts = MoveCounts::default();
+        loop {
+            let before = counts.moved();
+            work.restart();
+            while self.sweep_one(work, due)? {
+                if work.plan.left().steps >= STEPS_GATHERED {
+                    self.work(visitor, work, due, &mut counts)?;
+                }
+            }
+            self.work(visitor, work, due, &mut counts)?;
+            self.keep_heat()?;
+            self.forget_heat(work)?;
+            progress(&counts);
+            if counts.moved() == before {
+                return Ok(counts);
+            }
+        }
     }
 }
 
@@ -91,11 +200,27 @@ mod tests {
             .unwrap();
         let before = world.opacity(flat, 64, 3).unwrap();
         assert_eq!(before.runs(), [0..=15]);
-        let idle = world.tick(GameTick::new(9), Duration::ZERO).unwrap();
-        assert_eq!(idle, TickReport { now: GameTick::new(9), tiles_folded: 0, work_left: true });
-        let busy = world.tick(GameTick::new(3), Duration::from_secs(60)).unwrap();
-        assert_eq!(busy, TickReport { now: GameTick::new(9), tiles_folded: 3, work_left: false });
-        assert_eq!(world.tick(GameTick::new(9), Duration::from_secs(60)).unwrap().tiles_folded, 0);
+        let idle = world.tick(GameTick::new(9), &[], Duration::ZERO).unwrap();
+        assert_eq!(
+            idle,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 0,
+                work_left: true
+            }
+        );
+        let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
+        assert_eq!(
+            busy,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 3,
+                work_left: false
+            }
+        );
+        assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);
         assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
         assert_eq!(world.clock().clamped(), 1);
     }

@@ -24,6 +24,9 @@ pub struct WorldOptions {
     pub packs: cg_registry::Policy,
     /// How to carry component bytes that no rule carries: functions of the host, by component name.
     pub upgrades: std::sync::Arc<cg_registry::UpgradeFunctions>,
+    /// After how long, and from how far, chunks move to colder tiers, and what makes them hot again. Moves are done by
+    /// [`tick`](crate::World::tick) and by nothing else.
+    pub tiers: cg_tiering::TierPolicy,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -38,6 +41,7 @@ impl Default for WorldOptions {
             opacity: true,
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
+            tiers: cg_tiering::TierPolicy::default(),
             limits: StoreLimits::default(),
         }
     }

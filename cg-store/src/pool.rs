@@ -1,4 +1,4 @@
-//! Threads that load chunks in the background, for all worlds that share them.
+//! Threads that load chunks and move them between tiers in the background, for all worlds that share them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +36,19 @@ impl Pool {
             })
             .build()?;
         Ok(Self { threads: Some(threads), handles })
+    }
+
+    /// Does something on the threads, which may share it out among them, and waits for it.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.threads {
+            Some(threads) => threads.install(work),
+            None => work(),
+        }
+    }
+
+    /// How many threads there are.
+    pub(crate) fn thread_count(&self) -> usize {
+        self.handles.len()
     }
 
     /// Has one of the threads do something, behind what they were given before.

@@ -32,8 +32,10 @@ macro_rules! counters {
 counters! {
     /// Keys asked of the engine.
     engine_reads,
-    /// Batches committed.
+    /// Batches committed for transactions.
     commits,
+    /// Moves between tiers committed.
+    moves,
     /// Rows put or deleted.
     rows_written,
     /// Chunks decoded from bytes.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::PackManifest;
+use cg_tiering::Observers;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
@@ -20,6 +21,7 @@ use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
+use crate::tiering::{self, Tiering};
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = crate::engine::RocksEngine;
@@ -76,6 +78,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
+    pub(crate) tiering: Tiering,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -116,6 +119,7 @@ impl<E: Engine> World<E> {
         directory: Option<PathBuf>,
         options: &WorldOptions,
     ) -> Result<Self, Error> {
+        options.tiers.validate()?;
         let registry = Registry::begin(&engine, rows.catalog)?;
         let limits = if let Some(limits) = rows.limits {
             limits
@@ -127,6 +131,7 @@ impl<E: Engine> World<E> {
         };
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
+        let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
             registry,
@@ -135,7 +140,8 @@ impl<E: Engine> World<E> {
             options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
             counters: Counters::default(),
-            maintenance: Maintenance::default(),
+            maintenance: Maintenance::at(clock),
+            tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
             file,
             directory,
             pool,
@@ -259,7 +265,11 @@ impl<E: Engine> Inner<E> {
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only { Ok(()) } else { self.fold_registry(&committing) };
+        let folded = if self.engine.caps().read_only {
+            Ok(())
+        } else {
+            self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
+        };
         self.engine.close()?;
         folded
     }

@@ -1,9 +1,11 @@
 //! Any bytes as a chunk.
 #![no_main]
 
+#[path = "../src/budget.rs"]
+mod budget;
 #[path = "../src/chunk.rs"]
 mod chunk;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    chunk::check(bytes);
+    budget::within(|| chunk::check(bytes));
 });

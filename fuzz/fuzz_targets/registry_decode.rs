@@ -1,30 +1,11 @@
-//! Any bytes as the registry's rows: a catalog that encodes to exactly them, or an error.
+//! Any bytes as the rows of a registry.
 #![no_main]
 
-use cg_registry::codec::Row;
-use cg_registry::{Catalog, KeptComponents};
-use libfuzzer_sys::fuzz_target;
+#[path = "../src/budget.rs"]
+mod budget;
+#[path = "../src/registry.rs"]
+mod registry;
 
-// The input is ten rows one after another, each as u16 length and bytes; what is left over is side data of the
-// registry's own kinds.
-fuzz_target!(|data: &[u8]| {
-    let mut rest = data;
-    let mut rows = Vec::new();
-    for row in Row::ALL {
-        let (len_bytes, behind) = rest.split_at(rest.len().min(2));
-        let len_bytes = len_bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-        let (bytes, behind) = behind.split_at(behind.len().min(len_bytes));
-        rows.push((row.name().to_owned(), bytes.to_vec()));
-        rest = behind;
-    }
-    if let Ok(catalog) = Catalog::decode(rows.iter().map(|(row, bytes)| (row.as_str(), bytes.as_slice()))) {
-        assert_eq!(catalog.encode_full(), rows);
-    }
-    for (row, bytes) in &rows {
-        let (spans, _) = cg_registry::codec::trace(row, bytes);
-        assert!(spans.iter().all(|span| span.offset_bytes + span.len_bytes <= bytes.len() as u64));
-    }
-    if let Ok(kept) = KeptComponents::decode(rest, None) {
-        assert_eq!(kept.encode(), rest);
-    }
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    budget::within(|| registry::check(bytes));
 });

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{layers, metadata, setup, spec, test};
+use crate::{bench, layers, metadata, msrv, setup, spec, test};
 
 /// The steps, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,6 +15,8 @@ pub(crate) enum Step {
     Fmt,
     /// Dependencies and words that must stay in their layer.
     Layers,
+    /// No dependency asks for a newer Rust than the workspace promises.
+    Msrv,
     /// Clippy over all targets, warnings denied.
     Clippy,
     /// Everything that `cargo xtask test` does.
@@ -80,6 +82,7 @@ fn name(step: Step) -> &'static str {
     match step {
         Step::Fmt => "fmt",
         Step::Layers => "layers",
+        Step::Msrv => "msrv",
         Step::Clippy => "clippy",
         Step::Test => "test",
         Step::Spec => "spec",
@@ -95,6 +98,7 @@ fn run_step(context: &Context, step: Step, environment: &Environment, report: &m
     match step {
         Step::Fmt => report.step(name(step), || passes(cargo().args(["fmt", "--all", "--check"]))),
         Step::Layers => report.step(name(step), || layers::run(context)),
+        Step::Msrv => report.step(name(step), || msrv::run(context)),
         Step::Clippy => report.step(name(step), || {
             passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         }),
@@ -116,7 +120,7 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
     }
     let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
     let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--test"]);
-    environment.apply(tool).run()?;
+    environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
 }
 

@@ -11,6 +11,7 @@ mod fuzz;
 mod independent;
 mod layers;
 mod metadata;
+mod msrv;
 mod process;
 mod pure;
 mod python;
@@ -53,7 +54,7 @@ enum Command {
         /// Names of tests, handed to the test binaries.
         filter: Vec<String>,
     },
-    /// All checks: fmt, layers, clippy, test, spec, docs, bench smoke, deny.
+    /// All checks: fmt, layers, msrv, clippy, test, spec, docs, bench smoke, deny.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -76,6 +77,8 @@ enum Command {
     },
     /// Check that dependencies and words stay in their layer.
     Layers,
+    /// Check that no dependency asks for a newer Rust than the workspace promises.
+    Msrv,
     /// Check the tables in docs/format against the decoders.
     Spec,
 }
@@ -113,6 +116,7 @@ fn run(command: Command) -> Result<()> {
         Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
         Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),
         Command::Layers => alone(&context, layers::run(&context)?),
+        Command::Msrv => alone(&context, msrv::run(&context)?),
         Command::Spec => alone(&context, spec::run(&context)?),
     }
 }

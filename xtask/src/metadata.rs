@@ -15,6 +15,11 @@ pub(crate) fn resolved(context: &Context) -> Result<Value> {
     read(context, &["--filter-platform", &context.host])
 }
 
+/// All packages in `Cargo.lock`, whatever platform needs them.
+pub(crate) fn all(context: &Context) -> Result<Value> {
+    read(context, &[])
+}
+
 /// The package of this name.
 pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> {
     let package = packages(metadata).find(|package| package["name"] == name);

@@ -3,14 +3,14 @@
 //! The layout is that of the column's own data version, because readers choose theirs by it: `Level` until 1.17,
 //! `sections` since 1.18, indices that span words before 20w17a.
 
-use super::column::{Blocks, Column, EntityColumn, LIGHT_BYTES, Packing, Section, bits_for, packing};
+use super::column::{
+    Blocks, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
+};
 use super::nbt::{self, Compound, CompoundWriter, NbtError, TooLong};
 use super::state::{self, StateError};
 
 /// The first version whose sections hold `block_states` (21w37a).
 const CONTAINERS: i32 = 2834;
-/// The first version without `Level` (21w43a).
-const NO_LEVEL: i32 = 2844;
 
 /// Why a column cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -15,7 +15,8 @@ use crate::output::{Failure, Outcome, Output, grouped};
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again. The
 /// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. JSON:
-/// `{"imported_columns":N,"imported_chunks":N,"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`.
+/// `{"imported_columns":N,"imported_chunks":N,"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
+/// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The save's folder, a folder of region files, or one region file.
@@ -64,6 +65,7 @@ impl fmt::Display for Report {
                 None => writeln!(f, "{}: {}", lost.file, lost.reason)?,
             }
         }
+        more(f, report.unlisted.unreadable, "parts that could not be read")?;
         for entity in &report.rekeyed {
             match entity.was {
                 Some(was) => writeln!(
@@ -78,6 +80,7 @@ impl fmt::Display for Report {
                 )?,
             }
         }
+        more(f, report.unlisted.rekeyed, "entities with another UUID")?;
         writeln!(
             f,
             "imported: columns {}, chunks {}, entities {} (in no stored chunk: {})",
@@ -93,10 +96,19 @@ impl fmt::Display for Report {
         if !report.not_carried.is_empty() {
             let names: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
             writeln!(f, "not carried: {}", names.join(", "))?;
+            more(f, report.unlisted.not_carried, "mentions of fields that are not carried")?;
         }
-        match report.unreadable.len() as u64 {
+        match report.unreadable_count() {
             0 => writeln!(f, "everything could be read"),
             count => writeln!(f, "could not be read: {}", grouped(count)),
         }
+    }
+}
+
+/// Says what the lists of a file have no room for.
+fn more(f: &mut fmt::Formatter<'_>, count: u64, what: &str) -> fmt::Result {
+    match count {
+        0 => Ok(()),
+        count => writeln!(f, "… and {} more {what}, which are not listed", grouped(count)),
     }
 }

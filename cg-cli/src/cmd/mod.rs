@@ -11,6 +11,7 @@ mod map;
 mod opacity;
 mod quarantine;
 mod registry;
+mod tiers;
 mod verify;
 
 use cg_registry::{Catalog, ListKind, Name};
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Map(map::Args),
     #[command(subcommand)]
     Opacity(opacity::Command),
+    Tiers(tiers::Args),
 }
 
 impl Command {
@@ -53,6 +55,7 @@ impl Command {
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Map(args) => map::run(args, out),
             Self::Opacity(command) => opacity::run(command, out),
+            Self::Tiers(args) => tiers::run(args, out),
         }
     }
 }

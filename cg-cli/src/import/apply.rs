@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
-use cg_format::entity::{Entity, Owner};
+use cg_format::entity::Entity;
 use cg_format::{BlockId, ChunkAt, Dimension, EntityId, SchemaView};
 use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
@@ -17,18 +17,15 @@ use super::prepare::{
 };
 use super::progress::{self, Brought, FileProgress, Head, Stored};
 use super::source::Source;
-use super::{ImportError, ImportReport, Merge, Unreadable};
-use crate::anvil::nbt;
+use super::{ImportError, ImportReport, Merge};
+use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionFile;
+use crate::anvil::{nbt, write};
 use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
-const TRANSACTION_BYTES: usize = 12 << 20;
-/// What a row's frame and key add to its bytes, generously.
-const ROW_OVERHEAD_BYTES: u64 = 256;
-/// Entities that are given to their chunks in one transaction.
-const ADOPTIONS: usize = 512;
+pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
 /// Sections that a save can have, and so the chunks of a column that can come from one.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
 
@@ -41,7 +38,7 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) ids: Ids,
     pub(super) head: Head,
     source: &'a Source,
-    file: usize,
+    pub(super) file: usize,
     pub(super) dimension: Dimension,
     dimension_name: String,
     pub(super) progress: FileProgress,
@@ -60,7 +57,7 @@ pub(super) struct Pending {
     pub(super) entities: BTreeMap<EntityId, Entity>,
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
-    properties: BTreeMap<Name, Option<Vec<u8>>>,
+    pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
     /// About how many bytes all this takes.
     pub(super) len_bytes: usize,
 }
@@ -129,8 +126,8 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
         let Prepared { states, slots, broken } = prepared;
         if let Some(reason) = broken {
-            let file = self.file_name().to_owned();
-            self.progress.report.unreadable.push(Unreadable { file, slot: None, reason });
+            let file = &self.source.names[self.file];
+            self.progress.report.note_unreadable(file, None, reason);
             self.progress.next_slot = Slot::COUNT;
             return self.commit();
         }
@@ -147,7 +144,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             match content {
                 Content::Unreadable(reason) => self.unreadable(slot, reason),
                 Content::PointsOfInterest => {
-                    self.progress.report.not_carried.insert("points of interest".to_owned());
+                    self.progress.report.note_not_carried("points of interest");
                 }
                 Content::Entities(entities) => {
                     if self.fits(slot, entities.len_bytes()) {
@@ -176,7 +173,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         let mut report = ImportReport::default();
         for file in 0..self.source.files.len() {
             self.open(file)?;
-            while !self.progress.waiting.is_empty() {
+            while self.has_waiting()? {
                 self.adopt()?;
                 self.commit()?;
             }
@@ -192,8 +189,8 @@ impl<'a, E: Engine> Importer<'a, E> {
     }
 
     pub(super) fn unreadable(&mut self, slot: Slot, reason: String) {
-        let file = self.file_name().to_owned();
-        self.progress.report.unreadable.push(Unreadable { file, slot: Some(slot.index()), reason });
+        let file = &self.source.names[self.file];
+        self.progress.report.note_unreadable(file, Some(slot.index()), reason);
     }
 
     /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
@@ -268,6 +265,13 @@ impl<'a, E: Engine> Importer<'a, E> {
         self.columns += 1;
         self.drop_too_large(slot, &mut new);
         self.progress.report.imported_chunks += new.len() as u64;
+        let lowest = new.first_key_value().map(|(_, chunk)| chunk);
+        let rest = if self.rest_fits(slot, lowest, &rest) {
+            rest
+        } else {
+            // The record says that the column is there, if nothing else.
+            write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
+        };
         self.put_rest(&stored, &mut new, property, rest);
         self.pending.chunks.append(&mut new);
         self.pending.len_bytes += len_bytes;
@@ -290,41 +294,6 @@ impl<'a, E: Engine> Importer<'a, E> {
             }
         }
         Ok(stored)
-    }
-
-    /// Whether one transaction can hold a column; reports it if not.
-    fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
-        // Some of what is pending may go with it.
-        let limit_bytes = (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES);
-        if len_bytes > limit_bytes {
-            let reason =
-                format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction");
-            self.unreadable(slot, reason);
-        }
-        len_bytes <= limit_bytes
-    }
-
-    /// Leaves out chunks that the world's limits refuse.
-    fn drop_too_large(&mut self, slot: Slot, new: &mut BTreeMap<ChunkAt, Chunk>) {
-        let limit_bytes = self.world.limits().chunk_bytes;
-        let mut refused = Vec::new();
-        new.retain(|at, chunk| {
-            // What a chunk takes in memory is never less than half of what it takes in a row.
-            if (chunk.memory_bytes() as u64) < limit_bytes / 2 {
-                return true;
-            }
-            let len_bytes = chunk.to_bytes().len() as u64 + ROW_OVERHEAD_BYTES;
-            if len_bytes > limit_bytes {
-                refused.push(format!(
-                    "section {}: it takes {len_bytes} bytes, more than the world's {limit_bytes}",
-                    at.pos.y()
-                ));
-            }
-            len_bytes <= limit_bytes
-        });
-        for reason in refused {
-            self.unreadable(slot, reason);
-        }
     }
 
     /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
@@ -366,6 +335,11 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Writes everything pending with the progress, in one transaction.
     pub(super) fn commit(&mut self) -> Result<(), ImportError> {
+        if self.progress.waiting.len() > progress::WAITING {
+            let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
+            self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
+            self.progress.pages += 1;
+        }
         let Pending { chunks, entities, deleted, properties, .. } = std::mem::take(&mut self.pending);
         let (file, progress) = (self.file, &self.progress);
         self.world.transaction_at(Durability::Process, |tx| {
@@ -391,28 +365,15 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
     }
 
-    /// Gives the next waiting entities to their chunks, where those are stored by now.
-    fn adopt(&mut self) -> Result<(), ImportError> {
-        let from = self.progress.waiting.len().saturating_sub(ADOPTIONS);
-        for uuid in self.progress.waiting.split_off(from) {
-            let id = EntityId::new(uuid);
-            let Some(entity) = self.world.entity(id)? else { continue };
-            let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
-            if matches!(entity.owner, Owner::Detached(_)) && self.world.load(at)?.is_some() {
-                self.pending.entities.insert(id, entity.owned_by(Owner::Chunk(at)));
-                self.progress.report.detached -= 1;
-            }
-        }
-        Ok(())
-    }
-
     fn entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
         entities: PreparedEntities,
     ) -> Result<(), ImportError> {
-        self.progress.report.not_carried.extend(entities.not_carried.iter().cloned());
+        for name in &entities.not_carried {
+            self.progress.report.note_not_carried(name);
+        }
         self.put_entities(slot, catalog, entities)
     }
 }

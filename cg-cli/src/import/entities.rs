@@ -10,7 +10,7 @@ use uuid::{Builder, Uuid};
 
 use super::apply::Importer;
 use super::prepare::PreparedEntities;
-use super::{ImportError, Merge, Rekeyed};
+use super::{ImportError, Merge, Rekeyed, progress};
 use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionKind;
@@ -19,6 +19,8 @@ use crate::mapping::{NO_CHUNK, Origin, name, place};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
+/// Entities that are given to their chunks in one transaction.
+const ADOPTIONS: usize = 512;
 
 /// Who has a UUID.
 enum Holder {
@@ -31,6 +33,33 @@ enum Holder {
 }
 
 impl<E: Engine> Importer<'_, E> {
+    /// Whether entities of the file still wait; takes up the last page of them when no others do.
+    pub(super) fn has_waiting(&mut self) -> Result<bool, ImportError> {
+        if !self.progress.waiting.is_empty() {
+            return Ok(true);
+        }
+        let Some(page) = self.progress.pages.checked_sub(1) else { return Ok(false) };
+        self.progress.waiting = progress::page(self.world, self.file, page)?;
+        self.progress.pages = page;
+        self.pending.properties.insert(progress::page_name(self.file, page), None);
+        Ok(true)
+    }
+
+    /// Gives the next waiting entities to their chunks, where those are stored by now.
+    pub(super) fn adopt(&mut self) -> Result<(), ImportError> {
+        let from = self.progress.waiting.len().saturating_sub(ADOPTIONS);
+        for uuid in self.progress.waiting.split_off(from) {
+            let id = EntityId::new(uuid);
+            let Some(entity) = self.world.entity(id)? else { continue };
+            let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
+            if matches!(entity.owner, Owner::Detached(_)) && self.world.load(at)?.is_some() {
+                self.pending.entities.insert(id, entity.owned_by(Owner::Chunk(at)));
+                self.progress.report.detached -= 1;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the entities of a column, whose kinds are registered.
     pub(super) fn put_entities(
         &mut self,
@@ -142,7 +171,7 @@ impl<E: Engine> Importer<'_, E> {
             if index > 0 || record.uuid.is_none() {
                 let file = self.file_name().to_owned();
                 let (was, is) = (record.uuid, id.get());
-                self.progress.report.rekeyed.push(Rekeyed { file, slot: slot.index(), was, is });
+                self.progress.report.note_rekeyed(Rekeyed { file, slot: slot.index(), was, is });
             }
             return Ok((id, is_new));
         }

@@ -33,6 +33,7 @@
 
 mod apply;
 mod entities;
+mod limits;
 mod prepare;
 mod progress;
 mod report;
@@ -53,7 +54,7 @@ use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apply::listed_block_entities;
-pub use report::{ImportReport, Rekeyed, Unreadable};
+pub use report::{ImportReport, Rekeyed, Unlisted, Unreadable};
 pub use target::open_or_create;
 
 use self::apply::Importer;

@@ -1,7 +1,8 @@
 //! How far an import is, kept in the world and committed with what it imports.
 //!
 //! Properties in JSON: `minecraft:import` says what is imported, `minecraft:import/<n>` how far file n is and what was
-//! reported of it. All are gone when the import is done.
+//! reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there. All are gone when
+//! the import is done.
 
 use cg_registry::Name;
 use cg_store::engine::Engine;
@@ -15,6 +16,8 @@ use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::{RegionPos, Slot};
 
 const HEAD: &str = "minecraft:import";
+/// Waiting entities that are written anew with every transaction; more go to pages.
+pub(super) const WAITING: usize = 4096;
 
 /// What is imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,9 @@ pub(super) struct FileProgress {
     pub(super) waiting: Vec<Uuid>,
     /// The columns that it brought.
     pub(super) brought: Brought,
+    /// Pages of further entities that wait.
+    #[serde(default)]
+    pub(super) pages: u32,
 }
 
 /// Columns of one dimension that came with an import, one bit each.
@@ -120,7 +126,22 @@ pub(super) fn put_file<E: Engine>(tx: &mut Transaction<'_, E>, index: usize, pro
     put(tx, &file_name(index), progress);
 }
 
-/// Forgets the progress of an import that is done.
+/// The property that holds a page of waiting entities.
+pub(super) fn page_name(file: usize, page: u32) -> Name {
+    Name::new(format!("{}/{page}", file_name(file))).expect("a literal name and numbers")
+}
+
+/// The entities of a page.
+pub(super) fn page<E: Engine>(world: &World<E>, file: usize, page: u32) -> Result<Vec<Uuid>, ImportError> {
+    Ok(read(world, page_name(file, page).as_str())?.unwrap_or_default())
+}
+
+/// The value of a page's property.
+pub(super) fn page_bytes(waiting: &[Uuid]) -> Vec<u8> {
+    serde_json::to_vec(waiting).expect("plain data is JSON")
+}
+
+/// Forgets the progress of an import that is done, whose pages are used up.
 pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, files: usize) {
     for index in 0..files {
         tx.set_property(property(&file_name(index)), None);

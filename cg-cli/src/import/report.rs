@@ -1,12 +1,21 @@
 //! What an import did, and what it could not do.
+//!
+//! The report of each file travels with the import's progress, in one property that every transaction writes anew, so
+//! its lists have an end: what no longer fits is counted.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// Entries that each list holds of one file, besides the first of each slot.
+pub(super) const LISTED: usize = 1024;
+/// Bytes of a text in a list.
+const TEXT_BYTES: usize = 256;
+
 /// What an import did. Of one that was killed and run again, everything it did in all its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ImportReport {
     /// Columns of the save that arrived, also those without blocks.
     pub imported_columns: u64,
@@ -20,12 +29,26 @@ pub struct ImportReport {
     pub detached: u64,
     /// Entities that the world had and kept.
     pub kept_entities: u64,
-    /// What could not be read.
+    /// What could not be read: of each file the first thousand, and of every slot the first.
     pub unreadable: Vec<Unreadable>,
-    /// Entities with another UUID than the save gives them.
+    /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
-    /// What the save holds and the world does not: names of fields.
+    /// What the save holds and the world does not, names of fields: of each file the first thousand.
     pub not_carried: BTreeSet<String>,
+    /// What happened and is in none of the lists.
+    pub unlisted: Unlisted,
+}
+
+/// How much more there is than the lists of an [`ImportReport`] hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unlisted {
+    /// Beside [`ImportReport::unreadable`].
+    pub unreadable: u64,
+    /// Beside [`ImportReport::rekeyed`].
+    pub rekeyed: u64,
+    /// How often a name was met that [`ImportReport::not_carried`] had no room for; the same name may be counted again.
+    pub not_carried: u64,
 }
 
 /// A part of a save that could not be read.
@@ -58,6 +81,43 @@ impl ImportReport {
         self.unreadable.is_empty()
     }
 
+    /// Everything that could not be read, listed or not.
+    pub fn unreadable_count(&self) -> u64 {
+        self.unreadable.len() as u64 + self.unlisted.unreadable
+    }
+
+    /// Takes note of a loss. Those of one slot come together.
+    pub(super) fn note_unreadable(&mut self, file: &str, slot: Option<u16>, reason: String) {
+        let is_first = self.unreadable.last().is_none_or(|last| last.slot != slot);
+        if is_first || self.unreadable.len() < LISTED {
+            self.unreadable.push(Unreadable { file: file.to_owned(), slot, reason: shortened(reason) });
+        } else {
+            self.unlisted.unreadable += 1;
+        }
+    }
+
+    /// Takes note of an entity's new UUID.
+    pub(super) fn note_rekeyed(&mut self, rekeyed: Rekeyed) {
+        if self.rekeyed.len() < LISTED {
+            self.rekeyed.push(rekeyed);
+        } else {
+            self.unlisted.rekeyed += 1;
+        }
+    }
+
+    /// Takes note of a field that stays behind.
+    pub(super) fn note_not_carried(&mut self, name: &str) {
+        if self.not_carried.contains(name) {
+            return;
+        }
+        let name = shortened(name.to_owned());
+        if self.not_carried.len() < LISTED {
+            self.not_carried.insert(name);
+        } else if !self.not_carried.contains(&name) {
+            self.unlisted.not_carried += 1;
+        }
+    }
+
     pub(super) fn add(&mut self, part: Self) {
         self.imported_columns += part.imported_columns;
         self.imported_chunks += part.imported_chunks;
@@ -68,5 +128,18 @@ impl ImportReport {
         self.unreadable.extend(part.unreadable);
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);
+        self.unlisted.unreadable += part.unlisted.unreadable;
+        self.unlisted.rekeyed += part.unlisted.rekeyed;
+        self.unlisted.not_carried += part.unlisted.not_carried;
     }
+}
+
+/// The text, or its beginning and how much more there is: names in a save can be 65,535 bytes long.
+fn shortened(text: String) -> String {
+    if text.len() <= TEXT_BYTES {
+        return text;
+    }
+    let end = (0..=TEXT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (kept, left_out) = text.split_at(end);
+    format!("{kept}… ({} bytes more)", left_out.len())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cg_cli::import::{ImportOptions, ImportReport, import};
+use cg_format::Tier;
 use cg_store::engine::RocksEngine;
 use cg_store::prelude::*;
 use serde_json::Value;
@@ -56,6 +57,30 @@ fn check(file: &str) {
     if report.imported_columns + report.entities > 0 {
         round::check(file, &folder.join(file), &world);
     }
+    check_settled(file, truth, dir.path(), world, &folder.join(file));
+}
+
+/// Lets a month pass with nobody near: all of the world lies in cold clusters, holds what it held, and is small.
+#[track_caller]
+fn check_settled(file: &str, truth: &Value, dir: &Path, world: World<RocksEngine>, source: &Path) {
+    let (hash, chunks) = (world.content_hash().expect("no damage"), world.census().expect("counts").chunks());
+    let counts = world.settle_tiers(30 * 24 * 60 * 60 * 20, |_| {}).expect("settles");
+    assert_eq!((counts.cooled, counts.refused), (chunks, 0), "{file}");
+    world.close().expect("closed");
+    drop(world);
+    let world = held::open(dir);
+    assert_eq!(world.content_hash().expect("no damage"), hash, "{file}");
+    let tiers = Tier::ALL.map(|tier| world.census().expect("counts").tier(tier).chunks);
+    assert_eq!(tiers, [0, 0, chunks], "{file}");
+    let held = held::count(&world);
+    if !held.columns.is_empty() {
+        worlds::check_figures(file, &held.figures(), truth);
+    }
+    let problems = world.verify(cg_store::VerifyDepth::Full, |_| {}).expect("verifies").findings;
+    assert_eq!(problems, [], "{file}");
+    let bytes: u64 = world.census().expect("counts").tiers.iter().map(|tier| tier.bytes).sum();
+    let source_bytes = std::fs::metadata(source).expect("is there").len();
+    assert!(bytes < source_bytes, "{file}: {bytes} bytes of clusters, {source_bytes} in the region file");
 }
 
 macro_rules! every_file {

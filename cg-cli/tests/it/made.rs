@@ -191,7 +191,12 @@ fn every_awkward_shape_arrives_and_comes_back() {
               "is": "b658c8cd-38f1-80d2-a4aa-f23df3ee8610"
             }
           ],
-          "not_carried": []
+          "not_carried": [],
+          "unlisted": {
+            "unreadable": 0,
+            "rekeyed": 0,
+            "not_carried": 0
+          }
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&report).expect("JSON"));
     let held = held::count(&world);

@@ -3,9 +3,12 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
 mod cmd;
+mod corpus;
 mod corrupt;
 mod held;
 mod import;
+mod limits;
+mod lz4;
 mod made;
 mod maker;
 mod round;

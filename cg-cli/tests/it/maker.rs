@@ -1,6 +1,7 @@
 //! Makes region files of any shape, byte by byte: the traps that no shared world has.
 #![expect(clippy::big_endian_bytes, reason = "region files are big-endian by their own definition")]
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use cg_cli::anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
@@ -40,6 +41,13 @@ pub(crate) fn region(path: &Path, slots: &[Stored]) -> PathBuf {
 
 pub(crate) fn zlib(column: (i32, i32), nbt: &[u8]) -> Stored {
     Stored { slot: Slot::of_column(column.0, column.1), compression: 2, payload: compress(nbt) }
+}
+
+pub(crate) fn gzip(nbt: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let level = flate2::Compression::default();
+    flate2::read::GzEncoder::new(nbt, level).read_to_end(&mut out).expect("memory is read without errors");
+    out
 }
 
 /// Blocks framed as lz4-java frames them, of so many bytes each.

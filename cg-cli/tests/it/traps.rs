@@ -20,15 +20,8 @@ fn bytes(column: &Column) -> Vec<u8> {
 fn every_compression_gives_the_same_column() {
     let dir = tempdir().expect("a directory");
     let columns: Vec<_> = (0..5).map(|x| maker::column(x, 0, [patterned(0, 20)])).collect();
-    let gzip = |bytes: &[u8]| {
-        let mut out = Vec::new();
-        let level = flate2::Compression::default();
-        std::io::Read::read_to_end(&mut flate2::read::GzEncoder::new(bytes, level), &mut out)
-            .expect("memory");
-        out
-    };
     let payloads = [
-        (1, gzip(&bytes(&columns[0]))),
+        (1, maker::gzip(&bytes(&columns[0]))),
         (2, cg_cli::anvil::region::compress(&bytes(&columns[1]))),
         (3, bytes(&columns[2])),
         (4, maker::lz4_blocks(&bytes(&columns[3]), 64 << 10)),

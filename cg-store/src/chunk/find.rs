@@ -91,7 +91,7 @@ pub(super) fn in_group<'g>(
 }
 
 /// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.
-pub(super) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
+pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
     let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
     let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
     let header = frame.header();

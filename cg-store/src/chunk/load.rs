@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
 use super::{StoredChunk, find, find_many};
-use crate::cache::Stored;
+use crate::cache::{Stored, Ticket};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::pool::caught;
@@ -68,6 +68,11 @@ impl<E: Engine> World<E> {
             Ok(Lookup::Deleted | Lookup::NotHere) => Peek::Absent,
             Err(_) => Peek::NotLoaded,
         }
+    }
+
+    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
+    pub fn forget_chunks(&self) {
+        self.inner().cache.clear();
     }
 
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
@@ -134,8 +139,9 @@ impl<E: Engine> Inner<E> {
             Err(ticket) => ticket,
         };
         Counters::add(&self.counters.cache_misses, 1);
+        self.tiering.touch([at]);
         let found = self.read_through(at)?;
-        self.cache.fill(at, ticket, found.clone());
+        self.keep(at, ticket, &found);
         Ok(found)
     }
 
@@ -171,14 +177,28 @@ impl<E: Engine> Inner<E> {
         }
         Counters::add(&self.counters.cache_hits, (at.len() - missed.len()) as u64);
         Counters::add(&self.counters.cache_misses, missed.len() as u64);
+        if !missed.is_empty() {
+            self.tiering.touch(missed.iter().copied());
+        }
         let catalog = self.registry.catalog();
         let read = find_many(&self.engine, &self.counters, &missed, |stored| self.read(&catalog, stored));
-        let mut read =
-            missed.iter().zip(tickets).zip(read).map(|((at, ticket), read)| {
-                read.inspect(|entry| self.cache.fill(*at, ticket, entry.clone()))
-            });
+        let mut read = missed
+            .iter()
+            .zip(tickets)
+            .zip(read)
+            .map(|((at, ticket), read)| read.inspect(|entry| self.keep(*at, ticket, entry)));
         let missed = "one was read for each that memory did not have";
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
+    }
+
+    /// Remembers what a load found, and tells who records it.
+    fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
+        self.cache.fill(at, ticket, found.clone());
+        let chunk = match found {
+            Lookup::Here(stored) => Some(&*stored.chunk),
+            Lookup::Deleted | Lookup::NotHere => None,
+        };
+        self.tiering.recorder.loaded(at, chunk);
     }
 
     fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {

@@ -48,7 +48,9 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
         Counters::add(&world.counters.commits, 1);
         Counters::add(&world.counters.rows_written, batch.op_count() as u64);
         let seq = world.engine.commit(batch, &[], Level::Process)?.get();
+        world.tiering.touch(chunks.iter().map(|(at, _)| *at));
         for (at, chunk) in chunks {
+            world.tiering.recorder.saved(at, chunk.as_deref());
             let entry = chunk.map_or(Lookup::Deleted, |chunk| Lookup::Here(Stored { chunk, version: seq }));
             world.cache.publish(at, entry);
         }

@@ -83,6 +83,9 @@ fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
         let slot = unreadable.slot.map_or(String::new(), |slot| format!(", slot {slot}"));
         println!("not readable: {}{slot}: {}", unreadable.file, unreadable.reason);
     }
+    if report.unlisted.unreadable > 0 {
+        println!("not readable: {} more", report.unlisted.unreadable);
+    }
     let world = World::open(dir, &[], &WorldOptions::process())?;
     verify(&world, report.imported_chunks)?;
     Ok(world)

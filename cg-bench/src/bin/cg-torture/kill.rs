@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use cg_format::Tier;
 use cg_store::{Durability, Error, OpenError, World};
 use tempfile::TempDir;
 
@@ -45,6 +46,9 @@ struct Tally {
     unreported_whole: u64,
     unreported_absent: u64,
     verified: u64,
+    /// Kills after which chunks lay in warm clusters, and in cold ones.
+    found_warm: u64,
+    found_cold: u64,
 }
 
 /// Kills workers, then broken ones.
@@ -53,7 +57,8 @@ pub(crate) fn run(seed: u64, kills: u64, broken: Option<Break>) -> Result<(), Fa
         .map_err(|(tally, caught)| format!("after {}: {caught}", plural(tally.kills, "kill")))?;
     println!(
         "kill: seed {seed}, {} ({} while opening; {} more found half made), {} reported ({} at Power), of those not \
-         reported {} whole and {} absent, {} verified; 0 lost, 0 torn, coins and items exact",
+         reported {} whole and {} absent, {} verified, chunks in warm clusters after {} and in cold ones after {}; \
+         0 lost, 0 torn, coins and items exact",
         plural(tally.kills, "kill"),
         tally.while_opening,
         plural(tally.half_made, "world"),
@@ -62,7 +67,12 @@ pub(crate) fn run(seed: u64, kills: u64, broken: Option<Break>) -> Result<(), Fa
         tally.unreported_whole,
         tally.unreported_absent,
         plural(tally.verified, "time"),
+        plural(tally.found_warm, "kill"),
+        plural(tally.found_cold, "kill"),
     );
+    if broken.is_none() && kills >= KILLS_PER_WORLD && (tally.found_warm == 0 || tally.found_cold == 0) {
+        return Err("no kill came near a move, so moves were not tested".into());
+    }
     if broken.is_some() {
         return Ok(());
     }
@@ -180,6 +190,9 @@ impl Life {
             self.expected.take(&Step::new(self.seed, self.expected.steps));
         }
         self.compare(&world, begun)?;
+        let census = world.census()?;
+        tally.found_warm += u64::from(census.tier(Tier::L1).chunks > 0);
+        tally.found_cold += u64::from(census.tier(Tier::L2).chunks > 0);
         if round.is_multiple_of(KILLS_PER_VERIFY) {
             reading::compare_counts(&reading::verify(&world)?, &self.expected.picture())?;
             tally.verified += 1;
@@ -208,7 +221,7 @@ impl Life {
 
     fn orders(&self) -> Vec<&'static str> {
         match self.broken {
-            None => vec![],
+            None => vec!["--moves"],
             Some(Break::Split) => vec!["--break", "split"],
             Some(Break::Lie) => vec!["--break", "lie"],
         }

@@ -9,6 +9,7 @@ mod flip;
 mod image;
 mod kill;
 mod model;
+mod mover;
 mod probe;
 mod reading;
 mod report;

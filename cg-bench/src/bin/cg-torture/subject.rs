@@ -10,6 +10,7 @@ use cg_store::prelude::*;
 
 use crate::Failure;
 use crate::model::{self, CHEST, Filling, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CELL, Model};
+use crate::mover;
 use crate::step::{Action, Holder, Step};
 
 type Engine = cg_store::engine::RocksEngine;
@@ -45,7 +46,12 @@ pub(crate) enum Break {
 
 /// How the worlds of a torture are opened.
 pub(crate) fn options() -> WorldOptions {
-    WorldOptions { engine_bytes: ENGINE_BYTES, cache_bytes: 4 << 20, ..WorldOptions::default() }
+    WorldOptions {
+        engine_bytes: ENGINE_BYTES,
+        cache_bytes: 4 << 20,
+        tiers: mover::policy(),
+        ..WorldOptions::default()
+    }
 }
 
 /// Makes the world in which no step was taken, and closes it.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cg_store::World;
 
 use crate::Failure;
+use crate::mover::Mover;
 use crate::step::Step;
 use crate::subject::{self, Break};
 
@@ -37,6 +38,9 @@ pub(crate) struct Orders {
     /// Wait before the second last step, so that it raises the floor.
     #[arg(long)]
     pub(crate) settle: bool,
+    /// Move chunks between tiers beside the steps.
+    #[arg(long)]
+    pub(crate) moves: bool,
     /// How it is broken.
     #[arg(long = "break")]
     pub(crate) broken: Option<Break>,
@@ -62,6 +66,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     }
     let world = World::open(&orders.world, &[], &subject::options())?;
     tell(Message::Ready)?;
+    let mover = orders.moves.then(|| Mover::start(&world));
     let from = subject::steps_taken(&world)?;
     for index in from..orders.until.unwrap_or(u64::MAX) {
         if orders.settle && Some(index + 2) == orders.until {
@@ -78,6 +83,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
         }
     }
     if orders.close {
+        drop(mover);
         world.close()?;
         return tell(Message::End);
     }

@@ -8,6 +8,8 @@ use crate::anvil::nbt::{self, Compound, Document, Field, List, Value};
 const NAMED_STATES: i32 = 1451;
 /// The first version whose indices do not span words (20w17a).
 pub(crate) const PADDED_WORDS: i32 = 2529;
+/// The first version without `Level` (21w43a).
+pub(crate) const NO_LEVEL: i32 = 2844;
 
 /// Fields that are carried byte for byte.
 const CARRIED: [&[u8]; 6] = [b"Status", b"LastUpdate", b"InhabitedTime", b"isLightOn", b"yPos", b"Biomes"];
@@ -54,7 +56,8 @@ impl Decoder {
             return Ok(Payload::Entities(entities(root, x, z, data_version)));
         }
         if root.list("sections").is_some() || root.get("xPos").is_some() {
-            return self.column(root, data_version).map(Payload::Column);
+            // Tools that leave the version out write this layout, and it can be of no version before.
+            return self.column(root, data_version.max(NO_LEVEL)).map(Payload::Column);
         }
         if root.compound("Sections").is_some() {
             return Ok(Payload::PointsOfInterest);

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use decode::Decoder;
-pub(crate) use decode::packing;
+pub(crate) use decode::{NO_LEVEL, packing};
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
 
@@ -57,7 +57,8 @@ pub struct Column {
     pub x: i32,
     /// In columns, north to south.
     pub z: i32,
-    /// The number of the game's version that wrote it.
+    /// The number of the game's version that wrote it; of one that states none or an older one than its layout can be
+    /// of, the layout's first.
     pub data_version: i32,
     /// Ascending by y; also those that hold only light or biomes.
     pub sections: Vec<Section>,

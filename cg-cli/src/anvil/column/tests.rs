@@ -141,6 +141,33 @@ fn one_state_with_indices_is_the_state_and_its_indices_are_checked() {
 }
 
 #[test]
+fn a_column_that_hides_its_version_is_of_the_first_with_its_layout() {
+    for version in [None, Some(0), Some(1343), Some(2843)] {
+        let bytes = nbt::document(|root| {
+            if let Some(version) = version {
+                root.int("DataVersion", version);
+            }
+            root.int("xPos", 1);
+            root.int("zPos", 2);
+            root.compounds("sections", 0..1, |out, _| {
+                out.byte("Y", 0);
+                out.compound("block_states", |out| {
+                    palette(out, 17)?;
+                    // Five bits each, twelve in a word: not as versions before 20w17a pack them.
+                    out.long_array("data", &[1; 342]);
+                    Ok::<_, TooLong>(())
+                })
+            })
+            .expect("short strings");
+        });
+        let column = read(&bytes).expect("a column");
+        assert_eq!((column.data_version, column.problems.as_slice()), (2844, &[][..]), "{version:?}");
+        assert_eq!(column.state(28, 0, 32).map(|state| &**state), Some("a:b1"));
+        assert_eq!(read(&crate::anvil::write::column(&column).expect("written")), Ok(column), "{version:?}");
+    }
+}
+
+#[test]
 fn what_is_no_column_is_refused_by_name() {
     let old = nbt::document(|root| {
         root.int("DataVersion", 1343);

@@ -92,7 +92,9 @@ fn inflate(stored: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), S
         let (read, written) = (stream.total_in(), out.len());
         let left = usize::try_from(read).ok().and_then(|read| stored.get(read..)).unwrap_or_default();
         if out.capacity() == out.len() {
-            out.reserve(STEP_BYTES);
+            // One byte more than allowed tells that it is too much.
+            let room_bytes = limit_bytes.saturating_sub(out.len()).saturating_add(1);
+            out.reserve_exact(out.len().max(STEP_BYTES).min(room_bytes));
         }
         let status = stream.decompress_vec(left, out, FlushDecompress::None).map_err(|error| {
             SlotError::Damaged { compression: Compression::Zlib, what: error.to_string() }

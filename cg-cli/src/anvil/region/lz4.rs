@@ -7,8 +7,11 @@
 //! 9       4      u32 little-endian: stored bytes
 //! 13      4      u32 little-endian: raw bytes
 //! 17      4      u32 little-endian: xxHash32 of the raw bytes, seed 0x9747B28C, low 28 bits
-//! 21             the stored bytes; a block of 0 raw bytes ends the stream
+//! 21             the stored bytes
 //! ```
+//!
+//! A block of 0 raw bytes ends the stream. Encoders other than lz4-java leave it out, and the game does not miss it, so
+//! the end of the bytes behind a whole block is an end too.
 
 use twox_hash::XxHash32;
 
@@ -24,7 +27,7 @@ const MAX_BLOCK_BYTES: usize = 32 << 20;
 
 pub(super) fn decompress(stored: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), SlotError> {
     let mut rest = stored;
-    loop {
+    while out.is_empty() || !rest.is_empty() {
         if take(&mut rest, MAGIC.len())? != MAGIC {
             return Err(damaged("a block does not begin with \"LZ4Block\""));
         }
@@ -57,6 +60,7 @@ pub(super) fn decompress(stored: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -
             return Err(damaged(format!("a block's hash is {found:08x} where {hash:08x} is stored")));
         }
     }
+    Ok(())
 }
 
 /// One LZ4 byte gives at most 255, so a promise beyond that is refused before it is allocated.

@@ -93,6 +93,19 @@ fn every_broken_stream_says_why() {
     );
 }
 
+#[test]
+fn a_bomb_takes_no_more_memory_than_allowed() {
+    let bomb = compress(&vec![0; 1 << 20]);
+    let mut out = Vec::new();
+    for limit_bytes in [0, 1, 65_536, 100_000, (1 << 20) - 1] {
+        let error = decompress(Compression::Zlib, &bomb, limit_bytes, &mut out).expect_err("it is larger");
+        assert_eq!(error.to_string(), format!("more than {limit_bytes} bytes"));
+        assert!(out.capacity() <= limit_bytes + 1, "{} bytes for a limit of {limit_bytes}", out.capacity());
+    }
+    decompress(Compression::Zlib, &bomb, 1 << 20, &mut out).expect("as large as allowed");
+    assert_eq!(out.len(), 1 << 20);
+}
+
 /// One LZ4 block with these fields.
 fn block(method: u8, stored: &[u8], raw_len: u32, hash: u32) -> Vec<u8> {
     let numbers = [stored.len() as u32, raw_len, hash].map(u32::to_le_bytes).concat();
@@ -113,7 +126,10 @@ fn every_broken_lz4_block_says_why() {
     };
     let whole = block(lz4::STORED, b"abcd", 4, hash);
     check(&[&whole, &whole, &end], expect!["abcdabcd"]);
-    check(&[&whole, &whole], expect!["the LZ4 stream ends early"]);
+    check(&[&whole, &whole], expect!["abcdabcd"]);
+    check(&[], expect!["the LZ4 stream ends early"]);
+    check(&[&whole, &whole[..24]], expect!["the LZ4 stream ends early"]);
+    check(&[&end, b"behind the end"], expect![""]);
     check(&[&block(lz4::COMPRESSED, b"\x40abcd", 4, hash), &end], expect!["abcd"]);
     check(
         &[&block(lz4::COMPRESSED, b"\x40abcd", 5, hash)],

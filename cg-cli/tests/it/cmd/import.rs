@@ -8,7 +8,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::run;
-use crate::{held, made, worlds};
+use crate::{held, limits, made, worlds};
 
 fn args<'a>(first: &'a str, paths: &[&'a Path], rest: &[&'a str]) -> Vec<&'a str> {
     let paths = paths.iter().map(|path| path.to_str().expect("a path of letters"));
@@ -58,6 +58,27 @@ fn a_save_goes_in_and_comes_out() {
     .assert_eq(&said.good());
     let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:moon"]));
     assert_eq!(said.code, 2, "{}", said.err);
+}
+
+#[test]
+fn what_a_report_has_no_room_for_is_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [save, world] = ["save", "world"].map(|name| dir.path().join(name));
+    limits::hopeless(&save);
+    let said = run(&args("import", &[&save, &world], &["--json"]));
+    assert_eq!(said.code, 1, "{}", said.err);
+    let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(report["unlisted"], json!({"unreadable": 4275, "rekeyed": 475, "not_carried": 976}));
+    let said = run(&args("import", &[&save, &world], &["--merge", "replace"]));
+    assert_eq!(said.code, 1, "{}", said.err);
+    let counts: Vec<_> =
+        said.out.lines().filter(|line| line.starts_with("… ") || line.starts_with("could not")).collect();
+    expect![[r#"
+        … and 4,275 more parts that could not be read, which are not listed
+        … and 475 more entities with another UUID, which are not listed
+        … and 976 more mentions of fields that are not carried, which are not listed
+        could not be read: 5,301"#]]
+    .assert_eq(&counts.join("\n"));
 }
 
 #[test]

@@ -53,3 +53,56 @@ fn a_chunk_of_a_warm_cluster_is_found() {
 fn a_chunk_of_a_cold_cluster_is_found() {
     check(ClusterTier::L2, "l2");
 }
+
+#[test]
+fn tiers_are_counted_explained_and_settled() {
+    let sample = Sample::new();
+    let hash = sample.cg("hash", &[]).good();
+    let shown = sample.cg("tiers", &["--json"]).json();
+    assert_eq!((&shown["tiers"]["l0"]["chunks"], &shown["tiers"]["l2"]["chunks"]), (&json!(3), &json!(0)));
+    let explained = sample.cg("tiers", &["--explain", "0", "4", "-1"]).good();
+    assert!(explained.contains("lies in l0") && explained.contains("belongs in l0: accessed"), "{explained}");
+    assert!(explained.contains("moves to l2 in") && explained.ends_with("if nobody comes\n"), "{explained}");
+
+    let settled = sample.cg("tiers settle", &["--after", "30d", "--json"]).json();
+    assert_eq!((&settled["cooled"], &settled["refused"]), (&json!(3), &json!(0)));
+    let shown = sample.cg("tiers", &["--json"]).json();
+    assert_eq!(shown["tiers"]["l0"], json!({"keys": 0, "chunks": 0, "shadowed": 0, "bytes": 0}));
+    assert_eq!((&shown["tiers"]["l2"]["chunks"], &shown["clock_ticks"]), (&json!(3), &json!(0)));
+    assert_eq!(sample.cg("hash", &[]).good(), hash);
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    let explained = sample.cg("tiers", &["--explain", "0", "4", "-1", "--json"]).json();
+    assert_eq!((&explained["tier"], &explained["next"]), (&json!("l2"), &json!(null)));
+
+    let absent = sample.cg("tiers", &["--explain", "99", "4", "-1"]);
+    assert_eq!((absent.code, absent.err.contains("is not stored")), (1, true), "{absent:?}");
+    let wrong = sample.cg("tiers settle", &["--after", "30x"]);
+    assert_eq!((wrong.code, wrong.err.contains("`30x` is no span of game time")), (2, true), "{wrong:?}");
+    assert_eq!(super::run(&["tiers"]).code, 2);
+}
+
+#[test]
+fn a_trace_is_replayed_against_two_policies() {
+    let sample = Sample::new();
+    let mut bytes = Vec::new();
+    let mut writer = cg_tiering::trace::TraceWriter::new(&mut bytes);
+    let chunk = cg_format::ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(1, 2, 3));
+    for event in [
+        cg_tiering::trace::Event::Save { chunk, len_bytes: 2000 },
+        cg_tiering::trace::Event::Tick(cg_tiering::GameTick::new(20 * 60 * 60)),
+    ] {
+        assert!(writer.write(&event, &mut bytes));
+    }
+    let file = sample.beside("play.trace");
+    std::fs::write(&file, &bytes).expect("writes");
+    let replayed = super::run(&["tiers", "simulate", text(&file), "--x", "1h", "--y", "2h", "--json"]).json();
+    let settings = replayed["settings"].as_array().expect("a list");
+    assert_eq!(settings.len(), 2);
+    assert_eq!(settings[0]["chunks"], json!([0, 0, 1]));
+    assert_eq!(settings[1]["name"], "asked for");
+    std::fs::write(&file, &bytes[..bytes.len() - 1]).expect("writes");
+    let cut = super::run(&["tiers", "simulate", text(&file)]);
+    assert_eq!((cut.code, cut.err.contains("is no sound trace")), (1, true), "{cut:?}");
+    let confused = super::run(&["tiers", "simulate", text(&file), "--x", "1h", "--y", "1m"]);
+    assert_ne!(confused.code, 0);
+}

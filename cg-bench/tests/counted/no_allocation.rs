@@ -1,6 +1,4 @@
 //! Counts what reading in a view allocates: nothing.
-//!
-//! A test binary of its own, because counting replaces the allocator of the whole process.
 
 use std::hint::black_box;
 

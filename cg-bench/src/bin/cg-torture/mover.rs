@@ -1,0 +1,83 @@
+//! A thread of the worker that moves chunks between tiers all the time, so that kills come in the middle of moves.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cg_store::prelude::*;
+use cg_tiering::{GameTick, PlayerAt, TierPolicy};
+
+use crate::subject;
+
+/// Chunks grow warm within a round of the mover, cold where nobody is near, and hot again as soon as they are asked for
+/// where somebody is.
+pub(crate) fn policy() -> TierPolicy {
+    TierPolicy {
+        warm_after_ticks: 20,
+        cold_after_ticks: 1000,
+        promote_after_ticks: 0,
+        hysteresis_ticks: 0,
+        gather_ticks: 0,
+        rewrite_after_ticks: 0,
+        ..TierPolicy::default()
+    }
+}
+
+/// Rounds after which the whole world is settled into cold clusters.
+const ROUNDS_PER_SETTLING: u64 = 100;
+
+/// The thread; it ends with the value.
+pub(crate) struct Mover {
+    ends: std::sync::Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mover {
+    pub(crate) fn start(world: &World) -> Self {
+        let ends = std::sync::Arc::new(AtomicBool::new(false));
+        let (world, told) = (world.clone(), std::sync::Arc::clone(&ends));
+        let thread = std::thread::spawn(move || {
+            let mut now = world.clock().now().get();
+            for round in 0_u64.. {
+                if told.load(Ordering::Acquire) {
+                    return;
+                }
+                now += 25;
+                // Somebody is in each dimension, near some chunks and far from others; now and then nobody is.
+                let players: Vec<_> = [0, 1]
+                    .map(|dimension| subject::at((round / 5 % 24 * 2 + dimension) as u8))
+                    .into_iter()
+                    .zip([u16::MAX - 1, u16::MAX])
+                    .filter(|_| round % 20 != 0)
+                    .map(|(at, id)| PlayerAt {
+                        id: subject::entity_id(id),
+                        dimension: at.dimension,
+                        block: at.pos.min_block(),
+                    })
+                    .collect();
+                let ticked = world.tick(GameTick::new(now), &players, Duration::from_millis(2)).map(drop);
+                let settled = if round % ROUNDS_PER_SETTLING == ROUNDS_PER_SETTLING - 1 {
+                    world.settle_tiers(1000, |_| {}).map(drop)
+                } else {
+                    Ok(())
+                };
+                if let Err(error) = ticked.and(settled) {
+                    // The steps will meet it too, and tell the parent.
+                    eprintln!("moving failed: {error}");
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { ends, thread: Some(thread) }
+    }
+}
+
+impl Drop for Mover {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What code asks of memory.
+//!
+//! A test binary of its own, because counting replaces the allocator of the whole process.
+
+mod corpora;
+mod no_allocation;

@@ -1,0 +1,72 @@
+//! What a world's limits do not take of a save: it is reported and costs nothing else.
+
+use std::collections::BTreeMap;
+
+use cg_format::ChunkAt;
+use cg_format::chunk::Chunk;
+use cg_store::engine::Engine;
+
+use super::apply::{Importer, TRANSACTION_BYTES};
+use crate::anvil::region::Slot;
+
+/// What a row's frame and key add to its bytes, generously.
+const ROW_OVERHEAD_BYTES: u64 = 256;
+
+impl<E: Engine> Importer<'_, E> {
+    /// Whether one transaction can hold a column; reports it if not.
+    pub(super) fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
+        // Some of what is pending may go with it.
+        let limit_bytes = (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES);
+        if len_bytes > limit_bytes {
+            let reason =
+                format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction");
+            self.unreadable(slot, reason);
+        }
+        len_bytes <= limit_bytes
+    }
+
+    /// Leaves out chunks that the world's limits refuse.
+    pub(super) fn drop_too_large(&mut self, slot: Slot, new: &mut BTreeMap<ChunkAt, Chunk>) {
+        let limit_bytes = self.world.limits().chunk_bytes;
+        let mut refused = Vec::new();
+        new.retain(|at, chunk| {
+            // What a chunk takes in memory is never less than half of what it takes in a row.
+            if (chunk.memory_bytes() as u64) < limit_bytes / 2 {
+                return true;
+            }
+            let len_bytes = chunk.to_bytes().len() as u64 + ROW_OVERHEAD_BYTES;
+            if len_bytes > limit_bytes {
+                refused.push(format!(
+                    "section {}: it takes {len_bytes} bytes, more than the world's {limit_bytes}",
+                    at.pos.y()
+                ));
+            }
+            len_bytes <= limit_bytes
+        });
+        for reason in refused {
+            self.unreadable(slot, reason);
+        }
+    }
+
+    /// Whether the world's limits take what stands beside a column's chunks; reports it if not.
+    pub(super) fn rest_fits(&mut self, slot: Slot, lowest: Option<&Chunk>, rest: &[u8]) -> bool {
+        let limits = self.world.limits();
+        let (beside_bytes, limit_bytes) = match lowest {
+            // As above: what is far below the limit need not be encoded to be weighed.
+            Some(chunk) if ((chunk.memory_bytes() + rest.len()) as u64) < limits.chunk_bytes / 2 => {
+                return true;
+            }
+            Some(chunk) => (chunk.to_bytes().len() as u64 + ROW_OVERHEAD_BYTES, limits.chunk_bytes),
+            None => (0, limits.property_bytes),
+        };
+        let len_bytes = rest.len() as u64;
+        let fits = beside_bytes + len_bytes <= limit_bytes;
+        if !fits {
+            let reason = format!(
+                "what stands beside the sections takes {len_bytes} bytes, more than the world's {limit_bytes} allow"
+            );
+            self.unreadable(slot, reason);
+        }
+        fits
+    }
+}

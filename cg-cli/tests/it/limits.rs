@@ -1,0 +1,171 @@
+//! What a save has more of than one property of a world holds.
+#![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Section};
+use cg_cli::anvil::region::Slot;
+use cg_cli::anvil::{nbt, write};
+use cg_cli::import::{ImportError, ImportOptions, ImportReport, Unlisted, Unreadable, import};
+use cg_store::StoreLimits;
+use cg_store::engine::MemEngine;
+use cg_store::prelude::*;
+use expect_test::expect;
+
+use crate::maker::{self, Stored, patterned};
+
+fn world() -> World<MemEngine> {
+    World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
+}
+
+/// Imports with a stop after every third transaction, as often as it takes.
+fn imported_in_parts(save: &Path, world: &World<MemEngine>) -> ImportReport {
+    let options = ImportOptions { stop_after_transactions: Some(3), ..ImportOptions::default() };
+    loop {
+        match import(save, world, &options, |_| {}) {
+            Err(ImportError::Stopped(3)) => {}
+            ended => return ended.expect("what is too much is counted, not refused"),
+        }
+    }
+}
+
+/// A column in which something is lost so many times.
+fn broken(x: i32, section_count: usize, section: impl Fn(&mut nbt::CompoundWriter<'_>, usize)) -> Vec<u8> {
+    nbt::document(|root| {
+        root.int("DataVersion", maker::DATA_VERSION);
+        root.int("xPos", x);
+        root.int("zPos", 0);
+        let sections = root.compounds("sections", 0..section_count, |out, index| {
+            section(out, index);
+            Ok::<_, nbt::TooLong>(())
+        });
+        sections.expect("short names");
+    })
+}
+
+/// A save whose report is beyond every property: in slot 0 are 5,000 losses, in slot 1 one, in slot 2 are 300 with
+/// long names, and two thousand fields are not carried.
+pub(crate) fn hopeless(save: &Path) {
+    let long = "[".repeat(60_000);
+    let nameless = broken(0, 5000, |_, _| ());
+    let long_names = broken(2, 300, |out, index| {
+        out.byte("Y", (index as i32 - 150).clamp(-128, 127) as i8);
+        out.compound("block_states", |out| {
+            out.compounds("palette", 0..1, |entry, _| entry.string("Name", &long)).expect("short enough");
+        });
+    });
+    let strange = broken(3, 1, |out, _| {
+        out.byte("Y", 0);
+        for index in 0..2000 {
+            let name =
+                if index == 0 { format!("mod:0{}", "x".repeat(60_000)) } else { format!("mod:{index}") };
+            out.raw_fields(&[&[1][..], &(name.len() as u16).to_be_bytes(), name.as_bytes(), &[7]].concat());
+        }
+    });
+    let unknown = Stored { slot: Slot::of_column(1, 0), compression: 9, payload: vec![] };
+    let slots = [
+        maker::zlib((0, 0), &nameless),
+        unknown,
+        maker::zlib((2, 0), &long_names),
+        maker::zlib((3, 0), &strange),
+    ];
+    std::fs::create_dir_all(save.join("region")).expect("a directory");
+    std::fs::create_dir_all(save.join("entities")).expect("a directory");
+    maker::region(&save.join("region/r.0.0.mca"), &slots);
+    let pig = maker::entity("minecraft:pig", [0, 0, 0, 1], [1.0, 2.0, 3.0], &[]);
+    let pigs = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![pig; 1500],
+        not_carried: std::iter::empty().collect(),
+    };
+    let slots = [maker::zlib((0, 0), &write::entities(&pigs).expect("entities"))];
+    maker::region(&save.join("entities/r.0.0.mca"), &slots);
+}
+
+#[test]
+fn a_report_beyond_any_property_keeps_its_counts_and_the_first_of_each_slot() {
+    let save = tempfile::tempdir().expect("a directory");
+    hopeless(save.path());
+    let whole = import(save.path(), &world(), &ImportOptions::default(), |_| {}).expect("an import");
+    assert_eq!(imported_in_parts(save.path(), &world()), whole);
+
+    assert_eq!((whole.imported_columns, whole.entities, whole.detached), (3, 1500, 1500));
+    assert_eq!(whole.unreadable_count(), 5000 + 1 + 300);
+    assert_eq!(whole.unreadable.len(), 1024 + 1 + 1);
+    assert_eq!(whole.rekeyed.len(), 1024);
+    assert_eq!(whole.not_carried.len(), 1024);
+    let unlisted = Unlisted { unreadable: 5000 - 1024 + 299, rekeyed: 1499 - 1024, not_carried: 2000 - 1024 };
+    assert_eq!(whole.unlisted, unlisted);
+    assert!(!whole.is_whole());
+
+    let last: Vec<_> = whole.unreadable[1023..]
+        .iter()
+        .map(|lost| {
+            let slot = lost.slot.expect("a slot");
+            let reason = lost.reason.replace(&"[".repeat(100), "<100>");
+            format!("{slot}: {reason}\n")
+        })
+        .collect();
+    expect![[r#"
+        0: section ?: it has no Y from -128 to 127
+        1: compression 9 does not exist
+        2: section -128: "<100><100>[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[… (59790 bytes more)
+    "#]]
+    .assert_eq(&last.concat());
+    let longest = whole.not_carried.iter().max_by_key(|name| name.len()).expect("there are names");
+    expect!["sections.mod:0<100><100>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (59758 bytes more)"]
+        .assert_eq(&longest.replace(&"x".repeat(100), "<100>"));
+}
+
+#[test]
+fn entities_that_wait_for_their_chunks_need_not_fit_one_property() {
+    let save = tempfile::tempdir().expect("a directory");
+    // They stand in the last column, which comes after both.
+    let crowded = |x: i32| {
+        let pig = |number| maker::entity("minecraft:pig", [0, 0, x, number], [500.0, 70.0, 3.0], &[]);
+        Column { entities: (0..4500).map(pig).collect(), ..maker::column(x, 0, [patterned(4, 2)]) }
+    };
+    let columns = [crowded(0), crowded(16), maker::column(31, 0, [patterned(4, 2)])];
+    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    maker::region(&save.path().join("r.0.0.mca"), &slots);
+    // Room for 6,700 of them.
+    let limits = StoreLimits { property_bytes: 256 << 10, ..StoreLimits::default() };
+    let options = WorldOptions { limits, ..WorldOptions::default() };
+    let world = World::temporary(&[], &options).expect("a world in memory");
+    let report = imported_in_parts(save.path(), &world);
+    assert_eq!((report.entities, report.detached), (9000, 0));
+    let overworld = world.dimension("minecraft:overworld").expect("the save has it");
+    let at = ChunkAt::new(overworld, ChunkPos::new(31, 4, 0).expect("in the world"));
+    let chunk = world.load(at).expect("no damage").expect("stored");
+    assert_eq!(chunk.entities().len(), 9000);
+    let left = world.for_each_property("minecraft:", |property| {
+        ControlFlow::Break(property.expect("no damage").0.to_owned())
+    });
+    assert_eq!(left.expect("no damage"), None, "the import leaves no progress behind");
+}
+
+#[test]
+fn what_stands_beside_the_sections_and_is_too_large_costs_nothing_else() {
+    let save = tempfile::tempdir().expect("a directory");
+    let heavy = |x, sections: Vec<Section>| {
+        let mut column = maker::column(x, 0, sections);
+        column.carried = nbt::payload(|out| out.int_array("Biomes", &vec![1; 17 << 18]));
+        column
+    };
+    let stone = || Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(0) };
+    let columns: [Column; 3] = [heavy(0, vec![]), heavy(1, vec![stone()]), maker::column(2, 0, [stone()])];
+    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    maker::region(&save.path().join("r.0.0.mca"), &slots);
+    let report = import(save.path(), &world(), &ImportOptions::default(), |_| {}).expect("an import");
+    assert_eq!((report.imported_columns, report.imported_chunks), (3, 2));
+    let reason = |lost: &Unreadable| format!("{:?}: {}\n", lost.slot, lost.reason);
+    let reasons: Vec<_> = report.unreadable.iter().map(reason).collect();
+    expect![[r#"
+        Some(0): what stands beside the sections takes 17825887 bytes, more than the world's 16777216 allow
+        Some(1): what stands beside the sections takes 17825887 bytes, more than the world's 16777216 allow
+    "#]]
+    .assert_eq(&reasons.concat());
+}

@@ -1,0 +1,207 @@
+//! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row.
+//!
+//! Made group by group, so that a host's tick can stop between any two; all of it is written by one commit at the end.
+
+use std::collections::BTreeMap;
+
+use cg_format::cluster::{
+    AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
+};
+use cg_format::frame::{Codec, Stamp};
+use cg_format::{ClusterTier, DecodeError, Limits, Space, key};
+use cg_tiering::{ClusterAt, CubeAt, Heat};
+
+use super::cube::{HotRows, bit, group_of, row_of};
+use super::warm::demote_warm;
+use super::{Draught, Outcome};
+use crate::engine::{Engine, Guard, ReadView as _};
+use crate::error::{Damage, Error};
+use crate::stats::Counters;
+use crate::tiering::delete_heat;
+
+/// So many hot rows of a group go into the cold cluster as they are; more are gathered into the warm cluster first.
+///
+/// Every row of a move is compared under the engine's lock when it commits, and a save waits for that.
+const HOT_ROWS_TAKEN: usize = 4;
+
+const TIER: ClusterTier = ClusterTier::L2;
+
+/// A cold cluster in the making.
+#[derive(Debug)]
+pub(crate) struct ColdMerge {
+    cluster: ClusterAt,
+    /// The row that is replaced.
+    base: Option<Vec<u8>>,
+    /// The groups that were made. The others will be copied as they are stored.
+    made: BTreeMap<u8, EncodedGroup<'static>>,
+    draught: Draught,
+    /// The first damage that was met; what lies in it stays where it is.
+    damage: Option<Error>,
+}
+
+/// A group that was encoded, and the rows that it takes the place of.
+#[derive(Debug)]
+pub(crate) struct GroupMade {
+    group: u8,
+    /// `None` if the group is to stay as it is stored.
+    encoded: Option<EncodedGroup<'static>>,
+    draught: Draught,
+    damage: Option<Error>,
+}
+
+impl ColdMerge {
+    /// Begins to merge cubes into their cold cluster. Costs the read of the cluster.
+    ///
+    /// `Err` in the answer says that the cluster is damaged.
+    pub(crate) fn begin<E: Engine>(engine: &E, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
+        let (space, row_key) = row_of(cluster);
+        let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
+        let mut draught = Draught::default();
+        match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
+            Ok(Some(old)) => draught.guards.push(Guard::version(space, row_key, old.version())),
+            Ok(None) => draught.guards.push(Guard::absent(space, row_key)),
+            Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
+        }
+        draught.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
+        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), draught, damage: None }))
+    }
+
+    /// The cluster.
+    pub(crate) const fn cluster(&self) -> ClusterAt {
+        self.cluster
+    }
+
+    /// Makes the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several may
+    /// be made at once.
+    pub(crate) fn make<E: Engine>(
+        &self,
+        engine: &E,
+        counters: &Counters,
+        cube: CubeAt,
+        heat: Heat,
+    ) -> Result<GroupMade, Error> {
+        let group = group_of(cube, TIER);
+        let as_it_is = |damage| Ok(GroupMade { group, encoded: None, draught: Draught::default(), damage });
+        let mut hot = HotRows::read(&engine.snapshot(), cube, &mut Draught::default())?;
+        if hot.rows.len() > HOT_ROWS_TAKEN {
+            match demote_warm(engine, counters, cube, heat)? {
+                Outcome::Done(_) | Outcome::Nothing => {}
+                Outcome::Damaged(damage) => return as_it_is(Some(damage)),
+                Outcome::Overtaken | Outcome::TooLarge => return as_it_is(None),
+            }
+        }
+        let view = engine.snapshot();
+        let mut draught = Draught::default();
+        hot = HotRows::read(&view, cube, &mut draught)?;
+        let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+        let row = view.get(space, &row_key)?;
+        let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+        let warm =
+            match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
+                Ok(warm) => warm,
+                Err(problem) => return as_it_is(Some(damage(problem))),
+            };
+        let mut builder = self.builder();
+        let place = |place: u8| Slot::in_group_of(TIER, group, place).expect("groups and places are counted");
+        if let (Some(warm), Some(row)) = (&warm, &row) {
+            match warm.group(0, &mut Limits::default()) {
+                Ok(bytes) => {
+                    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
+                        if hot.sound_places & bit(slot.in_group()) == 0 {
+                            let info = warm.chunk_info(slot).expect("present in its group");
+                            builder.put(place(slot.in_group()), info, value.to_vec());
+                            draught.moved.chunks += 1;
+                        }
+                    }
+                    Counters::add(
+                        &counters.bytes_decompressed,
+                        bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64,
+                    );
+                }
+                Err(problem) => return as_it_is(Some(damage(problem))),
+            }
+            draught.moved.bytes_read += row.len() as u64;
+            draught.guards.push(Guard::version(space, row_key, warm.version()));
+            draught.batch.delete(space, row_key);
+        }
+        // A cube that is cold as a whole has no use for its heat; what stays hot will leave a new one.
+        delete_heat(&mut draught.batch, cube);
+        for row in hot.rows {
+            draught.guards.push(row.guard());
+            let slot = place(Slot::of(row.at.pos, ClusterTier::L1).in_group());
+            if let Some(value) = row.value {
+                builder.put(slot, row.info, value);
+                draught.batch.delete(Space::ChunkL0, key::chunk(row.at));
+                draught.moved.chunks += 1;
+            } else {
+                builder.remove(slot);
+            }
+        }
+        match builder.encode_group(group, &mut Limits::default()) {
+            Ok(encoded) => {
+                Ok(GroupMade { group, encoded: Some(encoded.into_owned()), draught, damage: None })
+            }
+            Err(AssembleError::Damaged(problem)) => as_it_is(Some(self.damage(problem))),
+            // Its chunks stay where they are: in the hottest tier each has a row of its own.
+            Err(_) => as_it_is(None),
+        }
+    }
+
+    /// Takes a group that was made.
+    pub(crate) fn take(&mut self, made: GroupMade) {
+        let GroupMade { group, encoded, draught, damage } = made;
+        self.made.extend(encoded.map(|encoded| (group, encoded)));
+        self.draught.append(draught);
+        if self.damage.is_none() {
+            self.damage = damage;
+        }
+    }
+
+    /// Writes the cluster in place of all that is in it now, and says how that ended and what was damaged on the way.
+    pub(crate) fn commit<E: Engine>(
+        mut self,
+        engine: &E,
+        counters: &Counters,
+    ) -> Result<(Outcome, Option<Error>), Error> {
+        if self.draught.batch.is_empty() {
+            return Ok((Outcome::Nothing, self.damage));
+        }
+        let builder = self.builder();
+        let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
+            Some(made) => Ok(made.clone()),
+            None => builder.encode_group(group, &mut Limits::default()),
+        });
+        let cluster =
+            groups.collect::<Result<Vec<_>, _>>().and_then(|groups| join_groups(TIER, self.codec(), &groups));
+        let (space, row_key) = row_of(self.cluster);
+        match cluster {
+            Ok(Some(cluster)) => self.draught.batch.put(space, row_key, cluster, Stamp::Commit),
+            Ok(None) => self.draught.batch.delete(space, row_key),
+            // The row ends before a group does, so it cannot be copied.
+            Err(AssembleError::Damaged(problem)) => {
+                return Ok((Outcome::Damaged(self.damage(problem)), self.damage));
+            }
+            Err(_) => return Ok((Outcome::TooLarge, self.damage)),
+        }
+        Ok((self.draught.commit(engine, counters)?, self.damage))
+    }
+
+    fn builder(&self) -> ClusterBuilder<'_> {
+        self.base().map_or(ClusterBuilder::new(TIER), |base| ClusterBuilder::over(&base))
+    }
+
+    fn base(&self) -> Option<StoredCluster<'_>> {
+        let (_, row_key) = row_of(self.cluster);
+        let row = self.base.as_deref()?;
+        Some(StoredCluster::open(TIER, &row_key, row).expect("checked when the merge began"))
+    }
+
+    fn codec(&self) -> Codec {
+        self.base().map_or(Codec::Zstd, |base| base.codec())
+    }
+
+    fn damage(&self, problem: DecodeError) -> Error {
+        let (space, row_key) = row_of(self.cluster);
+        Damage::of_row(space, &row_key, self.cluster.to_string(), problem)
+    }
+}

@@ -1,0 +1,90 @@
+//! Clusters of which much is shadowed by hotter tiers are written anew without it.
+
+use std::collections::BTreeSet;
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
+use cg_format::frame::Stamp;
+use cg_format::key::Family;
+use cg_format::{ChunkPos, ClusterTier, Limits, key};
+use cg_tiering::ClusterAt;
+
+use super::cube::{hot_keys, row_of};
+use super::{Draught, Outcome};
+use crate::chunk::hot;
+use crate::engine::{Engine, Guard, ReadView};
+use crate::error::{Damage, Error};
+use crate::stats::Counters;
+
+/// A cluster is written anew when one in so many of its slots is shadowed.
+const SHADOWED_PART: usize = 4;
+
+/// Writes a cluster without its shadowed slots if they are a quarter of all, or deletes it if nothing is left.
+///
+/// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
+/// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
+/// warm clusters in it.
+pub(crate) fn drop_shadows<E: Engine>(
+    engine: &E,
+    counters: &Counters,
+    at: ClusterAt,
+) -> Result<Outcome, Error> {
+    let view = engine.snapshot();
+    let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
+    let damage = |problem| Damage::of_row(space, &row_key, at.to_string(), problem);
+    let Some(row) = view.get(space, &row_key)? else { return Ok(Outcome::Nothing) };
+    let cluster = match StoredCluster::open(tier, &row_key, &row) {
+        Ok(cluster) => cluster,
+        Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
+    };
+    let mut builder = ClusterBuilder::over(&cluster);
+    let mut shadowed = 0;
+    for slot in shadows(&view, at)? {
+        if cluster.chunk_info(slot).is_some() {
+            builder.remove(slot);
+            shadowed += 1;
+        }
+    }
+    if shadowed * SHADOWED_PART < cluster.present_count() || shadowed == 0 {
+        return Ok(Outcome::Nothing);
+    }
+    let mut draught = Draught::default();
+    draught.moved.chunks = shadowed as u64;
+    draught.moved.bytes_read = row.len() as u64;
+    draught.guards.push(Guard::version(space, row_key, cluster.version()));
+    match builder.finish(&mut Limits::default()) {
+        Ok(Some(smaller)) => draught.batch.put(space, row_key, smaller, Stamp::Commit),
+        Ok(None) => draught.batch.delete(space, row_key),
+        Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(damage(problem))),
+        Err(error) => unreachable!("a part of a cluster fits where the whole did: {error}"),
+    }
+    draught.commit(engine, counters)
+}
+
+/// The slots of a cluster of which a hotter tier has a sound copy or a deletion mark.
+fn shadows<V: ReadView>(view: &V, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
+    let mut found = BTreeSet::new();
+    let tier = cluster.pos.tier();
+    let [first, last] = hot_keys(cluster);
+    view.scan(Family::ChunkL0, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
+        if let Ok(at) = key::decode_chunk(key)
+            && hot(at, key, row).is_ok()
+        {
+            found.insert(Slot::of(at.pos, tier));
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    if tier == ClusterTier::L2 {
+        let warm_key = |chunk: ChunkPos| key::cluster(cluster.dimension, chunk.cluster(ClusterTier::L1));
+        let (first, last) = (warm_key(cluster.pos.min_chunk()), warm_key(cluster.pos.max_chunk()));
+        view.scan(Family::ChunkL1, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
+            if let Ok((_, warm)) = key::decode_cluster(ClusterTier::L1, key)
+                && let Ok(hotter) = StoredCluster::open(ClusterTier::L1, key, row)
+            {
+                found.extend(hotter.slots().filter_map(|(slot, _)| Some(Slot::of(slot.chunk(warm)?, tier))));
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,111 @@
+//! A save in the middle of a move: the move gives up, and nothing is changed.
+
+use std::ops::ControlFlow;
+
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::key::Family;
+use cg_format::{ChunkAt, ChunkPos, ClusterTier, Dimension, Space, key};
+use cg_tiering::{CubeAt, GameTick, Heat};
+
+use super::*;
+use crate::engine::{ALL_KEYS, MemEngine, ReadView as _};
+
+const HEAT: Heat = Heat { last_access: GameTick::new(3), moved_at: None };
+
+fn at(x: i64) -> ChunkAt {
+    ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0))
+}
+
+fn save(engine: &MemEngine, chunks: impl IntoIterator<Item = i64>, value: &'static [u8]) {
+    let mut batch = Batch::new();
+    for x in chunks {
+        let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(value));
+        batch.put(Space::ChunkL0, key::chunk(at(x)), row, Stamp::Commit);
+    }
+    engine.commit(batch, &[], Level::Process).unwrap();
+}
+
+/// The rows of all three tiers.
+fn rows(engine: &MemEngine) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut rows = Vec::new();
+    for family in [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2] {
+        let shown = engine.scan(family, ALL_KEYS, |key, row| {
+            rows.push((key.to_vec(), row.to_vec()));
+            ControlFlow::<()>::Continue(())
+        });
+        shown.unwrap();
+    }
+    rows
+}
+
+/// A cold cluster of two cubes in the making, of which both groups are made.
+fn made(engine: &MemEngine, counters: &Counters) -> ColdMerge {
+    let cubes = [0, 4].map(|x| CubeAt::of(at(x)));
+    let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap().unwrap();
+    for cube in cubes {
+        let group = merge.make(engine, counters, cube, HEAT).unwrap();
+        merge.take(group);
+    }
+    merge
+}
+
+#[test]
+fn an_undisturbed_merge_moves_all_at_once() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    save(&engine, 0..8, b"a chunk");
+    let merge = made(&engine, &counters);
+    assert_eq!(rows(&engine).len(), 8, "nothing is written before the end");
+    let (end, damage) = merge.commit(&engine, &counters).unwrap();
+    assert!(matches!(end, Outcome::Done(Moved { chunks: 8, .. })) && damage.is_none(), "{end:?}");
+    assert_eq!(rows(&engine).len(), 1, "one cold cluster");
+}
+
+#[test]
+fn a_save_of_what_moves_makes_the_move_give_up() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    save(&engine, 0..8, b"a chunk");
+    let merge = made(&engine, &counters);
+    save(&engine, [5], b"changed");
+    let before = rows(&engine);
+    let (end, _) = merge.commit(&engine, &counters).unwrap();
+    assert!(matches!(end, Outcome::Overtaken), "{end:?}");
+    assert!(rows(&engine) == before);
+}
+
+#[test]
+fn another_cluster_at_the_place_makes_the_move_give_up() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    save(&engine, 0..8, b"a chunk");
+    let late = made(&engine, &counters);
+    let (end, _) = made(&engine, &counters).commit(&engine, &counters).unwrap();
+    assert!(matches!(end, Outcome::Done(_)), "{end:?}");
+    let before = rows(&engine);
+    let (end, _) = late.commit(&engine, &counters).unwrap();
+    assert!(matches!(end, Outcome::Overtaken), "{end:?}");
+    assert!(rows(&engine) == before);
+}
+
+#[test]
+fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    // Five rows in one cube are more than are compared under the engine's lock at the end.
+    let places = (0..5).map(|n| ChunkPos::constant(0, n / 4, n % 4));
+    let mut batch = Batch::new();
+    for pos in places {
+        let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(b"a chunk"));
+        batch.put(Space::ChunkL0, key::chunk(ChunkAt::new(Dimension::new(0), pos)), row, Stamp::Commit);
+    }
+    engine.commit(batch, &[], Level::Process).unwrap();
+    let cube = CubeAt::of(at(0));
+    let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap().unwrap();
+    let group = merge.make(&engine, &counters, cube, HEAT).unwrap();
+    merge.take(group);
+    assert_eq!(rows(&engine).len(), 1, "a warm cluster");
+    let heat = engine.get(Space::Heat, &key::heat(at(0))).unwrap();
+    assert!(heat.is_some(), "which is found by its heat");
+    let (end, _) = merge.commit(&engine, &counters).unwrap();
+    assert!(matches!(end, Outcome::Done(Moved { chunks: 5, .. })), "{end:?}");
+    assert!(engine.get(Space::Heat, &key::heat(at(0))).unwrap().is_none());
+    let again = demote_warm(&engine, &counters, cube, HEAT).unwrap();
+    assert!(matches!(again, Outcome::Nothing), "{again:?}");
+}

@@ -1,0 +1,112 @@
+//! Heat rows: when each cube was last accessed, kept over a restart.
+//!
+//! **Invariant**: a warm cluster has a heat row, because the batch that makes the cluster puts it. So the cubes that
+//! may have to grow colder are those with hot rows and those with heat rows, and none is found by reading clusters.
+//! A cube all of whose chunks are cold needs no row, so a cold world has few of them.
+
+use cg_format::frame::{Codec, Draft, FrameView, Stamp};
+use cg_format::wire::{Reader, Writer};
+use cg_format::{ClusterTier, DecodeError, Section, Space, key};
+use cg_tiering::{CubeAt, GameTick, Heat, Observers};
+
+use crate::engine::{Batch, Engine, Level, ReadView};
+use crate::error::{Damage, Error};
+use crate::world::Inner;
+
+/// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
+const CLOCK_KEY: &[u8] = b"gameClock";
+/// So many heat rows are written at once.
+const ROWS_AT_ONCE: usize = 512;
+
+/// Adds a cube's heat to a batch.
+pub(crate) fn put_heat(batch: &mut Batch, cube: CubeAt, heat: Heat) {
+    let row = Draft::plain(Codec::None, 0, |out| heat.encode(out));
+    batch.put(Space::Heat, heat_key(cube), row, Stamp::Commit);
+}
+
+/// Adds the deletion of a cube's heat to a batch.
+pub(crate) fn delete_heat(batch: &mut Batch, cube: CubeAt) {
+    batch.delete(Space::Heat, heat_key(cube));
+}
+
+/// The heat with which a cube goes into a warm cluster.
+pub(super) fn heat_after_move(seen: &mut Observers, cube: CubeAt, now: GameTick) -> Heat {
+    Heat { last_access: seen.heat().last_access(cube), moved_at: Some(now) }
+}
+
+pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
+    let corner = cube.chunks().min();
+    key::heat(cg_format::ChunkAt::new(cube.dimension(), corner))
+}
+
+/// The clock as it was last written; 0 in a world that never ticked.
+pub(crate) fn read_clock<V: ReadView>(view: &V) -> Result<GameTick, Error> {
+    let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
+    let ticks =
+        FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
+    let damage = |problem| Damage::of_row(Space::WorldMeta, CLOCK_KEY, "the world's clock", problem);
+    ticks.map(GameTick::new).map_err(damage)
+}
+
+fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
+    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
+    let ticks = reader.u64("game clock")?;
+    reader.end("bytes behind the clock")?;
+    Ok(ticks)
+}
+
+impl<E: Engine> Inner<E> {
+    /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
+    pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
+        let key = heat_key(cube);
+        let Some(row) = self.engine.get(Space::Heat, &key)? else { return Ok(None) };
+        let heat = FrameView::open(Space::Heat, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
+        Ok(heat.ok())
+    }
+
+    /// Makes sure that what is stored of a cube's heat is known.
+    pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<(), Error> {
+        if self.tiering.observers(|seen| seen.heat().get(cube)).is_none()
+            && let Some(stored) = self.stored_heat(cube)?
+        {
+            self.tiering.observers(|seen| seen.heat().insert(cube, stored));
+        }
+        Ok(())
+    }
+
+    /// Writes what is known of heat, all of it, before the world is closed.
+    pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
+        self.tiering.observers(|seen| seen.heat().mark_all_dirty());
+        while self.keep_heat()? > 0 {}
+        Ok(())
+    }
+
+    /// Writes the heat of cubes whose rows are out of date, and the clock; returns how many cubes.
+    ///
+    /// Loses nothing if it is never called: the next open takes the cubes for accessed then.
+    pub(crate) fn keep_heat(&self) -> Result<usize, Error> {
+        let dirty = self.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
+        if dirty.is_empty() {
+            return Ok(0);
+        }
+        let mut batch = Batch::new();
+        for (cube, heat) in &dirty {
+            put_heat(&mut batch, *cube, *heat);
+        }
+        let clock = self.tiering.now();
+        let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
+        batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
+        if let Err(error) = self.engine.commit(batch, &[], Level::Process) {
+            self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
+            return Err(error.into());
+        }
+        Ok(dirty.len())
+    }
+}
+
+/// The cube of a heat row's key.
+pub(super) fn decode_heat_key(key: &[u8]) -> Option<CubeAt> {
+    let (dimension, pos) = cg_format::key::decode_heat(key).ok()?;
+    debug_assert_eq!(pos.tier(), ClusterTier::L1);
+    Some(CubeAt::of_cluster(cg_tiering::ClusterAt::new(dimension, pos)))
+}

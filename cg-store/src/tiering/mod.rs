@@ -1,0 +1,98 @@
+//! Tiers as the world plays them: what is seen of players and chunks, what is due, and doing it in slices of a tick.
+//!
+//! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
+//! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
+
+mod explain;
+mod heat;
+mod recorder;
+mod sweep;
+mod work;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cg_format::{ChunkAt, ChunkBox, Dimension};
+use cg_tiering::{GameTick, HoldError, HoldId, Observers, PinId};
+use parking_lot::Mutex;
+
+use crate::engine::Engine;
+use crate::world::World;
+
+pub use explain::TierReport;
+use heat::heat_after_move;
+pub(crate) use heat::{delete_heat, put_heat, read_clock};
+use recorder::Recorder;
+pub(crate) use sweep::Sweep;
+pub use work::MoveCounts;
+pub(crate) use work::{Due, Work};
+
+/// What is known of players and accesses. Told by every load that asks the engine and by every commit.
+#[derive(Debug)]
+pub(crate) struct Tiering {
+    observers: Mutex<Observers>,
+    /// The tick that the host last said.
+    now: AtomicU64,
+    pub(crate) recorder: Recorder,
+}
+
+impl Tiering {
+    pub(crate) fn new(observers: Observers, now: GameTick) -> Self {
+        Self {
+            observers: Mutex::new(observers),
+            now: AtomicU64::new(now.get()),
+            recorder: Recorder::default(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> GameTick {
+        GameTick::new(self.now.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_now(&self, now: GameTick) {
+        self.now.store(now.get(), Ordering::Relaxed);
+    }
+
+    /// Notes that chunks were asked for or saved.
+    pub(crate) fn touch(&self, chunks: impl IntoIterator<Item = ChunkAt>) {
+        let now = self.now();
+        let mut observers = self.observers.lock();
+        for chunk in chunks {
+            observers.touch(chunk, now);
+        }
+    }
+
+    /// Asks or tells the observers something. Loads wait meanwhile, so it must be short.
+    pub(crate) fn observers<T>(&self, ask: impl FnOnce(&mut Observers) -> T) -> T {
+        ask(&mut self.observers.lock())
+    }
+}
+
+impl<E: Engine> World<E> {
+    /// Holds the chunks of a box as loaded, for example around a chunk loader: they never grow colder, and chunks that
+    /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
+    ///
+    /// What lies around players is held by itself: see [`tick`](Self::tick).
+    ///
+    /// # Errors
+    /// [`HoldError`] for a box that is too large.
+    pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
+        let tiering = &self.inner().tiering;
+        tiering.observers(|seen| seen.hold(dimension, place, tiering.now()))
+    }
+
+    /// Releases what was held. Says whether it was.
+    pub fn release(&self, id: HoldId) -> bool {
+        let tiering = &self.inner().tiering;
+        tiering.observers(|seen| seen.release(id, tiering.now()))
+    }
+
+    /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
+    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
+        self.inner().tiering.observers(|seen| seen.pin(dimension, place))
+    }
+
+    /// Allows it again. Says whether it was forbidden.
+    pub fn unpin(&self, id: PinId) -> bool {
+        self.inner().tiering.observers(|seen| seen.unpin(id))
+    }
+}

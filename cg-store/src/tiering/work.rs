@@ -1,0 +1,400 @@
+//! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+
+use cg_format::Tier;
+use cg_tiering::{
+    Budget, Candidate, ClusterAt, CubeAt, Decision, GameTick, MovePlan, Observation, Observers, Step,
+};
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use super::{Sweep, delete_heat, heat_after_move};
+use crate::engine::{Batch, Engine, Level};
+use crate::error::Error;
+use crate::handle::Visitor;
+use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, promote};
+use crate::world::Inner;
+
+/// Settled cubes are offered to the plan so many at a time.
+const SETTLED_AT_ONCE: usize = 256;
+
+/// What moves did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct MoveCounts {
+    /// Chunks that got rows of their own.
+    pub promoted: u64,
+    /// Chunks that went into warm clusters.
+    pub warmed: u64,
+    /// Chunks that went into cold clusters.
+    pub cooled: u64,
+    /// Slots dropped from clusters because a hotter tier shadowed them.
+    pub shadows_dropped: u64,
+    /// Bytes of the rows that were read for it.
+    pub bytes_read: u64,
+    /// Bytes of the rows that were written for it.
+    pub bytes_written: u64,
+    /// Moves that gave up because a commit came in between; they are tried again.
+    pub overtaken: u64,
+    /// Moves that left chunks where they are because a row is damaged, or a cluster would be too large.
+    pub refused: u64,
+}
+
+/// Whose decisions are carried out, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    at: GameTick,
+    who: Who,
+    /// When to stop; `None` for not before all is done.
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// Players, holds and pins as they are.
+    AsSeen,
+    /// As if nobody were anywhere. Pins hold.
+    Nobody,
+}
+
+impl Due {
+    /// What is due at a tick as things are, worked at until a deadline.
+    pub(crate) const fn until(at: GameTick, deadline: Instant) -> Self {
+        Self { at, who: Who::AsSeen, deadline: Some(deadline) }
+    }
+
+    /// What will be due at a tick if nobody comes till then.
+    pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
+        Self { at, who: Who::Nobody, deadline: None }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
+    pub(super) fn decide(
+        &self,
+        seen: &Observers,
+        cube: CubeAt,
+        tier: Tier,
+    ) -> (Observation, Option<Decision>) {
+        let here = seen.observe(cube, tier);
+        let here = match self.who {
+            Who::AsSeen => here,
+            Who::Nobody => Observation { pinned: here.pinned, ..Observation::alone(tier, here.last_access) },
+        };
+        (here, seen.policy().due(&here, self.at))
+    }
+
+    /// Whether a step that was planned some time ago is still right.
+    fn confirms(&self, seen: &Observers, step: &Step) -> bool {
+        self.who == Who::Nobody || seen.confirms(step, self.at)
+    }
+}
+
+/// Work between two ticks: what is planned and what is begun.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) plan: MovePlan,
+    pub(super) sweep: Sweep,
+    /// A step that was taken from the plan and not begun.
+    held: Option<Step>,
+    cold: Option<Cold>,
+}
+
+/// The one cold cluster that may be in the making.
+#[derive(Debug)]
+enum Cold {
+    /// Groups are being made; these cubes are in it.
+    Making(Box<ColdMerge>, Vec<CubeAt>),
+    /// It is being written by a thread of the pool, as that may take longer than a tick has.
+    Writing(Receiver<CommitEnd>, Vec<CubeAt>),
+}
+
+type CommitEnd = Result<(Outcome, Option<Error>), Error>;
+
+impl Work {
+    /// Begins a new round over all cubes, and forgets what was planned and not done.
+    pub(crate) fn restart(&mut self) {
+        self.sweep.restart();
+        self.plan.clear();
+        self.held = None;
+        if matches!(self.cold, Some(Cold::Making(..))) {
+            self.cold = None;
+        }
+    }
+
+    /// Whether nothing is planned or begun.
+    pub(crate) fn is_done(&self) -> bool {
+        self.plan.is_empty() && self.held.is_none() && self.cold.is_none() && self.sweep.shadowed.is_empty()
+    }
+
+    fn next_step(&mut self) -> Option<Step> {
+        self.held.take().or_else(|| self.plan.next_step(&mut Budget { ..Budget::UNLIMITED }))
+    }
+
+    /// The steps that may be taken at once: of one kind, and into one cluster if that is a cold one.
+    fn next_steps(&mut self, count: usize) -> Vec<Step> {
+        let Some(first) = self.next_step() else { return Vec::new() };
+        let mut steps = vec![first];
+        while steps.len() < count
+            && (first.to != Tier::L2 || steps.last().is_some_and(|step| step.remaining_steps > 0))
+        {
+            let Some(next) = self.next_step() else { break };
+            if next.to != first.to || (next.to == Tier::L2 && next.cluster != first.cluster) {
+                self.held = Some(next);
+                break;
+            }
+            steps.push(next);
+        }
+        steps
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Offers the cubes in which somebody has stayed long enough.
+    pub(crate) fn offer_settled(&self, work: &mut Work, now: GameTick) {
+        let settled = self.tiering.observers(|seen| {
+            let cubes = seen.take_settled(now, SETTLED_AT_ONCE);
+            let decided = cubes.into_iter().map(|cube| {
+                let here = seen.observe(cube, Tier::L2);
+                (cube, seen.policy().decide(&here, now), here)
+            });
+            decided.collect::<Vec<_>>()
+        });
+        for (cube, decision, here) in settled {
+            // Which of its chunks lie in clusters is found out when they are moved.
+            work.plan.offer(Candidate {
+                cube,
+                from: Tier::L2,
+                decision,
+                chunks: 0,
+                bytes: 0,
+                last_access: here.last_access,
+                nearest_player_blocks: here.nearest_player_blocks,
+            });
+        }
+    }
+
+    /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
+    /// on each thread. `false` if something is left.
+    pub(crate) fn work(
+        &self,
+        visitor: &Visitor<E>,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        loop {
+            if !self.await_cold(work, due, counts)? {
+                return Ok(false);
+            }
+            if due.is_over() {
+                return Ok(work.is_done());
+            }
+            let steps = work.next_steps(self.pool.thread_count());
+            match steps.first().map(|step| step.to) {
+                Some(Tier::L2) => self.make_cold(visitor, work, &steps, due, counts)?,
+                Some(_) => self.move_cubes(work, &steps, due, counts)?,
+                None => match work.sweep.shadowed.pop() {
+                    Some(cluster) => self.shrink(cluster, counts)?,
+                    None => return Ok(true),
+                },
+            }
+        }
+    }
+
+    /// Promotes cubes, or demotes them into warm clusters.
+    fn move_cubes(
+        &self,
+        work: &mut Work,
+        steps: &[Step],
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let (engine, counters) = (&self.engine, &self.counters);
+        let ends: Vec<_> = self.pool.install(|| {
+            let take = |step: &Step| {
+                if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+                    return Ok(Outcome::Nothing);
+                }
+                if step.to == Tier::L0 {
+                    return promote(engine, counters, step.cube);
+                }
+                let heat =
+                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+                demote_warm(engine, counters, step.cube, heat)
+            };
+            steps.par_iter().map(take).collect()
+        });
+        for (step, end) in steps.iter().zip(ends) {
+            let end = end?;
+            if step.to == Tier::L0 && matches!(end, Outcome::Overtaken) {
+                self.tiering.observers(|seen| seen.again(step.cube));
+            }
+            let chunks = self.end(work, &[step.cube], end, counts);
+            *(if step.to == Tier::L0 { &mut counts.promoted } else { &mut counts.warmed }) += chunks;
+        }
+        Ok(())
+    }
+
+    /// Makes groups of a cold cluster, and has it written when they were the last.
+    fn make_cold(
+        &self,
+        visitor: &Visitor<E>,
+        work: &mut Work,
+        steps: &[Step],
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let Some(first) = steps.first() else { return Ok(()) };
+        let begun = match work.cold.take() {
+            Some(Cold::Making(merge, cubes)) if merge.cluster() == first.cluster => Ok((merge, cubes)),
+            _ => ColdMerge::begin(&self.engine, first.cluster)?.map(|merge| (Box::new(merge), Vec::new())),
+        };
+        let (mut merge, mut cubes) = match begun {
+            Ok(begun) => begun,
+            Err(damage) => {
+                work.plan.abandon();
+                self.end(work, &[first.cube], Outcome::Damaged(damage), counts);
+                return Ok(());
+            }
+        };
+        let made: Vec<_> = self.pool.install(|| {
+            let make = |step: &Step| {
+                let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
+                let heat =
+                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+                confirmed.then(|| merge.make(&self.engine, &self.counters, step.cube, heat)).transpose()
+            };
+            steps.par_iter().map(make).collect()
+        });
+        for (step, made) in steps.iter().zip(made) {
+            if let Some(made) = made? {
+                merge.take(made);
+                cubes.push(step.cube);
+            }
+        }
+        if steps.last().is_some_and(|last| last.remaining_steps > 0) {
+            work.cold = Some(Cold::Making(merge, cubes));
+            return Ok(());
+        }
+        let (sender, receiver) = channel();
+        let visitor = visitor.clone();
+        self.pool.spawn(move || {
+            // A world that is gone has nothing to be written to; the chunks are where they were.
+            if let Ok(end) = visitor.visit(|world| merge.commit(&world.engine, &world.counters)) {
+                let _ = sender.send(end);
+            }
+        });
+        work.cold = Some(Cold::Writing(receiver, cubes));
+        Ok(())
+    }
+
+    /// Waits for the cold cluster that is being written; `false` if the deadline comes first.
+    fn await_cold(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
+        let (receiver, mut cubes) = match work.cold.take() {
+            Some(Cold::Writing(receiver, cubes)) => (receiver, cubes),
+            making => {
+                work.cold = making;
+                return Ok(true);
+            }
+        };
+        let end = match due.deadline {
+            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let (end, damage) = match end {
+            Ok(end) => end?,
+            Err(RecvTimeoutError::Timeout) => {
+                work.cold = Some(Cold::Writing(receiver, cubes));
+                return Ok(false);
+            }
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+        };
+        if let Some(damage) = damage {
+            tracing::warn!(%damage, "damage keeps chunks from growing cold");
+            counts.refused += 1;
+        }
+        if let Outcome::Done(_) = &end {
+            // What is cold as a whole is not looked for, so its heat is of no use.
+            self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.heat().forget(*cube)));
+            cubes.clear();
+        }
+        counts.cooled += self.end(work, &cubes, end, counts);
+        Ok(true)
+    }
+
+    /// Writes a cluster anew without what a hotter tier shadows, if that is much of it.
+    fn shrink(&self, cluster: ClusterAt, counts: &mut MoveCounts) -> Result<(), Error> {
+        let end = self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster))?;
+        match end {
+            Outcome::Done(moved) => counts.shadows_dropped += counts.add(moved),
+            Outcome::Overtaken => counts.overtaken += 1,
+            Outcome::Damaged(_) | Outcome::TooLarge => counts.refused += 1,
+            Outcome::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Notes how a move of cubes ended; returns the chunks that it moved.
+    fn end(&self, work: &mut Work, cubes: &[CubeAt], end: Outcome, counts: &mut MoveCounts) -> u64 {
+        let now = self.tiering.now();
+        match end {
+            Outcome::Nothing => 0,
+            Outcome::Done(moved) => {
+                self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.moved(*cube, now)));
+                counts.add(moved)
+            }
+            Outcome::Overtaken => {
+                counts.overtaken += 1;
+                0
+            }
+            end @ (Outcome::Damaged(_) | Outcome::TooLarge) => {
+                if let Outcome::Damaged(damage) = end {
+                    tracing::warn!(%damage, "damage keeps chunks from moving");
+                }
+                counts.refused += 1;
+                let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
+                let until = GameTick::new(now.get().saturating_add(later.max(1)));
+                for cube in cubes {
+                    work.sweep.leave_alone(*cube, until);
+                }
+                0
+            }
+        }
+    }
+
+    /// Deletes the heat of cubes that have nothing to grow cold any more.
+    pub(crate) fn forget_heat(&self, work: &mut Work) -> Result<(), Error> {
+        let sweep = &mut work.sweep;
+        if sweep.heat_only.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for cube in &sweep.heat_only {
+            delete_heat(&mut batch, *cube);
+            self.tiering.observers(|seen| seen.heat().forget(*cube));
+        }
+        self.engine.commit(batch, &[], Level::Process)?;
+        sweep.heat_only.clear();
+        Ok(())
+    }
+}
+
+impl MoveCounts {
+    /// Chunks and slots that were moved in any way.
+    pub const fn moved(&self) -> u64 {
+        self.promoted + self.warmed + self.cooled + self.shadows_dropped
+    }
+
+    /// Counts the bytes of a move and returns its chunks.
+    fn add(&mut self, moved: Moved) -> u64 {
+        self.bytes_read += moved.bytes_read;
+        self.bytes_written += moved.bytes_written;
+        moved.chunks
+    }
+}

@@ -1,0 +1,140 @@
+//! `cargo xtask bench [NAME]`: runs the benchmarks of cg-bench and prints one table.
+//!
+//! The convention that a benchmark follows: what is measured and what it is compared with stand in one criterion
+//! group, and the function id of a reference begins with `ref: ` ("ref: memcpy"). Every other benchmark of the group
+//! is printed with its time divided by that of each reference, where a reference with the same parameter goes before
+//! one without any. Below 1 means faster than the reference.
+//!
+//! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
+//!
+//! Results lie in a folder of their own, emptied by every run: a table is of one run.
+
+mod measured;
+mod record;
+mod table;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::process::Tool;
+use crate::{metadata, setup};
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only benchmarks whose name holds this.
+    name: Option<String>,
+    /// A few iterations of each: shows that everything runs, and figures to one digit at best.
+    #[arg(long)]
+    quick: bool,
+    /// Measure nothing; print the table of the last run.
+    #[arg(long)]
+    no_run: bool,
+    /// Write the table into docs/benchmarks.md.
+    #[arg(long, conflicts_with_all = ["name", "quick"])]
+    record: bool,
+}
+
+/// What holds of a whole run, beside its results.
+const CONDITIONS: &str = "conditions.txt";
+/// Begins the conditions of a run that was no full one.
+const PARTIAL: &str = "partial: ";
+
+/// Measures and prints.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    let metadata = metadata::stated(context)?;
+    let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
+    let results = Path::new(target).join("xtask/bench");
+    if !options.no_run {
+        measure(context, options, &metadata, &results)?;
+    }
+    let mut measured = measured::all(&results)?;
+    measured.retain(|result| options.name.as_ref().is_none_or(|name| result.id().contains(name.as_str())));
+    ensure!(
+        !measured.is_empty(),
+        "no result: no benchmark's name holds {:?}",
+        options.name.as_deref().unwrap_or("")
+    );
+    let conditions = fs::read_to_string(results.join(CONDITIONS)).context("the last run did not end")?;
+    let table = table::rows(&measured);
+    print!("\n{}\n{conditions}", table::text(&table));
+    if options.record {
+        ensure!(!conditions.starts_with(PARTIAL), "the last run was no full one; it is not recorded");
+        let path = context.root.join("docs/benchmarks.md");
+        record::write(&path, &table::markdown(&table), &conditions)?;
+        println!("written to {}", path.display());
+    }
+    Ok(())
+}
+
+/// Runs the benchmarks; what they measured lies in `results` afterwards, and nothing else.
+fn measure(context: &Context, options: &Options, metadata: &Value, results: &Path) -> Result<()> {
+    let benches = metadata::targets(metadata::package(metadata, "cg-bench")?, "bench");
+    ensure!(!benches.is_empty(), "cg-bench has no benchmark");
+    let environment = setup::prepare(context)?;
+    match fs::remove_dir_all(results) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot empty {}", results.display()));
+        }
+        _ => {}
+    }
+    let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
+    let tool =
+        context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--noplot"]);
+    let tool = if options.quick { tool.args(["--quick", "--measurement-time", "1"]) } else { tool };
+    let tool = tool.args(options.name.as_ref()).env("CRITERION_HOME", results);
+    environment.apply(with_worlds(context, tool)?).run()?;
+    let partial = if options.quick || options.name.is_some() { PARTIAL } else { "" };
+    let mut conditions = format!("{partial}{}", conditions(context));
+    if context.worlds()?.is_none() {
+        conditions.push_str("!!! no CG_WORLDS: the import of real saves was not measured\n");
+    }
+    // There is no folder when no benchmark has the name.
+    fs::create_dir_all(results)?;
+    fs::write(results.join(CONDITIONS), conditions).context("cannot write what was measured")
+}
+
+/// Lets benchmarks find the real saves.
+pub(crate) fn with_worlds(context: &Context, tool: Tool) -> Result<Tool> {
+    Ok(match context.worlds()? {
+        Some(worlds) => tool.env("CG_WORLDS", worlds),
+        None => tool,
+    })
+}
+
+/// What a reader has to know to compare these figures with others.
+fn conditions(context: &Context) -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cpu = cpu.map_or("unknown processor", |(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let git = |args: &[&str]| Tool::new("git").args(args).dir(&context.root).capture().unwrap_or_default();
+    let commit = git(&["rev-parse", "--short", "HEAD"]);
+    let changed = if git(&["status", "--porcelain"]).trim().is_empty() { "" } else { " with changes" };
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    let rustc = Tool::new("rustc").arg("--version").capture().unwrap_or_default();
+    format!(
+        "{cores} cores of {cpu}, load {load} at the end; {}; {}; commit {}{changed}\n",
+        context.host,
+        rustc.trim(),
+        commit.trim(),
+    )
+}
+
+/// The folders below a folder, in name order; none when it does not exist.
+fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.is_dir());
+    paths.sort();
+    Ok(paths)
+}
