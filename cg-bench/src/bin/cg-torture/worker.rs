@@ -18,6 +18,7 @@ const MESSAGE_BYTES: usize = 17;
 const SETTLE: Duration = Duration::from_millis(1100);
 
 /// What a worker is told.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Orders {
     /// The world.
