@@ -18,12 +18,14 @@ impl World<RocksEngine> {
     /// Creates a world in an empty or missing directory.
     ///
     /// # Errors
-    /// [`OpenError::NotEmpty`], [`OpenError::NeedsPlan`] if the packs do not fit together, [`OpenError::Engine`].
+    /// [`OpenError::NotEmpty`], [`OpenError::NeedsPlan`] if the packs do not fit together, [`OpenError::Engine`];
+    /// [`Error::Policy`] for a tier policy that contradicts itself.
     pub fn create(
         dir: impl AsRef<Path>,
         packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
+        options.tiers.validate()?;
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
         let mut rows = WorldRows { catalog: Catalog::new(), limits: None };
@@ -54,6 +56,7 @@ impl World<RocksEngine> {
         packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
+        options.tiers.validate()?;
         let dir = dir.as_ref();
         let mut file = read_finished(dir)?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };

@@ -475,4 +475,8 @@ fn a_policy_that_contradicts_itself_is_refused() {
     let tiers = TierPolicy { cold_after_ticks: 1, ..TierPolicy::default() };
     let refused = World::temporary(&[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
     assert!(matches!(refused, Error::Policy(_)), "{refused}");
+    let disk = Disk::new();
+    let refused =
+        World::create(disk.path(), &[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
+    assert!(matches!(refused, Error::Policy(_)) && !disk.path().exists(), "{refused}");
 }
