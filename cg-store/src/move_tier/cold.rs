@@ -13,7 +13,7 @@ use cg_tiering::{ClusterAt, CubeAt, Heat};
 
 use super::cube::{HotRows, bit, group_of, row_of};
 use super::warm::demote_warm;
-use super::{Draught, Outcome};
+use super::{MoveWrites, Outcome};
 use crate::engine::{Engine, Guard, ReadView as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -34,7 +34,7 @@ pub(crate) struct ColdMerge {
     base: Option<Vec<u8>>,
     /// The groups that were made. The others will be copied as they are stored.
     made: BTreeMap<u8, EncodedGroup<'static>>,
-    draught: Draught,
+    writes: MoveWrites,
     /// The first damage that was met; what lies in it stays where it is.
     damage: Option<Error>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct GroupMade {
     group: u8,
     /// `None` if the group is to stay as it is stored.
     encoded: Option<EncodedGroup<'static>>,
-    draught: Draught,
+    writes: MoveWrites,
     damage: Option<Error>,
 }
 
@@ -56,14 +56,14 @@ impl ColdMerge {
     pub(crate) fn begin<E: Engine>(engine: &E, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
         let (space, row_key) = row_of(cluster);
         let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
-        let mut draught = Draught::default();
+        let mut writes = MoveWrites::default();
         match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
-            Ok(Some(old)) => draught.guards.push(Guard::version(space, row_key, old.version())),
-            Ok(None) => draught.guards.push(Guard::absent(space, row_key)),
+            Ok(Some(old)) => writes.guards.push(Guard::version(space, row_key, old.version())),
+            Ok(None) => writes.guards.push(Guard::absent(space, row_key)),
             Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
         }
-        draught.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
-        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), draught, damage: None }))
+        writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
+        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), writes, damage: None }))
     }
 
     /// The cluster.
@@ -81,8 +81,8 @@ impl ColdMerge {
         heat: Heat,
     ) -> Result<GroupMade, Error> {
         let group = group_of(cube, TIER);
-        let as_it_is = |damage| Ok(GroupMade { group, encoded: None, draught: Draught::default(), damage });
-        let mut hot = HotRows::read(&engine.snapshot(), cube, &mut Draught::default())?;
+        let as_it_is = |damage| Ok(GroupMade { group, encoded: None, writes: MoveWrites::default(), damage });
+        let mut hot = HotRows::read(&engine.snapshot(), cube, &mut MoveWrites::default())?;
         if hot.rows.len() > HOT_ROWS_TAKEN {
             match demote_warm(engine, counters, cube, heat)? {
                 Outcome::Done(_) | Outcome::Nothing => {}
@@ -91,8 +91,8 @@ impl ColdMerge {
             }
         }
         let view = engine.snapshot();
-        let mut draught = Draught::default();
-        hot = HotRows::read(&view, cube, &mut draught)?;
+        let mut writes = MoveWrites::default();
+        hot = HotRows::read(&view, cube, &mut writes)?;
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
         let row = view.get(space, &row_key)?;
         let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
@@ -110,7 +110,7 @@ impl ColdMerge {
                         if hot.sound_places & bit(slot.in_group()) == 0 {
                             let info = warm.chunk_info(slot).expect("present in its group");
                             builder.put(place(slot.in_group()), info, value.to_vec());
-                            draught.moved.chunks += 1;
+                            writes.moved.chunks += 1;
                         }
                     }
                     Counters::add(
@@ -120,27 +120,25 @@ impl ColdMerge {
                 }
                 Err(problem) => return as_it_is(Some(damage(problem))),
             }
-            draught.moved.bytes_read += row.len() as u64;
-            draught.guards.push(Guard::version(space, row_key, warm.version()));
-            draught.batch.delete(space, row_key);
+            writes.moved.bytes_read += row.len() as u64;
+            writes.guards.push(Guard::version(space, row_key, warm.version()));
+            writes.batch.delete(space, row_key);
         }
         // A cube that is cold as a whole has no use for its heat; what stays hot will leave a new one.
-        delete_heat(&mut draught.batch, cube);
+        delete_heat(&mut writes.batch, cube);
         for row in hot.rows {
-            draught.guards.push(row.guard());
+            writes.guards.push(row.guard());
             let slot = place(Slot::of(row.at.pos, ClusterTier::L1).in_group());
             if let Some(value) = row.value {
                 builder.put(slot, row.info, value);
-                draught.batch.delete(Space::ChunkL0, key::chunk(row.at));
-                draught.moved.chunks += 1;
+                writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
+                writes.moved.chunks += 1;
             } else {
                 builder.remove(slot);
             }
         }
         match builder.encode_group(group, &mut Limits::default()) {
-            Ok(encoded) => {
-                Ok(GroupMade { group, encoded: Some(encoded.into_owned()), draught, damage: None })
-            }
+            Ok(encoded) => Ok(GroupMade { group, encoded: Some(encoded.into_owned()), writes, damage: None }),
             Err(AssembleError::Damaged(problem)) => as_it_is(Some(self.damage(problem))),
             // Its chunks stay where they are: in the hottest tier each has a row of its own.
             Err(_) => as_it_is(None),
@@ -149,9 +147,9 @@ impl ColdMerge {
 
     /// Takes a group that was made.
     pub(crate) fn take(&mut self, made: GroupMade) {
-        let GroupMade { group, encoded, draught, damage } = made;
+        let GroupMade { group, encoded, writes, damage } = made;
         self.made.extend(encoded.map(|encoded| (group, encoded)));
-        self.draught.append(draught);
+        self.writes.append(writes);
         if self.damage.is_none() {
             self.damage = damage;
         }
@@ -163,7 +161,7 @@ impl ColdMerge {
         engine: &E,
         counters: &Counters,
     ) -> Result<(Outcome, Option<Error>), Error> {
-        if self.draught.batch.is_empty() {
+        if self.writes.batch.is_empty() {
             return Ok((Outcome::Nothing, self.damage));
         }
         let builder = self.builder();
@@ -175,15 +173,15 @@ impl ColdMerge {
             groups.collect::<Result<Vec<_>, _>>().and_then(|groups| join_groups(TIER, self.codec(), &groups));
         let (space, row_key) = row_of(self.cluster);
         match cluster {
-            Ok(Some(cluster)) => self.draught.batch.put(space, row_key, cluster, Stamp::Commit),
-            Ok(None) => self.draught.batch.delete(space, row_key),
+            Ok(Some(cluster)) => self.writes.batch.put(space, row_key, cluster, Stamp::Commit),
+            Ok(None) => self.writes.batch.delete(space, row_key),
             // The row ends before a group does, so it cannot be copied.
             Err(AssembleError::Damaged(problem)) => {
                 return Ok((Outcome::Damaged(self.damage(problem)), self.damage));
             }
             Err(_) => return Ok((Outcome::TooLarge, self.damage)),
         }
-        Ok((self.draught.commit(engine, counters)?, self.damage))
+        Ok((self.writes.commit(engine, counters)?, self.damage))
     }
 
     fn builder(&self) -> ClusterBuilder<'_> {

@@ -7,7 +7,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, Lookup, Space, key};
 use cg_tiering::{ClusterAt, CubeAt};
 
-use super::Draught;
+use super::MoveWrites;
 use crate::chunk::hot;
 use crate::engine::{Guard, ReadView};
 use crate::error::Error;
@@ -73,7 +73,7 @@ impl HotRow {
 
 impl HotRows {
     /// Reads them by one scan of their range.
-    pub(super) fn read<V: ReadView>(view: &V, cube: CubeAt, draught: &mut Draught) -> Result<Self, Error> {
+    pub(super) fn read<V: ReadView>(view: &V, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
         let mut found = Self::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
@@ -81,7 +81,7 @@ impl HotRows {
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
             let place = Slot::of(at.pos, ClusterTier::L1).in_group();
             found.places |= bit(place);
-            draught.moved.bytes_read += row.len() as u64;
+            writes.moved.bytes_read += row.len() as u64;
             // A damaged row stays where it is, and goes on hiding what lies below it.
             if let Some((info, value)) = sound(at, key, row) {
                 found.sound_places |= bit(place);

@@ -68,13 +68,13 @@ pub(crate) enum Outcome {
 
 /// What a move reads, guards and writes on its way.
 #[derive(Debug, Default)]
-struct Draught {
+struct MoveWrites {
     batch: Batch,
     guards: Vec<Guard>,
     moved: Moved,
 }
 
-impl Draught {
+impl MoveWrites {
     fn append(&mut self, other: Self) {
         self.batch.append(other.batch);
         self.guards.extend(other.guards);

@@ -6,7 +6,7 @@ use cg_format::{ClusterTier, Limits, Space, key};
 use cg_tiering::CubeAt;
 
 use super::cube::{HotRows, bit, chunk_at, group_of, row_of};
-use super::{Draught, Outcome};
+use super::{MoveWrites, Outcome};
 use crate::engine::{Engine, Guard, ReadView as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -16,10 +16,10 @@ use crate::stats::Counters;
 /// Costs one scan, up to two cluster reads and the decompression of one group of each.
 pub(crate) fn promote<E: Engine>(engine: &E, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
     let view = engine.snapshot();
-    let mut draught = Draught::default();
-    let mut settled = HotRows::read(&view, cube, &mut draught)?.places;
+    let mut writes = MoveWrites::default();
+    let mut settled = HotRows::read(&view, cube, &mut writes)?.places;
     // What is hot already is neither read again nor counted.
-    draught.moved.bytes_read = 0;
+    writes.moved.bytes_read = 0;
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let (space, row_key) = row_of(cube.cluster(tier));
         let Some(row) = view.get(space, &row_key)? else { continue };
@@ -41,17 +41,17 @@ pub(crate) fn promote<E: Engine>(engine: &E, counters: &Counters, cube: CubeAt) 
             Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
         };
         Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
-        draught.guards.push(Guard::version(space, row_key, cluster.version()));
-        draught.moved.bytes_read += row.len() as u64;
+        writes.guards.push(Guard::version(space, row_key, cluster.version()));
+        writes.moved.bytes_read += row.len() as u64;
         for (slot, info) in live {
             let at = chunk_at(cube, slot.in_group());
             let value = bytes.chunk(slot).expect("the group holds what the directory says");
             let draft = Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(value));
-            draught.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
-            draught.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
-            draught.moved.chunks += 1;
+            writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
+            writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
+            writes.moved.chunks += 1;
             settled |= bit(slot.in_group());
         }
     }
-    draught.commit(engine, counters)
+    writes.commit(engine, counters)
 }

@@ -10,7 +10,7 @@ use cg_format::{ChunkPos, ClusterTier, Limits, key};
 use cg_tiering::ClusterAt;
 
 use super::cube::{hot_keys, row_of};
-use super::{Draught, Outcome};
+use super::{MoveWrites, Outcome};
 use crate::chunk::hot;
 use crate::engine::{Engine, Guard, ReadView};
 use crate::error::{Damage, Error};
@@ -48,17 +48,17 @@ pub(crate) fn drop_shadows<E: Engine>(
     if shadowed * SHADOWED_PART < cluster.present_count() || shadowed == 0 {
         return Ok(Outcome::Nothing);
     }
-    let mut draught = Draught::default();
-    draught.moved.chunks = shadowed as u64;
-    draught.moved.bytes_read = row.len() as u64;
-    draught.guards.push(Guard::version(space, row_key, cluster.version()));
+    let mut writes = MoveWrites::default();
+    writes.moved.chunks = shadowed as u64;
+    writes.moved.bytes_read = row.len() as u64;
+    writes.guards.push(Guard::version(space, row_key, cluster.version()));
     match builder.finish(&mut Limits::default()) {
-        Ok(Some(smaller)) => draught.batch.put(space, row_key, smaller, Stamp::Commit),
-        Ok(None) => draught.batch.delete(space, row_key),
+        Ok(Some(smaller)) => writes.batch.put(space, row_key, smaller, Stamp::Commit),
+        Ok(None) => writes.batch.delete(space, row_key),
         Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(damage(problem))),
         Err(error) => unreachable!("a part of a cluster fits where the whole did: {error}"),
     }
-    draught.commit(engine, counters)
+    writes.commit(engine, counters)
 }
 
 /// The slots of a cluster of which a hotter tier has a sound copy or a deletion mark.

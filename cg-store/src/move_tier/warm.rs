@@ -6,7 +6,7 @@ use cg_format::{ClusterTier, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
 
 use super::cube::{HotRows, row_of};
-use super::{Draught, Outcome};
+use super::{MoveWrites, Outcome};
 use crate::engine::{Engine, Guard, ReadView as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -24,8 +24,8 @@ pub(crate) fn demote_warm<E: Engine>(
     heat: Heat,
 ) -> Result<Outcome, Error> {
     let view = engine.snapshot();
-    let mut draught = Draught::default();
-    let hot = HotRows::read(&view, cube, &mut draught)?;
+    let mut writes = MoveWrites::default();
+    let hot = HotRows::read(&view, cube, &mut writes)?;
     if hot.rows.iter().all(|row| row.value.is_none()) {
         return Ok(Outcome::Nothing);
     }
@@ -37,19 +37,19 @@ pub(crate) fn demote_warm<E: Engine>(
         Ok(base) => base,
         Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
     };
-    draught.guards.push(match &base {
+    writes.guards.push(match &base {
         Some(base) => Guard::version(space, row_key, base.version()),
         None => Guard::absent(space, row_key),
     });
-    draught.moved.bytes_read += old.as_ref().map_or(0, |row| row.len() as u64);
+    writes.moved.bytes_read += old.as_ref().map_or(0, |row| row.len() as u64);
     let mut builder = base.as_ref().map_or(ClusterBuilder::new(tier), ClusterBuilder::over);
     for row in &hot.rows {
-        draught.guards.push(row.guard());
+        writes.guards.push(row.guard());
         let slot = Slot::of(row.at.pos, tier);
         if let Some(value) = &row.value {
             builder.put(slot, row.info, &value[..]);
-            draught.batch.delete(Space::ChunkL0, key::chunk(row.at));
-            draught.moved.chunks += 1;
+            writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
+            writes.moved.chunks += 1;
         } else {
             builder.remove(slot);
         }
@@ -57,9 +57,9 @@ pub(crate) fn demote_warm<E: Engine>(
     match builder.finish(&mut Limits::default()) {
         Ok(cluster) => {
             let cluster = cluster.expect("at least one chunk was put");
-            draught.batch.put(space, row_key, cluster, Stamp::Commit);
-            put_heat(&mut draught.batch, cube, heat);
-            draught.commit(engine, counters)
+            writes.batch.put(space, row_key, cluster, Stamp::Commit);
+            put_heat(&mut writes.batch, cube, heat);
+            writes.commit(engine, counters)
         }
         Err(AssembleError::Damaged(problem)) => Ok(Outcome::Damaged(damage(problem))),
         Err(AssembleError::TooLarge { .. }) => Ok(Outcome::TooLarge),
