@@ -42,9 +42,9 @@ pub(crate) struct Sweep {
 
 /// What a cube has in the hottest tier.
 #[derive(Debug, Default, Clone, Copy)]
-struct Hot {
+pub(super) struct Hot {
     /// Rows, marks of deleted chunks and damaged rows among them.
-    rows: u32,
+    pub(super) rows: u32,
     /// Sound chunks.
     chunks: u32,
     bytes: u64,
@@ -179,7 +179,7 @@ impl<E: Engine> Inner<E> {
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
     }
 
-    fn hot_rows(&self, cube: CubeAt) -> Result<Hot, Error> {
+    pub(super) fn hot_rows(&self, cube: CubeAt) -> Result<Hot, Error> {
         let mut found = Hot::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
-use cg_format::Tier;
+use cg_format::{ClusterTier, Tier};
 use cg_tiering::{
     Budget, Candidate, ClusterAt, CubeAt, Decision, GameTick, MovePlan, Observation, Observers, Step,
 };
@@ -13,7 +13,7 @@ use super::{Sweep, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, promote};
+use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, promote, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -108,10 +108,13 @@ pub(crate) struct Work {
 #[derive(Debug)]
 enum Cold {
     /// Groups are being made; these cubes are in it.
-    Making(Box<ColdMerge>, Vec<CubeAt>),
+    Making(Box<ColdMerge>, Vec<Taken>),
     /// It is being written by a thread of the pool, as that may take longer than a tick has.
-    Writing(Receiver<CommitEnd>, Vec<CubeAt>),
+    Writing(Receiver<CommitEnd>, Vec<Taken>),
 }
+
+/// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
+type Taken = (CubeAt, GameTick);
 
 type CommitEnd = Result<(Outcome, Option<Error>), Error>;
 
@@ -267,14 +270,15 @@ impl<E: Engine> Inner<E> {
                 let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
                 let heat =
                     self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                confirmed.then(|| merge.make(&self.engine, &self.counters, step.cube, heat)).transpose()
+                let made = || merge.make(&self.engine, &self.counters, step.cube, heat);
+                confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
             };
             steps.par_iter().map(make).collect()
         });
         for (step, made) in steps.iter().zip(made) {
-            if let Some(made) = made? {
+            if let Some((made, last_access)) = made? {
                 merge.take(made);
-                cubes.push(step.cube);
+                cubes.push((step.cube, last_access));
             }
         }
         if steps.last().is_some_and(|last| last.remaining_steps > 0) {
@@ -295,7 +299,7 @@ impl<E: Engine> Inner<E> {
 
     /// Waits for the cold cluster that is being written; `false` if the deadline comes first.
     fn await_cold(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
-        let (receiver, mut cubes) = match work.cold.take() {
+        let (receiver, cubes) = match work.cold.take() {
             Some(Cold::Writing(receiver, cubes)) => (receiver, cubes),
             making => {
                 work.cold = making;
@@ -319,12 +323,19 @@ impl<E: Engine> Inner<E> {
             tracing::warn!(%damage, "damage keeps chunks from growing cold");
             counts.refused += 1;
         }
+        let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
         if let Outcome::Done(_) = &end {
-            // What is cold as a whole is not looked for, so its heat is of no use.
-            self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.heat().forget(*cube)));
-            cubes.clear();
+            // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
+            self.tiering.observers(|seen| {
+                for (cube, last_access) in cubes {
+                    if seen.heat().last_access(cube) == last_access {
+                        seen.heat().forget(cube);
+                    }
+                }
+            });
+            moved.clear();
         }
-        counts.cooled += self.end(work, &cubes, end, counts);
+        counts.cooled += self.end(work, &moved, end, counts);
         Ok(true)
     }
 
@@ -369,18 +380,21 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Deletes the heat of cubes that have nothing to grow cold any more.
+    ///
+    /// A cube may have been played in since the sweep passed it, so each is looked at again: a warm cluster without a
+    /// heat row would never be found.
     pub(crate) fn forget_heat(&self, work: &mut Work) -> Result<(), Error> {
-        let sweep = &mut work.sweep;
-        if sweep.heat_only.is_empty() {
-            return Ok(());
-        }
         let mut batch = Batch::new();
-        for cube in &sweep.heat_only {
-            delete_heat(&mut batch, *cube);
-            self.tiering.observers(|seen| seen.heat().forget(*cube));
+        for cube in std::mem::take(&mut work.sweep.heat_only) {
+            let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+            if self.engine.get(space, &row_key)?.is_none() && self.hot_rows(cube)?.rows == 0 {
+                delete_heat(&mut batch, cube);
+                self.tiering.observers(|seen| seen.heat().forget(cube));
+            }
         }
-        self.engine.commit(batch, &[], Level::Process)?;
-        sweep.heat_only.clear();
+        if !batch.is_empty() {
+            self.engine.commit(batch, &[], Level::Process)?;
+        }
         Ok(())
     }
 }
@@ -398,3 +412,6 @@ impl MoveCounts {
         moved.chunks
     }
 }
+
+#[cfg(test)]
+mod tests;
