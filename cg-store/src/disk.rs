@@ -116,7 +116,7 @@ impl World<RocksEngine> {
         }
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
-        self.inner().engine.checkpoint(&directory::engine_dir(dir))?;
+        self.inner().settled_engine()?.checkpoint(&directory::engine_dir(dir))?;
         WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())

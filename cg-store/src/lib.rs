@@ -27,6 +27,7 @@ mod durability;
 pub mod engine;
 mod entity;
 mod error;
+mod gather;
 mod handle;
 mod hash;
 mod iterate;
@@ -46,6 +47,7 @@ mod tiering;
 mod transaction;
 mod verify;
 mod world;
+mod write_behind;
 
 pub mod prelude {
     //! Everything that a host needs, in one import.

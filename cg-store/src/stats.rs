@@ -36,6 +36,8 @@ counters! {
     commits,
     /// Moves between tiers committed.
     moves,
+    /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
+    saves_elided,
     /// Rows put or deleted.
     rows_written,
     /// Chunks decoded from bytes.

@@ -14,6 +14,7 @@ use crate::commit_log::CommitLog;
 use crate::directory::{State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
+use crate::gather::Gather;
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
@@ -22,6 +23,7 @@ use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
+use crate::write_behind::WriteBehind;
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = crate::engine::RocksEngine;
@@ -74,6 +76,8 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
+    pub(crate) queue: Arc<WriteBehind>,
+    pub(crate) gather: Gather,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
@@ -134,6 +138,8 @@ impl<E: Engine> World<E> {
         let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
+            queue: Arc::new(WriteBehind::new(options.queue_bytes)),
+            gather: Gather::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
@@ -154,6 +160,12 @@ impl<E: Engine> World<E> {
 
     pub(crate) fn inner(&self) -> &Inner<E> {
         self.handle.inner()
+    }
+
+    /// Makes sure that what is queued gets written.
+    pub(crate) fn start_writing(&self) -> Result<(), Error> {
+        let started = self.handle.start_writing();
+        Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
     }
 
     pub(crate) fn visitor(&self) -> Visitor<E> {
@@ -195,7 +207,7 @@ impl<E: Engine> World<E> {
                 limit_bytes,
             });
         }
-        let mut committing = inner.commits.commit();
+        let mut committing = inner.commit_alone()?;
         let raised = inner.limits.read().raised(to);
         let mut batch = Batch::new();
         meta::put_limits(&mut batch, &raised);
@@ -233,9 +245,19 @@ impl<E: Engine> World<E> {
     /// Waits until every commit so far survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Engine`] if syncing failed; the world is read-only from then on.
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.inner().engine.sync()?)
+        Ok(self.inner().settled_engine()?.sync()?)
+    }
+
+    /// Waits until half of the queue is free: what to do after [`Error::Busy`].
+    ///
+    /// # Errors
+    /// What a queued write failed with; the world is read-only from then on.
+    pub fn wait_for_room(&self) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.queue.wait_for_room(inner.options.queue_bytes / 2)
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
@@ -265,13 +287,14 @@ impl<E: Engine> Inner<E> {
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only {
+        let drained = self.drain();
+        let folded = if self.engine.caps().read_only || drained.is_err() {
             Ok(())
         } else {
             self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
         };
         self.engine.close()?;
-        folded
+        drained.and(folded)
     }
 }
 

@@ -27,7 +27,7 @@ impl<E: Engine> Inner<E> {
     pub(crate) fn positions_in(&self, dimension: Dimension, area: ChunkBox) -> Result<Vec<ChunkAt>, Error> {
         let mut found = Vec::new();
         let area = Area::Box(dimension, area);
-        let failed = walk_rows(&self.engine.snapshot(), &self.counters, area, |row| match row {
+        let failed = walk_rows(&self.settled_engine()?.snapshot(), &self.counters, area, |row| match row {
             Ok(Row::Hot(chunk)) => {
                 found.push(chunk.at);
                 ControlFlow::Continue(())

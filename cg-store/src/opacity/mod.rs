@@ -76,7 +76,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let tile = folded(&self.inner().engine, key::opacity_tile(at))?;
+        let tile = folded(self.inner().settled_engine()?, key::opacity_tile(at))?;
         let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
         let view = TileView::new(&bytes).expect("folding writes sound tiles");
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })

@@ -30,6 +30,7 @@ mod tier;
 mod transaction;
 mod unknown;
 mod verify;
+mod write_behind;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {
