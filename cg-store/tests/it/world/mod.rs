@@ -12,6 +12,7 @@ use cg_store::prelude::*;
 use cg_store::{MoveCounts, VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod boxes;
 mod close;
 mod damage;
 mod durability;
