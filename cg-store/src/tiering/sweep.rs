@@ -30,14 +30,33 @@ pub(crate) struct Sweep {
     behind: Option<CubeAt>,
     /// The cold cluster that is being gone through, and the hot and warm rows met in it so far.
     inside: Option<(ClusterAt, u32)>,
-    /// How many rows above a cluster there were when its shadows were last counted.
-    counted: HashMap<ClusterAt, u32>,
-    /// Clusters above which there are other rows than when their shadows were last counted.
-    pub(super) shadowed: Vec<ClusterAt>,
+    /// What lies above clusters.
+    above: HashMap<ClusterAt, Above>,
+    /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
+    pub(super) shadowed: Vec<(ClusterAt, GameTick)>,
     /// Cubes with heat rows and nothing that could move.
     pub(super) heat_only: Vec<CubeAt>,
     /// Cubes that could not be moved, and until when they are left alone.
     unmovable: HashMap<CubeAt, GameTick>,
+}
+
+/// Which clusters have waited long enough to be written anew.
+#[derive(Debug, Clone, Copy)]
+struct DueRewrites {
+    now: GameTick,
+    /// The moment for which it is asked: now, or later when a world is settled.
+    at: GameTick,
+    after_ticks: u64,
+}
+
+/// What was met above a cluster.
+#[derive(Debug, Clone, Copy)]
+struct Above {
+    rows: u32,
+    /// Since when there are so many.
+    since: GameTick,
+    /// Whether its shadows are to be counted again when it has waited long enough to be written anew.
+    waits: bool,
 }
 
 /// What a cube has in the hottest tier.
@@ -76,25 +95,38 @@ impl Sweep {
         }
     }
 
-    /// Notes how many rows lie above a cluster, and has its shadows counted if it is another number than last time.
-    fn rows_above(&mut self, cluster: ClusterAt, rows: u32) {
-        if self.counted.len() >= REMEMBERED_CLUSTERS {
-            self.counted.clear();
+    /// Notes how many rows lie above a cluster. Its shadows are counted when that is another number than last time, as
+    /// all of it may be shadowed, and once more when it has stayed the same for as long as the policy waits.
+    fn rows_above(&mut self, cluster: ClusterAt, rows: u32, due: DueRewrites) {
+        if self.above.len() >= REMEMBERED_CLUSTERS {
+            self.above.clear();
         }
-        if rows > 0 && self.counted.insert(cluster, rows) != Some(rows) {
-            self.shadowed.push(cluster);
+        if rows == 0 {
+            self.above.remove(&cluster);
+            return;
+        }
+        let new = Above { rows, since: due.now, waits: true };
+        let above = self.above.entry(cluster).or_insert(Above { rows: 0, ..new });
+        let has_changed = above.rows != rows;
+        if has_changed {
+            *above = new;
+        }
+        let has_waited = due.at.since(above.since) >= due.after_ticks;
+        if has_changed || (has_waited && above.waits) {
+            above.waits = !has_waited;
+            self.shadowed.push((cluster, above.since));
         }
     }
 
     /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
-    fn enter(&mut self, cube: Option<CubeAt>, rows: u32) {
+    fn enter(&mut self, cube: Option<CubeAt>, rows: u32, due: DueRewrites) {
         let around = cube.map(|cube| cube.cluster(ClusterTier::L2));
         match (&mut self.inside, around) {
             (Some((cluster, count)), Some(around)) if *cluster == around => *count += rows,
             (inside, around) => {
                 if let Some((cluster, count)) = std::mem::replace(inside, around.map(|around| (around, rows)))
                 {
-                    self.rows_above(cluster, count);
+                    self.rows_above(cluster, count, due);
                 }
             }
         }
@@ -108,15 +140,20 @@ impl<E: Engine> Inner<E> {
     /// that too.
     pub(crate) fn sweep_one(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let Work { plan, sweep, .. } = work;
+        let rewrites = DueRewrites {
+            now: self.tiering.now(),
+            at: due.at(),
+            after_ticks: self.tiering.observers(|seen| seen.policy().rewrite_after_ticks),
+        };
         let Some(cube) = self.next_cube(sweep.behind)? else {
-            sweep.enter(None, 0);
+            sweep.enter(None, 0, rewrites);
             sweep.behind = None;
             return Ok(false);
         };
         sweep.behind = Some(cube);
         let hot = self.hot_rows(cube)?;
         self.learn_heat(cube)?;
-        sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows);
+        sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows, rewrites);
         let mut rows_above_cold = hot.rows;
         if !sweep.is_left_alone(cube, self.tiering.now()) {
             let [(here, from_hot), (_, from_warm)] =
@@ -149,7 +186,7 @@ impl<E: Engine> Inner<E> {
                 }
             }
         }
-        sweep.enter(Some(cube), rows_above_cold);
+        sweep.enter(Some(cube), rows_above_cold, rewrites);
         Ok(true)
     }
 

@@ -69,6 +69,11 @@ impl Due {
         Self { at, who: Who::Nobody, deadline: None }
     }
 
+    /// The tick whose decisions are carried out.
+    pub(super) const fn at(&self) -> GameTick {
+        self.at
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
@@ -202,7 +207,7 @@ impl<E: Engine> Inner<E> {
                 Some(Tier::L2) => self.make_cold(visitor, work, &steps, due, counts)?,
                 Some(_) => self.move_cubes(work, &steps, due, counts)?,
                 None => match work.sweep.shadowed.pop() {
-                    Some(cluster) => self.shrink(cluster, counts)?,
+                    Some((cluster, since)) => self.shrink(cluster, since, due, counts)?,
                     None => return Ok(true),
                 },
             }
@@ -339,9 +344,18 @@ impl<E: Engine> Inner<E> {
         Ok(true)
     }
 
-    /// Writes a cluster anew without what a hotter tier shadows, if that is much of it.
-    fn shrink(&self, cluster: ClusterAt, counts: &mut MoveCounts) -> Result<(), Error> {
-        let end = self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster))?;
+    /// Writes a cluster anew without what a hotter tier shadows, if the policy says so of what has been above it since
+    /// a moment.
+    fn shrink(
+        &self,
+        cluster: ClusterAt,
+        since: GameTick,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let policy = self.tiering.observers(|seen| *seen.policy());
+        let should_rewrite = |slots| policy.should_rewrite(slots, since, due.at);
+        let end = self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
         match end {
             Outcome::Done(moved) => counts.shadows_dropped += counts.add(moved),
             Outcome::Overtaken => counts.overtaken += 1,
