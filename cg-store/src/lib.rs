@@ -75,7 +75,7 @@ pub use options::{StoreLimits, WorldOptions};
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use stats::Stats;
-pub use tiering::{MoveCounts, TierReport};
+pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};
 pub use world::World;
