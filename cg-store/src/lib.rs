@@ -27,6 +27,7 @@ mod durability;
 pub mod engine;
 mod entity;
 mod error;
+mod forget;
 mod handle;
 mod hash;
 mod iterate;

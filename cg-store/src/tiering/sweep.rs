@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
 
 use cg_format::cluster::StoredCluster;
 use cg_format::frame::{self, FrameKind};
@@ -34,6 +35,10 @@ pub(crate) struct Sweep {
     above: HashMap<ClusterAt, Above>,
     /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
     pub(super) shadowed: Vec<(ClusterAt, GameTick)>,
+    /// How many marks that may be forgotten each cube had when they were last looked at, and up to which commit.
+    marks: HashMap<CubeAt, (u32, u64)>,
+    /// Cubes of which marks are to be forgotten.
+    pub(super) marked: Vec<CubeAt>,
     /// Cubes with heat rows and nothing that could move.
     pub(super) heat_only: Vec<CubeAt>,
     /// Cubes that could not be moved, and until when they are left alone.
@@ -66,6 +71,8 @@ pub(super) struct Hot {
     pub(super) rows: u32,
     /// Sound chunks.
     chunks: u32,
+    /// Marks of deletions that the host allowed to forget.
+    old_marks: u32,
     bytes: u64,
 }
 
@@ -118,6 +125,26 @@ impl Sweep {
         }
     }
 
+    /// Notes how many marks of a cube may be forgotten. They are looked at when that is another number than last time,
+    /// as clusters may hide below them.
+    fn old_marks(&mut self, cube: CubeAt, count: u32, before: u64) {
+        if self.marks.len() >= REMEMBERED_CLUSTERS {
+            self.marks.clear();
+        }
+        if count == 0 {
+            self.marks.remove(&cube);
+        } else if self.marks.insert(cube, (count, before)) != Some((count, before)) {
+            self.marked.push(cube);
+        }
+    }
+
+    /// Forgets what was known of what lies above a cluster: it was written anew, so as many rows above it may hide
+    /// other slots now, and marks may hide nothing any more.
+    pub(super) fn written_anew(&mut self, cluster: ClusterAt) {
+        self.above.remove(&cluster);
+        self.marks.retain(|cube, _| cube.cluster(cluster.pos.tier()) != cluster);
+    }
+
     /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
     fn enter(&mut self, cube: Option<CubeAt>, rows: u32, due: DueRewrites) {
         let around = cube.map(|cube| cube.cluster(ClusterTier::L2));
@@ -153,6 +180,7 @@ impl<E: Engine> Inner<E> {
         sweep.behind = Some(cube);
         let hot = self.hot_rows(cube)?;
         self.learn_heat(cube)?;
+        sweep.old_marks(cube, hot.old_marks, self.forgotten_before.load(Ordering::Relaxed));
         sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows, rewrites);
         let mut rows_above_cold = hot.rows;
         if !sweep.is_left_alone(cube, self.tiering.now()) {
@@ -220,13 +248,21 @@ impl<E: Engine> Inner<E> {
         let mut found = Hot::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         self.engine.scan(Family::ChunkL0, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
             found.rows += 1;
             // The sum is not computed here: who moves the row does that.
-            if key::decode_chunk(key).is_ok() && frame::kind_of(row) == Some(FrameKind::Plain) {
-                found.chunks += 1;
-                found.bytes += row.len() as u64;
+            match frame::kind_of(row) {
+                Some(FrameKind::Plain) if key::decode_chunk(key).is_ok() => {
+                    found.chunks += 1;
+                    found.bytes += row.len() as u64;
+                }
+                Some(FrameKind::Tombstone) => {
+                    let is_old = frame::version_of(row).is_some_and(|version| version < forgotten_before);
+                    found.old_marks += u32::from(is_old);
+                }
+                _ => {}
             }
             ControlFlow::<()>::Continue(())
         })?;
