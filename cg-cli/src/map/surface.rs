@@ -10,10 +10,10 @@ use cg_registry::Catalog;
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
-use super::{Colours, SurfaceBlock, TierColumns};
 use super::colour::{Paint, paint_of};
 use super::extent::Tile;
 use super::strip::Strip;
+use super::{Colours, SurfaceBlock, TierColumns};
 
 /// Light that still comes through below which a column counts as drawn.
 const DARK: f32 = 0.02;

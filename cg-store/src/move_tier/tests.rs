@@ -120,11 +120,12 @@ fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
         }
         engine.commit(batch, &[], Level::Process).unwrap().get()
     };
-    let forget = |x: i64, before: u64| match forget_marks(&engine, &counters, CubeAt::of(at(x)), before).unwrap() {
-        Outcome::Nothing => 0,
-        Outcome::Done(moved) => moved.chunks,
-        other => panic!("{other:?}"),
-    };
+    let forget =
+        |x: i64, before: u64| match forget_marks(&engine, &counters, CubeAt::of(at(x)), before).unwrap() {
+            Outcome::Nothing => 0,
+            Outcome::Done(moved) => moved.chunks,
+            other => panic!("{other:?}"),
+        };
     let warm = CubeAt::of(at(0)).cluster(ClusterTier::L1);
     save(&engine, 0..2, b"a chunk");
     assert!(matches!(demote_warm(&engine, &counters, CubeAt::of(at(0)), HEAT), Ok(Outcome::Done(_))));

@@ -20,10 +20,10 @@ use crate::engine::Engine;
 use crate::world::World;
 
 pub use explain::TierReport;
-pub use recorder::TracePart;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_heat, put_heat, read_clock};
 use recorder::Recorder;
+pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
 pub use work::MoveCounts;
 pub(crate) use work::{Due, Work};

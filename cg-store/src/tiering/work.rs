@@ -14,9 +14,7 @@ use super::{Sweep, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{
-    ColdMerge, Moved, Outcome, demote_warm, drop_shadows, forget_marks, promote, row_of,
-};
+use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, forget_marks, promote, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -372,7 +370,8 @@ impl<E: Engine> Inner<E> {
     ) -> Result<(), Error> {
         let policy = self.tiering.observers(|seen| *seen.policy());
         let should_rewrite = |slots| policy.should_rewrite(slots, since, due.at);
-        let end = self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
+        let end =
+            self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
         match end {
             Outcome::Done(moved) => {
                 counts.shadows_dropped += counts.add(moved);

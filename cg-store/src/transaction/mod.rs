@@ -131,12 +131,12 @@ impl<E: Engine> Transaction<'_, E> {
         self.reads.extend(unwritten.iter().map(|at| ConflictKey::Chunk(*at)));
         let mut stored = self.world.stored_many(&unwritten).into_iter();
         at.iter()
-            .map(|at| match self.writes.chunks.get(at) {
-                Some(written) => Ok(written.clone()),
-                None => {
-                    let stored = stored.next().expect("one was read for each that was not written");
-                    Ok(stored?.here().map(|stored| stored.chunk))
+            .map(|at| {
+                if let Some(written) = self.writes.chunks.get(at) {
+                    return Ok(written.clone());
                 }
+                let stored = stored.next().expect("one was read for each that was not written");
+                Ok(stored?.here().map(|stored| stored.chunk))
             })
             .collect()
     }

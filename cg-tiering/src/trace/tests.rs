@@ -171,7 +171,8 @@ fn pins_are_pinned_too() {
           000056  09 00 00 00                                       advance
           00005a  0b                                                kind
           00005b  06 00 00 00 00 00 00 00                           pin
-    "#]].assert_eq(&annotate(&spans, &bytes));
+    "#]]
+    .assert_eq(&annotate(&spans, &bytes));
 }
 
 #[test]

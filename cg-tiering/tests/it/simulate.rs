@@ -229,7 +229,8 @@ fn a_trace_replays_as_what_was_recorded() {
 
 #[test]
 fn what_is_pinned_stays_until_it_is_not() {
-    let (overworld, chunk) = (Dimension::new(0), |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0)));
+    let (overworld, chunk) =
+        (Dimension::new(0), |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0)));
     let place = ChunkBox::new(chunk(0).pos, chunk(3).pos);
     let mut simulation = Simulation::new(TierPolicy::default(), StoreModel::default()).expect("the default");
     simulation.apply(&Event::Pin { pin: 7, dimension: overworld, place });

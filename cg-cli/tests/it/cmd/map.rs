@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
 use cg_format::{ClusterTier, Tier};
-use cg_tiering::{GameTick, PlayerAt};
 use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
+use cg_tiering::{GameTick, PlayerAt};
 use serde_json::json;
 
 use super::{Sample, text};
@@ -194,7 +194,8 @@ fn the_command_says_how_much_of_each_tier_is_seen() {
     let said = sample.cg("map", &["--tiers", "--out", text(&sample.beside("map.png")), "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let (drawn, seen) = (said.json()["surface"].take(), said.json()["tiers"].take());
-    let drawn: u64 = drawn.as_array().expect("a list").iter().filter_map(|block| block["columns"].as_u64()).sum();
+    let drawn: u64 =
+        drawn.as_array().expect("a list").iter().filter_map(|block| block["columns"].as_u64()).sum();
     assert_eq!(seen, json!({ "l0": drawn - 256, "l1": 256, "l2": 0 }));
     let said = sample.cg("map", &["--tiers", "--out", text(&sample.beside("again.png"))]);
     assert!(said.out.contains("256 warm (L1), 0 cold (L2)"), "{said:?}");

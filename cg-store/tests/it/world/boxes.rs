@@ -108,7 +108,11 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once<E: Engine>(world: &World<E>
         world.stats() - before
     };
     let hot = walk();
-    assert_eq!((hot.keys_scanned, hot.clusters_read), (8 * 64, 0), "of 4,096 rows, those of the box's groups");
+    assert_eq!(
+        (hot.keys_scanned, hot.clusters_read),
+        (8 * 64, 0),
+        "of 4,096 rows, those of the box's groups"
+    );
     world.settle_tiers(DAY, |_| {}).expect("settles");
     let (clusters, bytes) = cold_parts(world, &ids, area);
     let cold = walk();
@@ -116,7 +120,11 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once<E: Engine>(world: &World<E>
     save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
     demote(world, ClusterTier::L1, &all, false);
     let warm = walk();
-    assert_eq!((warm.keys_scanned, warm.clusters_read), (8 + 8, 8 + 8), "and 56 warm clusters are not fetched");
+    assert_eq!(
+        (warm.keys_scanned, warm.clusters_read),
+        (8 + 8, 8 + 8),
+        "and 56 warm clusters are not fetched"
+    );
 }
 
 fn a_few_chunks_of_a_full_cluster_are_the_only_ones_decoded<E: Engine>(world: &World<E>) {
@@ -185,10 +193,17 @@ fn a_box_is_of_one_state_while_chunks_move_and_change<E: Engine>(world: &World<E
         assert_eq!(seen, before.iter().filter(|block| **block != u64::MAX).count() as u64, "each once");
         assert_eq!(absent.expect("is sound"), 1, "{order:?}");
         assert!(found == before, "{order:?}: a part is of a later state");
-        assert_eq!(world.load(all[30]).expect("is sound"), None, "what was read is not kept over what is newer");
+        assert_eq!(
+            world.load(all[30]).expect("is sound"),
+            None,
+            "what was read is not kept over what is newer"
+        );
         assert_eq!(world.load(all[31]).expect("is sound").as_deref(), Some(&filled(world, ids.glass)));
         // As before, for the next order.
-        save(world, all.iter().zip(0..).filter(|(_, n)| *n != 20).map(|(at, n)| (*at, marked(world, &ids, n))));
+        save(
+            world,
+            all.iter().zip(0..).filter(|(_, n)| *n != 20).map(|(at, n)| (*at, marked(world, &ids, n))),
+        );
         delete(all[20]);
         world.settle_tiers(DAY, |_| {}).expect("settles");
     }
@@ -198,8 +213,9 @@ fn a_box_is_of_one_state_while_chunks_move_and_change<E: Engine>(world: &World<E
 fn a_plane_through_many_clusters_reads_each_of_them_once<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     // One chunk in each of many cold clusters along each axis.
-    let spread: Vec<_> =
-        (0..3).flat_map(|axis| (0..6).map(move |n| [0, 1, 2].map(|a| if a == axis { n * 16 } else { 0 }))).collect();
+    let spread: Vec<_> = (0..3)
+        .flat_map(|axis| (0..6).map(move |n| [0, 1, 2].map(|a| if a == axis { n * 16 } else { 0 })))
+        .collect();
     let all: BTreeSet<_> = spread.into_iter().map(|[x, y, z]| ids.at(x, y, z)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
     world.settle_tiers(DAY, |_| {}).expect("settles");
@@ -209,7 +225,11 @@ fn a_plane_through_many_clusters_reads_each_of_them_once<E: Engine>(world: &Worl
     {
         world.forget_chunks();
         let min = BlockPos::new(0, 0, 0);
-        let max = BlockPos::new(if x == 0 { 0 } else { 16 * x }, if y == 0 { 0 } else { 16 * y }, if z == 0 { 0 } else { 16 * z });
+        let max = BlockPos::new(
+            if x == 0 { 0 } else { 16 * x },
+            if y == 0 { 0 } else { 16 * y },
+            if z == 0 { 0 } else { 16 * z },
+        );
         let area = BlockBox::new(min, max);
         let [sx, sy, sz] = area.size().map(|side| side as usize);
         let mut out = vec![0; sx * sy * sz];
