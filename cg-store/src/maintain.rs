@@ -102,9 +102,9 @@ impl<E: Engine> World<E> {
             inner.forget_heat(&mut progress.work)?;
         }
         while !due.is_over() {
-            if let Some(tile) = inner.fold_next_tile(&progress.folded_up_to)? {
+            if let Some((tile, folded)) = inner.fold_next_tile(&progress.folded_up_to)? {
                 progress.folded_up_to = tile.to_vec();
-                report.tiles_folded += 1;
+                report.tiles_folded += usize::from(folded);
             } else {
                 progress.folded_up_to.clear();
                 report.work_left = false;

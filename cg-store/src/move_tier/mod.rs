@@ -90,7 +90,7 @@ impl MoveWrites {
         }
         self.moved.bytes_written = self.batch.len_bytes();
         let rows = self.batch.op_count() as u64;
-        match engine.commit(self.batch, &self.guards, Level::Process) {
+        match engine.commit(self.batch.rearranging(), &self.guards, Level::Process) {
             Ok(_) => {
                 Counters::add(&counters.moves, 1);
                 Counters::add(&counters.rows_written, rows);

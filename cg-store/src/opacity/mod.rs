@@ -17,7 +17,7 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
-use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
@@ -89,21 +89,22 @@ impl<E: Engine> World<E> {
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some(tile) = self.inner().fold_next_tile(&behind)? else { break };
+            let Some((tile, folded)) = self.inner().fold_next_tile(&behind)? else { break };
             // Every patch of the tile sorts behind it and below its key with one more byte of ones.
             behind = [&tile[..], &[0xff]].concat();
-            done += 1;
+            done += usize::from(folded);
         }
         Ok(done)
     }
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
-    pub(crate) fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<TileKey>, Error> {
+    /// Folds the first tile behind a key that has patches, and returns its key and whether it was folded; `None` if there is
+    /// none.
+    ///
+    /// A commit that changes the tile meanwhile wins: then the tile stays as it is until it is met again.
+    pub(crate) fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.check_open()?;
-        // Under the commit lock no patch can come between reading a tile and replacing it.
-        let mut committing = self.commits.commit();
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let next = self.engine.scan(Family::OpacityMap, range, |key, _| {
             match Space::of_row(Family::OpacityMap, key) {
@@ -116,31 +117,39 @@ impl<E: Engine> Inner<E> {
             Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
         })?;
         let tile_key = key::opacity_tile(at);
+        let view = self.engine.snapshot();
+        let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
-        for patch in patch_keys(&self.engine, &tile_key)? {
-            batch.delete(Space::OpacityPatch, patch);
+        for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
+            batch.delete(Space::OpacityPatch, &guard.key);
         }
-        if let Some(bytes) = folded(&self.engine, tile_key)? {
+        if let Some(bytes) = folded(&view, tile_key)? {
             let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
-        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
-        committing.publish(seq, []);
-        Ok(Some(tile_key))
+        match self.engine.commit(batch.rearranging(), &guards, Level::Process) {
+            Ok(_) => Ok(Some((tile_key, true))),
+            Err(EngineError::Conflict { .. }) => Ok(Some((tile_key, false))),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
-/// The keys of a tile's patches.
-fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let mut keys = Vec::new();
-    view.scan(Family::OpacityMap, (Bound::Excluded(tile_key), Bound::Unbounded), |key, _| {
+/// That a tile and its patches are what they are.
+fn guards_of_tile<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Guard>, Error> {
+    let mut guards = Vec::new();
+    view.scan(Family::OpacityMap, (Bound::Included(tile_key), Bound::Unbounded), |key, row| {
         if !key.starts_with(tile_key) {
             return ControlFlow::Break(());
         }
-        keys.push(key.to_vec());
+        let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
+        guards.push(Guard::same(space, key, row));
         ControlFlow::Continue(())
     })?;
-    Ok(keys)
+    if !guards.iter().any(|guard| guard.space == Space::OpacityTile) {
+        guards.push(Guard::absent(Space::OpacityTile, tile_key));
+    }
+    Ok(guards)
 }
 
 /// A tile with its patches folded in, or `None` if there is neither.
