@@ -243,7 +243,7 @@ fn a_plane_through_many_clusters_reads_each_of_them_once<E: Engine>(world: &Worl
 
 fn a_box_is_written_into_cold_chunks_by_one_read_of_each_cluster<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
-    let area = chunks([0, 0, 14], [3, 3, 17]);
+    let area = chunks([2, 0, 14], [5, 3, 17]);
     let all = fill(world, &ids, area);
     world.settle_tiers(DAY, |_| {}).expect("settles");
     world.forget_chunks();
