@@ -28,7 +28,7 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
-        let mut rows = WorldRows { catalog: Catalog::new(), limits: None };
+        let mut rows = WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0 };
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         claim(dir)?;
         let file = WorldFile::new_world();

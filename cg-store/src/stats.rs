@@ -40,6 +40,8 @@ counters! {
     saves_elided,
     /// Rows put or deleted.
     rows_written,
+    /// Rows of clusters fetched from the engine, by a key or by a scan.
+    clusters_read,
     /// Chunks decoded from bytes.
     chunks_decoded,
     /// Bytes that came out of a decompressor.

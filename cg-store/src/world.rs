@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
@@ -83,6 +83,8 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
+    /// The first commit whose deletions are kept.
+    pub(crate) forgotten_before: AtomicU64,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -148,6 +150,7 @@ impl<E: Engine> World<E> {
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
+            forgotten_before: AtomicU64::new(rows.forgotten_before),
             file,
             directory,
             pool,

@@ -63,6 +63,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let (space, key) = (Space::of_cluster(tier), key::cluster(at.dimension, pos));
         Counters::add(&counters.engine_reads, 1);
         let Some(row) = view.get(space, &key)? else { continue };
+        Counters::add(&counters.clusters_read, 1);
         if tier == ClusterTier::L2 && has_moved() {
             return Ok(Found::Torn(read));
         }

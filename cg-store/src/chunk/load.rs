@@ -201,7 +201,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Remembers what a load found, and tells who records it.
-    fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
+    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
         self.cache.fill(at, ticket, found.clone());
         let chunk = match found {
             Lookup::Here(stored) => Some(&*stored.chunk),
@@ -210,7 +210,7 @@ impl<E: Engine> Inner<E> {
         self.tiering.recorder.loaded(at, chunk);
     }
 
-    fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
+    pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
         Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version })
     }
 }

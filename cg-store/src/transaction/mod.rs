@@ -124,6 +124,25 @@ impl<E: Engine> Transaction<'_, E> {
         Ok(self.world.stored(at)?.here().map(|stored| stored.chunk))
     }
 
+    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
+    ///
+    /// Costs what [`World::load_many`] costs for those that this transaction did not write.
+    pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        let unwritten: Vec<_> =
+            at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
+        self.reads.extend(unwritten.iter().map(|at| ConflictKey::Chunk(*at)));
+        let mut stored = self.world.stored_many(&unwritten).into_iter();
+        at.iter()
+            .map(|at| {
+                if let Some(written) = self.writes.chunks.get(at) {
+                    return Ok(written.clone());
+                }
+                let stored = stored.next().expect("one was read for each that was not written");
+                Ok(stored?.here().map(|stored| stored.chunk))
+            })
+            .collect()
+    }
+
     /// Stores a chunk with its side data and its entity references, replacing what is there.
     ///
     /// A chunk equal to the stored one costs a comparison and writes nothing.

@@ -9,9 +9,10 @@ use cg_format::key::Family;
 use cg_registry::ListKind;
 use cg_store::engine::{Batch, Engine, Level, MemEngine, RocksEngine};
 use cg_store::prelude::*;
-use cg_store::{MoveCounts, VerifyDepth, engine};
+use cg_store::{MoveCounts, TracePart, VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod boxes;
 mod close;
 mod damage;
 mod durability;
