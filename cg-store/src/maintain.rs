@@ -76,6 +76,10 @@ impl<E: Engine> World<E> {
     /// If a row of the opacity map is damaged, or the engine fails. Damaged chunks are no error: they are left where they
     /// are, and counted.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
+        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
+    }
+
+    fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         let inner = self.inner();
         inner.check_open()?;
         let deadline = Instant::now() + budget;

@@ -38,6 +38,8 @@ counters! {
     moves,
     /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
     saves_elided,
+    /// Transactions refused because the queue was full.
+    busy,
     /// Rows put or deleted.
     rows_written,
     /// Rows of clusters fetched from the engine, by a key or by a scan.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::cache::ChunkCache;
 use crate::commit_log::CommitLog;
 use crate::directory::{State, WorldFile};
+use crate::durations::Stopwatch;
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::gather::Gather;
@@ -21,6 +22,7 @@ use crate::meta::{self, WorldRows};
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
+use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
 use crate::write_behind::WriteBehind;
@@ -78,6 +80,9 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) commits: CommitLog,
     pub(crate) queue: Arc<WriteBehind>,
     pub(crate) gather: Gather,
+    pub(crate) space: Space,
+    pub(crate) transactions: Stopwatch,
+    pub(crate) ticks: Stopwatch,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
@@ -142,6 +147,9 @@ impl<E: Engine> World<E> {
             commits: CommitLog::new(engine.last_commit().get()),
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
             gather: Gather::default(),
+            space: Space::new(options.min_free_bytes),
+            transactions: Stopwatch::default(),
+            ticks: Stopwatch::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.

@@ -38,6 +38,7 @@ pub struct MemEngine {
     closed: Arc<AtomicBool>,
     max_batch_bytes: u64,
     fault: Box<dyn Fn(CommitSeq) -> Option<Fault> + Send + Sync>,
+    free_bytes: Option<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 /// How a commit fails on purpose.
@@ -78,6 +79,7 @@ impl MemEngine {
             closed: Arc::default(),
             max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
             fault: Box::new(|_| None),
+            free_bytes: None,
         }
     }
 
@@ -91,6 +93,12 @@ impl MemEngine {
     #[must_use]
     pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
         Self { fault: Box::new(fault), ..self }
+    }
+
+    /// The same, with as much room as a function says.
+    #[must_use]
+    pub fn with_free_bytes(self, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { free_bytes: Some(Box::new(free_bytes)), ..self }
     }
 }
 
@@ -211,6 +219,10 @@ impl Engine for MemEngine {
             return Ok(());
         }
         state.sync()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.free_bytes.as_ref().map(|free_bytes| free_bytes())
     }
 
     fn caps(&self) -> Caps {

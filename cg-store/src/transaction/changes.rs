@@ -47,6 +47,13 @@ impl Changes {
         self.chunks.is_empty() && self.entities.is_empty() && self.properties.is_empty()
     }
 
+    /// Whether anything is put, or all is deleted.
+    pub(super) fn puts_anything(&self) -> bool {
+        self.chunks.iter().any(|(_, change)| change.new.is_some())
+            || self.entities.iter().any(|(_, entity)| entity.is_some())
+            || self.properties.iter().any(|(_, bytes)| bytes.is_some())
+    }
+
     /// What is changed, as transactions are checked against it.
     pub(super) fn keys(&self) -> Vec<ConflictKey> {
         let chunks = self.chunks.iter().map(|(at, _)| ConflictKey::Chunk(*at));

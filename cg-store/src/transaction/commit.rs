@@ -91,7 +91,10 @@ fn enter<E: Engine>(
             let bytes = changes.memory_bytes();
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
             // Who waits until it is written needs no room to be promised.
-            world.queue.push(commit, if durability.is_queued() { Room::Needed } else { Room::Taken })?;
+            let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
+            world.queue.push(commit, room).inspect_err(|error| {
+                Counters::add(&world.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+            })?;
             seq
         }
     };

@@ -84,6 +84,15 @@ impl<E: Engine> World<E> {
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
+        let run = || self.run_transaction(durability, body);
+        self.inner().transactions.time("a transaction", run)
+    }
+
+    fn run_transaction<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
+    ) -> Result<Committed<T, E>, X> {
         let _on_this_thread = Running::enter(self.inner())?;
         let inner = self.inner();
         inner.check_open()?;

@@ -95,6 +95,12 @@ impl WriteBehind {
         self.len.load(Ordering::Acquire) == 0
     }
 
+    /// How many commits are queued, and their memory.
+    pub(crate) fn load(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (self.len.load(Ordering::Relaxed), state.bytes)
+    }
+
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ mod ownership;
 mod property;
 mod quarantine;
 mod registry;
+mod room;
 mod tier;
 mod transaction;
 mod unknown;
