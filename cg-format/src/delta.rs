@@ -10,7 +10,7 @@
 //! | … | 4 | `removed count` |
 //! | … | 16 each | `removed`: entity UUIDs, ascending |
 //!
-//! A delta is written without reading the chunk: a mob that crosses a border rewrites no chunk.
+//! A mob that crosses a border rewrites no chunk: a delta takes away a reference here and adds it there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

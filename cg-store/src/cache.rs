@@ -19,6 +19,8 @@ pub(crate) struct Stored {
     pub(crate) chunk: Arc<Chunk>,
     /// The commit that last changed it.
     pub(crate) version: u64,
+    /// Whether its row has the current schema generation, so that a delta may go on it.
+    pub(crate) is_current: bool,
 }
 
 /// A shard's state before the engine was asked.
@@ -147,7 +149,7 @@ mod tests {
     fn stored(version: u64) -> Lookup<Stored> {
         let chunk = Chunk::filled(BlockId::new(version), &NoComponents).expect("any block is known");
         let chunk = Arc::new(chunk);
-        Lookup::Here(Stored { chunk, version })
+        Lookup::Here(Stored { chunk, version, is_current: true })
     }
 
     fn version(cache: &ChunkCache, at: ChunkAt) -> Option<u64> {

@@ -20,6 +20,7 @@ mod cache;
 mod census;
 mod chunk;
 mod commit_log;
+mod delta;
 pub mod directory;
 #[cfg(feature = "rocks")]
 mod disk;

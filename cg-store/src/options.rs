@@ -23,6 +23,10 @@ pub struct WorldOptions {
     pub engine_bytes: u64,
     /// Memory and threads of its own, shared with the worlds that carry a clone. Default: those of the process.
     pub resources: Option<Resources>,
+    /// Whether a commit that changes little of a chunk writes what it changes instead of the chunk: a few blocks without
+    /// components, and references to entities. Default off. Loading such a chunk costs a scan of its deltas, at most 16;
+    /// saving it as a whole ends them. A world with deltas is read whatever this says.
+    pub deltas: bool,
     /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
     /// chunk's outline; the map can be rebuilt later.
     pub opacity: bool,
@@ -46,6 +50,7 @@ impl Default for WorldOptions {
             cache_bytes: 128 << 20,
             engine_bytes: DEFAULT_MEMORY_BYTES as u64,
             resources: None,
+            deltas: false,
             opacity: true,
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
@@ -71,14 +76,14 @@ impl WorldOptions {
         Self { durability: Durability::Fast, ..Self::default() }
     }
 
-    /// As [`balanced`](Self::balanced), with twice the memory: for worlds in which many players change much.
+    /// As [`balanced`](Self::balanced), with twice the memory and with deltas: for worlds in which many players change much.
     pub fn active_world() -> Self {
-        Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, ..Self::balanced() }
+        Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, deltas: true, ..Self::balanced() }
     }
 
-    /// As [`fast`](Self::fast), with half the memory and without an opacity map: for arenas that are thrown away.
+    /// As [`fast`](Self::fast), with half the memory, with deltas and without an opacity map: for arenas that are thrown away.
     pub fn ephemeral() -> Self {
-        Self { cache_bytes: 64 << 20, opacity: false, ..Self::fast() }
+        Self { cache_bytes: 64 << 20, deltas: true, opacity: false, ..Self::fast() }
     }
 
     /// Commits survive a killed process at once, a power cut about a second later.

@@ -40,6 +40,8 @@ counters! {
     saves_elided,
     /// Transactions refused because the queue was full.
     busy,
+    /// Deltas written in place of chunks.
+    deltas_written,
     /// Rows put or deleted.
     rows_written,
     /// Rows of clusters fetched from the engine, by a key or by a scan.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::cache::ChunkCache;
 use crate::commit_log::CommitLog;
+use crate::delta::DeltaIndex;
 use crate::directory::{State, WorldFile};
 use crate::durations::Stopwatch;
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
@@ -78,6 +79,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
+    pub(crate) deltas: DeltaIndex,
     pub(crate) queue: Arc<WriteBehind>,
     pub(crate) gather: Gather,
     pub(crate) space: Space,
@@ -145,6 +147,7 @@ impl<E: Engine> World<E> {
         let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
+            deltas: DeltaIndex::read(&engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
             gather: Gather::default(),
             space: Space::new(options.min_free_bytes),

@@ -25,10 +25,20 @@ pub(crate) fn find<E: Engine, T>(
     let before = engine.batch_count();
     match look_up(engine, counters, at, || engine.batch_count() != before, read)? {
         Found::Settled(found) => Ok(found),
-        Found::Torn(read) => match look_up(&engine.snapshot(), counters, at, || false, read)? {
-            Found::Settled(found) => Ok(found),
-            Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
-        },
+        Found::Torn(read) => find_in(&engine.snapshot(), counters, at, read),
+    }
+}
+
+/// As [`find`], in a view in which nothing moves.
+pub(crate) fn find_in<V: ReadView, T>(
+    view: &V,
+    counters: &Counters,
+    at: ChunkAt,
+    read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+) -> Result<Lookup<T>, Error> {
+    match look_up(view, counters, at, || false, read)? {
+        Found::Settled(found) => Ok(found),
+        Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
     }
 }
 

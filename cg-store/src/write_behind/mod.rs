@@ -23,10 +23,10 @@ use cg_format::{ChunkAt, EntityId, Lookup};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::cache::Stored;
-use crate::engine::{Batch, EngineError};
+use crate::engine::EngineError;
 use crate::error::Error;
 use crate::property::Property;
-use crate::transaction::Changes;
+use crate::transaction::{Changes, Rows};
 use pending::Pending;
 pub(crate) use writer::Writer;
 
@@ -63,7 +63,7 @@ pub(crate) struct Queued {
     pub(crate) seq: u64,
     pub(crate) changes: Arc<Changes>,
     /// Its rows, if they were made already.
-    pub(crate) rows: Option<Batch>,
+    pub(crate) rows: Option<Rows>,
     /// The memory that it holds.
     pub(crate) bytes: u64,
 }

@@ -6,10 +6,10 @@ use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
 use crate::commit_log::Committing;
-use crate::engine::{Engine, Level};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::stats::Counters;
+use crate::transaction::{Changes, Rows};
 use crate::world::Inner;
 
 /// The thread that writes; it ends when the world does.
@@ -50,6 +50,11 @@ impl Writer {
 }
 
 impl<E: Engine> Inner<E> {
+    /// The rows of changes, as the world's options want them.
+    pub(crate) fn encode(&self, changes: &Changes) -> Rows {
+        changes.encode(self.options.opacity, self.options.deltas.then_some(&self.deltas))
+    }
+
     /// Encodes and writes the oldest queued commit; `false` if there is none.
     ///
     /// # Errors
@@ -57,11 +62,8 @@ impl<E: Engine> Inner<E> {
     pub(super) fn write_next(&self) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
         let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
-        let rows = commit.rows.take().unwrap_or_else(|| commit.changes.encode(self.options.opacity));
-        Counters::add(&self.counters.rows_written, rows.op_count() as u64);
-        let written = self.engine.commit(rows, &[], Level::Process).map(|seq| {
-            assert_eq!(seq.get(), commit.seq, "queued commits are numbered without a gap");
-        });
+        let rows = commit.rows.take().unwrap_or_else(|| self.encode(&commit.changes));
+        let written = rows.commit(&self.engine, &self.deltas, &self.counters, commit.seq);
         self.queue.finish(&commit, written)?;
         Ok(true)
     }

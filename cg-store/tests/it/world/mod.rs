@@ -15,6 +15,7 @@ use tempfile::TempDir;
 mod boxes;
 mod close;
 mod damage;
+mod deltas;
 mod durability;
 mod hash;
 mod history;
