@@ -9,12 +9,15 @@ use parking_lot::Mutex;
 use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::opacity::Folding;
 use crate::tiering::{Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
 /// So many cubes are looked at in one tick, so that a tick costs the same in a world of any size: a round over a
 /// million chunks that are all hot takes some two minutes of game time.
 const CUBES_SWEPT: usize = 8;
+/// So many tiles without patches are passed over in one tick, for the same reason.
+const TILES_PASSED: usize = 64;
 /// Settling does what it has found when it has found so much.
 const STEPS_GATHERED: u64 = 1 << 12;
 /// Heat is kept once in so many ticks.
@@ -102,14 +105,17 @@ impl<E: Engine> World<E> {
             inner.forget_heat(&mut progress.work)?;
         }
         while !due.is_over() {
-            if let Some(tile) = inner.fold_next_tile(&progress.folded_up_to)? {
-                progress.folded_up_to = tile.to_vec();
-                report.tiles_folded += 1;
-            } else {
-                progress.folded_up_to.clear();
-                report.work_left = false;
-                break;
+            match inner.fold_next_tile(&progress.folded_up_to, TILES_PASSED)? {
+                Folding::Done(tile) => {
+                    progress.folded_up_to = tile.to_vec();
+                    report.tiles_folded += 1;
+                    continue;
+                }
+                Folding::Passed(key) => progress.folded_up_to = key,
+                Folding::End => progress.folded_up_to.clear(),
             }
+            report.work_left = false;
+            break;
         }
         Ok(report)
     }

@@ -19,6 +19,7 @@ use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
+use crate::stats::Counters;
 use crate::world::{Inner, World};
 
 pub(crate) use draw::Drawing;
@@ -89,7 +90,7 @@ impl<E: Engine> World<E> {
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some(tile) = self.inner().fold_next_tile(&behind)? else { break };
+            let Folding::Done(tile) = self.inner().fold_next_tile(&behind, usize::MAX)? else { break };
             // Every patch of the tile sorts behind it and below its key with one more byte of ones.
             behind = [&tile[..], &[0xff]].concat();
             done += 1;
@@ -99,19 +100,27 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
-    pub(crate) fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<TileKey>, Error> {
+    /// Folds the first tile behind a key that has patches, unless it would pass over more rows than that to find it.
+    pub(crate) fn fold_next_tile(&self, behind: &[u8], most_rows: usize) -> Result<Folding, Error> {
         self.check_open()?;
         // Under the commit lock no patch can come between reading a tile and replacing it.
         let mut committing = self.commits.commit();
         let range = (Bound::Excluded(behind), Bound::Unbounded);
+        let mut passed = 0;
         let next = self.engine.scan(Family::OpacityMap, range, |key, _| {
-            match Space::of_row(Family::OpacityMap, key) {
-                Some(Space::OpacityPatch) => ControlFlow::Break(key.to_vec()),
-                _ => ControlFlow::Continue(()),
+            Counters::add(&self.counters.keys_scanned, 1);
+            let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
+            passed += 1;
+            if is_patch || passed >= most_rows {
+                return ControlFlow::Break((key.to_vec(), is_patch));
             }
+            ControlFlow::Continue(())
         })?;
-        let Some(patch_key) = next else { return Ok(None) };
+        let patch_key = match next {
+            Some((key, true)) => key,
+            Some((key, false)) => return Ok(Folding::Passed(key)),
+            None => return Ok(Folding::End),
+        };
         let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
             Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
         })?;
@@ -126,8 +135,18 @@ impl<E: Engine> Inner<E> {
         }
         let seq = self.engine.commit(batch, &[], Level::Process)?.get();
         committing.publish(seq, []);
-        Ok(Some(tile_key))
+        Ok(Folding::Done(tile_key))
     }
+}
+
+/// How a search for a tile with patches ended.
+pub(crate) enum Folding {
+    /// This tile was folded.
+    Done(TileKey),
+    /// There was none up to this key, and the search was long enough.
+    Passed(Vec<u8>),
+    /// There is none behind the key.
+    End,
 }
 
 /// The keys of a tile's patches.

@@ -26,6 +26,7 @@ mod ownership;
 mod property;
 mod quarantine;
 mod registry;
+mod scale;
 mod tier;
 mod transaction;
 mod unknown;
