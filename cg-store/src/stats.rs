@@ -32,12 +32,16 @@ macro_rules! counters {
 counters! {
     /// Keys asked of the engine.
     engine_reads,
+    /// Bytes of the rows in which chunks were looked for, a whole cluster for each look into it.
+    bytes_read,
     /// Batches committed for transactions.
     commits,
     /// Moves between tiers committed.
     moves,
     /// Rows put or deleted.
     rows_written,
+    /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.
+    bytes_written,
     /// Chunks decoded from bytes.
     chunks_decoded,
     /// Bytes that came out of a decompressor.

@@ -47,6 +47,7 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
         }
         Counters::add(&world.counters.commits, 1);
         Counters::add(&world.counters.rows_written, batch.op_count() as u64);
+        Counters::add(&world.counters.bytes_written, batch.len_bytes());
         let seq = world.engine.commit(batch, &[], Level::Process)?.get();
         world.tiering.touch(chunks.iter().map(|(at, _)| *at));
         for (at, chunk) in chunks {
