@@ -3,7 +3,8 @@
 //! The convention that a benchmark follows: what is measured and what it is compared with stand in one criterion
 //! group, and the function id of a reference begins with `ref: ` ("ref: memcpy"). Every other benchmark of the group
 //! is printed with its time divided by that of each reference, where a reference with the same parameter goes before
-//! one without any. Below 1 means faster than the reference.
+//! one without any. Below 1 means faster than the reference. A reference whose id ends in ` <= 1.3` says how many times
+//! its time the others may take; the table says whether they do.
 //!
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
