@@ -16,8 +16,6 @@ use crate::world::{Inner, World};
 /// So many cubes are looked at in one tick, so that a tick costs the same in a world of any size: a round over a
 /// million chunks that are all hot takes some two minutes of game time.
 const CUBES_SWEPT: usize = 8;
-/// So many tiles without patches are passed over in one tick, for the same reason.
-const TILES_PASSED: usize = 64;
 /// Settling does what it has found when it has found so much.
 const STEPS_GATHERED: u64 = 1 << 12;
 /// Heat is kept once in so many ticks.
@@ -48,19 +46,12 @@ struct Progress {
     clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
-    /// The key in the opacity map behind which folding goes on.
-    folded_up_to: Vec<u8>,
 }
 
 impl Maintenance {
     /// Nothing is begun; the clock goes on where it was left.
     pub(crate) fn at(clock: GameTick) -> Self {
-        let mut state = Progress {
-            clock: GameClock::default(),
-            work: Work::default(),
-            heat_kept_at: clock,
-            folded_up_to: Vec::new(),
-        };
+        let mut state = Progress { clock: GameClock::default(), work: Work::default(), heat_kept_at: clock };
         state.clock.advance(clock);
         Self { state: Mutex::new(state) }
     }
@@ -105,17 +96,13 @@ impl<E: Engine> World<E> {
             inner.forget_heat(&mut progress.work)?;
         }
         while !due.is_over() {
-            match inner.fold_next_tile(&progress.folded_up_to, TILES_PASSED)? {
-                Folding::Done(tile) => {
-                    progress.folded_up_to = tile.to_vec();
-                    report.tiles_folded += 1;
-                    continue;
+            match inner.fold_known_tile()? {
+                Folding::Done => report.tiles_folded += 1,
+                Folding::Searched | Folding::Nothing => {
+                    report.work_left = false;
+                    break;
                 }
-                Folding::Passed(key) => progress.folded_up_to = key,
-                Folding::End => progress.folded_up_to.clear(),
             }
-            report.work_left = false;
-            break;
         }
         Ok(report)
     }

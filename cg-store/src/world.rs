@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
@@ -17,6 +17,7 @@ use crate::error::{Error, OpenError};
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
+use crate::opacity::Unfolded;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
@@ -79,6 +80,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
+    pub(crate) unfolded: Mutex<Unfolded>,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -142,6 +144,7 @@ impl<E: Engine> World<E> {
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
+            unfolded: Mutex::new(Unfolded::new()),
             file,
             directory,
             pool,

@@ -7,6 +7,7 @@
 mod draw;
 mod parts;
 mod rebuild;
+mod unfolded;
 
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
@@ -17,6 +18,7 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
+use crate::commit_log::Committing;
 use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -24,6 +26,11 @@ use crate::world::{Inner, World};
 
 pub(crate) use draw::Drawing;
 pub(crate) use parts::{Column, Part, each_part};
+use unfolded::Next;
+pub(crate) use unfolded::Unfolded;
+
+/// So many rows are searched in one tick for patches that no commit of this process told of.
+const ROWS_SEARCHED: usize = 64;
 
 /// The key of a tile, which begins the keys of its patches too.
 pub(crate) type TileKey = [u8; key::OPACITY_TILE_LEN_BYTES];
@@ -90,7 +97,7 @@ impl<E: Engine> World<E> {
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Folding::Done(tile) = self.inner().fold_next_tile(&behind, usize::MAX)? else { break };
+            let Some(tile) = self.inner().fold_next_tile(&behind)? else { break };
             // Every patch of the tile sorts behind it and below its key with one more byte of ones.
             behind = [&tile[..], &[0xff]].concat();
             done += 1;
@@ -100,52 +107,103 @@ impl<E: Engine> World<E> {
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the first tile behind a key that has patches, unless it would pass over more rows than that to find it.
-    pub(crate) fn fold_next_tile(&self, behind: &[u8], most_rows: usize) -> Result<Folding, Error> {
+    /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
+    fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<TileKey>, Error> {
         self.check_open()?;
         // Under the commit lock no patch can come between reading a tile and replacing it.
         let mut committing = self.commits.commit();
+        let Found::Patch(tile) = self.find_patch(behind, usize::MAX)? else { return Ok(None) };
+        self.fold_tile(&mut committing, tile)?;
+        Ok(Some(tile))
+    }
+
+    /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known.
+    ///
+    /// Costs nothing when there is nothing to fold, however large the map is.
+    pub(crate) fn fold_known_tile(&self) -> Result<Folding, Error> {
+        self.check_open()?;
+        if self.unfolded.lock().next().is_none() {
+            return Ok(Folding::Nothing);
+        }
+        let mut committing = self.commits.commit();
+        let next = self.unfolded.lock().next();
+        let tile = match next {
+            None => return Ok(Folding::Nothing),
+            Some(Next::Tile(tile)) => tile,
+            Some(Next::Behind(key)) => match self.find_patch(&key, ROWS_SEARCHED)? {
+                Found::Patch(tile) => tile,
+                Found::End => {
+                    self.unfolded.lock().searched(None);
+                    return Ok(Folding::Nothing);
+                }
+                Found::Nothing { up_to } => {
+                    self.unfolded.lock().searched(Some(up_to));
+                    return Ok(Folding::Searched);
+                }
+            },
+        };
+        self.fold_tile(&mut committing, tile)?;
+        Ok(Folding::Done)
+    }
+
+    /// Looks for a patch behind a key among so many rows.
+    fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<Found, Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let mut passed = 0;
-        let next = self.engine.scan(Family::OpacityMap, range, |key, _| {
+        let found = self.engine.scan(Family::OpacityMap, range, |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
-            let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
             passed += 1;
+            let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
             if is_patch || passed >= most_rows {
                 return ControlFlow::Break((key.to_vec(), is_patch));
             }
             ControlFlow::Continue(())
         })?;
-        let patch_key = match next {
-            Some((key, true)) => key,
-            Some((key, false)) => return Ok(Folding::Passed(key)),
-            None => return Ok(Folding::End),
-        };
-        let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
-            Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
-        })?;
-        let tile_key = key::opacity_tile(at);
+        match found {
+            None => Ok(Found::End),
+            Some((up_to, false)) => Ok(Found::Nothing { up_to }),
+            Some((key, true)) => match key::decode_opacity_patch(&key) {
+                Ok(at) => Ok(Found::Patch(key::opacity_tile(at))),
+                Err(problem) => Err(Damage::of_row(Space::OpacityPatch, &key, "an opacity patch", problem)),
+            },
+        }
+    }
+
+    fn fold_tile(&self, committing: &mut Committing<'_>, tile_key: TileKey) -> Result<(), Error> {
         let mut batch = Batch::new();
         for patch in patch_keys(&self.engine, &tile_key)? {
             batch.delete(Space::OpacityPatch, patch);
         }
-        if let Some(bytes) = folded(&self.engine, tile_key)? {
-            let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-            batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+        if !batch.is_empty() {
+            if let Some(bytes) = folded(&self.engine, tile_key)? {
+                let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+                batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+            }
+            let seq = self.engine.commit(batch, &[], Level::Process)?.get();
+            committing.publish(seq, []);
         }
-        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
-        committing.publish(seq, []);
-        Ok(Folding::Done(tile_key))
+        self.unfolded.lock().folded(&tile_key);
+        Ok(())
     }
 }
 
-/// How a search for a tile with patches ended.
+/// What became of the wish to fold a tile.
 pub(crate) enum Folding {
-    /// This tile was folded.
-    Done(TileKey),
-    /// There was none up to this key, and the search was long enough.
-    Passed(Vec<u8>),
-    /// There is none behind the key.
+    /// One was folded.
+    Done,
+    /// A part of the map was searched in vain; there may be patches behind it.
+    Searched,
+    /// None is known to have patches, and the map was searched for them.
+    Nothing,
+}
+
+/// What a search for a patch found.
+enum Found {
+    /// The tile of the first patch.
+    Patch(TileKey),
+    /// No patch up to this key.
+    Nothing { up_to: Vec<u8> },
+    /// No patch up to the end of the map.
     End,
 }
 

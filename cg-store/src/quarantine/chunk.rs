@@ -68,6 +68,9 @@ impl<E: Engine> World<E> {
             let what = || format!("setting {at} and its {} entities aside", owned.len());
             inner.commit_aside(committing, batch, what, |_| {
                 inner.cache.publish(at, Lookup::Deleted);
+                if inner.options.opacity {
+                    inner.unfolded.lock().add([key::opacity_tile(at)]);
+                }
                 written
             })?;
             return Ok(true);

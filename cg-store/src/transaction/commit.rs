@@ -41,7 +41,7 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
             }
             prepared = prepare(world, &tx.writes)?;
         }
-        let Prepared { batch, chunks, written, .. } = prepared;
+        let Prepared { batch, chunks, patched, written, .. } = prepared;
         if batch.is_empty() {
             return Ok(world.commits.published());
         }
@@ -49,6 +49,7 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
         Counters::add(&world.counters.rows_written, batch.op_count() as u64);
         Counters::add(&world.counters.bytes_written, batch.len_bytes());
         let seq = world.engine.commit(batch, &[], Level::Process)?.get();
+        world.unfolded.lock().add(patched);
         world.tiering.touch(chunks.iter().map(|(at, _)| *at));
         for (at, chunk) in chunks {
             world.tiering.recorder.saved(at, chunk.as_deref());

@@ -24,7 +24,7 @@ use super::Writes;
 use super::ownership::{ChunkChange, settle};
 use crate::engine::{Batch, Engine, Stamp};
 use crate::error::{ConflictKey, Error};
-use crate::opacity;
+use crate::opacity::{self, TileKey};
 use crate::options::StoreLimits;
 use crate::property::Property;
 use crate::world::Inner;
@@ -34,6 +34,8 @@ pub(super) struct Prepared {
     pub(super) batch: Batch,
     /// The chunks that the commit makes visible; `None` is a deletion.
     pub(super) chunks: Vec<(ChunkAt, Option<Arc<Chunk>>)>,
+    /// The opacity tiles that get patches.
+    pub(super) patched: BTreeSet<TileKey>,
     /// What the commit changes.
     pub(super) written: Vec<ConflictKey>,
     /// The commit behind which the stored state was read.
@@ -48,8 +50,8 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
     let catalog = world.registry.catalog();
     let limits = *world.limits.read();
     let settled = settle(world, writes)?;
-    let mut builder =
-        Builder { world, limits, catalog: &catalog, batch: Batch::new(), cubes: BTreeSet::new() };
+    let (cubes, patched) = (BTreeSet::new(), BTreeSet::new());
+    let mut builder = Builder { world, limits, catalog: &catalog, batch: Batch::new(), cubes, patched };
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     let (mut chunks, mut written) = (Vec::new(), Vec::new());
@@ -68,10 +70,10 @@ pub(super) fn prepare<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Pr
         builder.property(property, bytes.as_deref())?;
         written.push(property.conflict_key());
     }
-    let batch = builder.batch;
+    let Builder { batch, patched, .. } = builder;
     let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
     check_limit(limit_bytes, batch.len_bytes(), || "the transaction".into())?;
-    Ok(Prepared { batch, chunks, written, since, consulted })
+    Ok(Prepared { batch, chunks, patched, written, since, consulted })
 }
 
 struct Builder<'w, E: Engine> {
@@ -81,6 +83,7 @@ struct Builder<'w, E: Engine> {
     batch: Batch,
     /// Changed chunks, by the chunk in the corner of their 4³ cube.
     cubes: BTreeSet<ChunkAt>,
+    patched: BTreeSet<TileKey>,
 }
 
 impl<E: Engine> Builder<'_, E> {
@@ -110,6 +113,7 @@ impl<E: Engine> Builder<'_, E> {
             let schema = self.catalog.current_schema();
             if let Some(patch) = opacity::patch(old.map(|old| &**old), change.new.as_deref(), &schema) {
                 self.batch.put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
+                self.patched.insert(key::opacity_tile(at));
             }
         }
         self.cubes.insert(ChunkAt { pos: at.pos.cluster(ClusterTier::L1).min_chunk(), ..at });
