@@ -312,6 +312,14 @@ pub fn version_of(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*version))
 }
 
+/// The checksum in a frame, without checking anything: tells two rows of one version apart.
+///
+/// `None` if the bytes are too few to hold one.
+pub fn stored_checksum_of(bytes: &[u8]) -> Option<u32> {
+    let checksum: &[u8; 4] = bytes.get(CHECKSUM_OFFSET_BYTES as usize..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*checksum))
+}
+
 /// What a frame says that it holds, without checking anything: for counting rows.
 ///
 /// `None` if the bytes are too few, or of a kind that this release does not know.

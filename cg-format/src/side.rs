@@ -11,6 +11,9 @@
 use crate::wire::{Reader, Writer};
 use crate::{DecodeError, Problem, Section, SideKind};
 
+/// Bytes of an entry before its data.
+pub(crate) const HEAD_LEN_BYTES: usize = 6;
+
 /// The side data behind a chunk, checked once and then read in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sides<'a> {

@@ -5,10 +5,10 @@
 //! in it since. A key's entry is forgotten when no running transaction began before it, so the log is as long as the
 //! oldest running transaction is old.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
+use cg_format::{ChunkAt, ChunkBox, Dimension};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;
@@ -40,22 +40,19 @@ pub(crate) struct Committing<'a> {
 struct Writes {
     /// The last commit that wrote each key.
     by_key: HashMap<ConflictKey, u64>,
-    /// The chunks among the keys, by that commit.
-    chunks: BTreeSet<(u64, ChunkAt)>,
+    /// The chunks among the keys, in the order of commits. One that was written again has more than one entry, of which
+    /// only the last counts: the one that `by_key` names.
+    chunks: Vec<(u64, ChunkAt)>,
     /// Forgetting costs a pass over the log, so it waits until the log has doubled.
     sweep_at: usize,
 }
 
 const SWEEP_AT_LEAST: usize = 4096;
 
-/// No chunk sorts before this one.
-const FIRST_CHUNK: ChunkAt =
-    ChunkAt::new(Dimension::new(0), ChunkPos::constant(ChunkPos::MIN, ChunkPos::MIN, ChunkPos::MIN));
-
 impl CommitLog {
     /// A log that begins behind a commit.
     pub(crate) fn new(last_commit: u64) -> Self {
-        let writes = Writes { by_key: HashMap::new(), chunks: BTreeSet::new(), sweep_at: SWEEP_AT_LEAST };
+        let writes = Writes { by_key: HashMap::new(), chunks: Vec::new(), sweep_at: SWEEP_AT_LEAST };
         Self { writes: Mutex::new(writes), running: Mutex::default(), published: AtomicU64::new(last_commit) }
     }
 
@@ -95,30 +92,45 @@ impl Committing<'_> {
         dimension: Dimension,
         area: ChunkBox,
     ) -> impl Iterator<Item = ChunkAt> {
-        let newer = self.writes.chunks.range((since.saturating_add(1), FIRST_CHUNK)..);
-        newer.map(|(_, at)| *at).filter(move |at| at.dimension == dimension && area.contains(at.pos))
+        let older = self.writes.chunks.partition_point(|(commit, _)| *commit <= since);
+        let newer = self.writes.chunks.iter().skip(older);
+        let inside = newer.filter(move |(_, at)| at.dimension == dimension && area.contains(at.pos));
+        inside.filter(|entry| self.writes.is_last(entry)).map(|(_, at)| *at)
     }
 
     /// Notes what a commit wrote and lets transactions begin behind it. Everything it wrote is visible already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         let writes = &mut *self.writes;
         for key in keys {
-            let chunk = if let ConflictKey::Chunk(at) = key { Some(at) } else { None };
-            let before = writes.by_key.insert(key, commit);
-            if let Some(at) = chunk {
-                if let Some(before) = before {
-                    writes.chunks.remove(&(before, at));
-                }
-                writes.chunks.insert((commit, at));
+            if let ConflictKey::Chunk(at) = key {
+                writes.chunks.push((commit, at));
             }
+            writes.by_key.insert(key, commit);
         }
         self.log.published.store(commit, Ordering::Release);
-        if writes.by_key.len() >= writes.sweep_at {
+        if writes.len() >= writes.sweep_at {
             let oldest = self.log.running.lock().keys().next().copied().unwrap_or(commit);
-            writes.by_key.retain(|_, at| *at > oldest);
-            writes.chunks = writes.chunks.split_off(&(oldest.saturating_add(1), FIRST_CHUNK));
-            writes.sweep_at = SWEEP_AT_LEAST.max(2 * writes.by_key.len());
+            writes.forget_up_to(oldest);
+            writes.sweep_at = SWEEP_AT_LEAST.max(2 * writes.len());
         }
+    }
+}
+
+impl Writes {
+    fn len(&self) -> usize {
+        self.by_key.len().max(self.chunks.len())
+    }
+
+    /// Whether no later commit wrote the chunk.
+    fn is_last(&self, (commit, at): &(u64, ChunkAt)) -> bool {
+        self.by_key.get(&ConflictKey::Chunk(*at)) == Some(commit)
+    }
+
+    fn forget_up_to(&mut self, commit: u64) {
+        self.by_key.retain(|_, at| *at > commit);
+        let mut chunks = std::mem::take(&mut self.chunks);
+        chunks.retain(|entry| self.is_last(entry));
+        self.chunks = chunks;
     }
 }
 
@@ -137,6 +149,7 @@ impl Drop for Begun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cg_format::ChunkPos;
 
     fn key(name: &str) -> ConflictKey {
         ConflictKey::Property(name.into())
@@ -188,5 +201,16 @@ mod tests {
         log.commit().writes.sweep_at = 0;
         log.commit().publish(8, [ConflictKey::Chunk(at(0, 3))]);
         assert_eq!(written(0), [], "nobody runs who could ask");
+    }
+
+    #[test]
+    fn a_chunk_that_is_written_over_and_over_takes_no_more_memory() {
+        let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(1, 2, 3));
+        let log = CommitLog::new(0);
+        let _begun = log.begin();
+        for commit in 1..=100_000 {
+            log.commit().publish(commit, [ConflictKey::Chunk(at)]);
+        }
+        assert!(log.commit().writes.chunks.len() <= SWEEP_AT_LEAST);
     }
 }

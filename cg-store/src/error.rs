@@ -108,6 +108,21 @@ pub enum Error {
         /// The component that was never issued.
         component: ComponentId,
     },
+    /// An entity's component of fixed size has another length. Nothing was written.
+    #[error(
+        "entity {id} has {found} bytes of component {:#x}, whose size is {width_bytes}; give it as many",
+        component.get()
+    )]
+    WrongComponentWidth {
+        /// The entity.
+        id: EntityId,
+        /// The component.
+        component: ComponentId,
+        /// Its size in bytes, by the current schema.
+        width_bytes: u32,
+        /// How many bytes the entity has of it.
+        found: usize,
+    },
     /// A value or a transaction is over one of the world's limits. Nothing was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"

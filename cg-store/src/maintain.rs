@@ -98,6 +98,7 @@ impl<E: Engine> World<E> {
         while !due.is_over() {
             match inner.fold_known_tile()? {
                 Folding::Done => report.tiles_folded += 1,
+                Folding::Overtaken => break,
                 Folding::Searched | Folding::Nothing => {
                     report.work_left = false;
                     break;
@@ -128,13 +129,9 @@ impl<E: Engine> World<E> {
             inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)?;
         if counts.moved() > 0 {
             // What was moved away is still in the engine's files; who settles a world wants it to be small.
-            for family in [
-                Family::ChunkL0,
-                Family::ChunkL1,
-                Family::ChunkL2,
-                Family::Index,
-                Family::OpacityMap,
-            ] {
+            for family in
+                [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::OpacityMap]
+            {
                 inner.engine.compact(family, ALL_KEYS)?;
             }
         }

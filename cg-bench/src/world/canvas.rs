@@ -81,6 +81,7 @@ impl Canvas {
             let described = chunk.set_component(CellLayer::base(cell), component, &bytes);
             described.expect("features describe only the blocks that they have just drawn");
         }
+        chunk.pack();
         chunk
     }
 }

@@ -70,6 +70,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// The cells of one x.
+    pub(super) const PLANE_CELLS: usize = LocalPos::COUNT / 16;
+
     /// Every cell of local id 0.
     pub(super) const fn uniform() -> Self {
         Self { width: 0, bytes: Vec::new() }
@@ -106,6 +109,12 @@ impl Blocks {
 
     pub(super) fn unpack(&self, out: &mut LocalIds) {
         bits::unpack(&self.bytes, self.width, out);
+    }
+
+    /// The cells of one x, which are as many whole bytes as the width is bits wide, 32 times.
+    pub(super) fn unpack_plane(&self, x: u8, out: &mut [u32; Self::PLANE_CELLS]) {
+        let start = usize::from(x) * Self::PLANE_CELLS / 8 * self.width as usize;
+        bits::unpack(self.bytes.get(start..).unwrap_or_default(), self.width, out);
     }
 
     pub(super) fn unpacked(&self) -> Box<LocalIds> {

@@ -158,6 +158,18 @@ impl Column {
         }
     }
 
+    /// What [`write`](Self::write) appends.
+    pub(super) const fn len_bytes(&self) -> usize {
+        let data = match &self.data {
+            Data::Fixed { bytes, .. } => bytes.len(),
+            Data::Variable { ends, bytes } => {
+                let width = OffsetWidth::for_len(bytes.len() as u64).bytes() as usize;
+                1 + (ends.len() + 1) * width + bytes.len()
+            }
+        };
+        size_of::<u64>() + data
+    }
+
     pub(super) const fn memory_bytes(&self) -> usize {
         let data = match &self.data {
             Data::Fixed { bytes, .. } => bytes.capacity(),

@@ -1,7 +1,8 @@
 //! Which cells of a chunk hold a kind of a certain sort, as bits: the outline that a chunk casts.
 
+use super::blocks::Blocks;
 use super::owned::Chunk;
-use crate::{BlockId, LocalPos};
+use crate::BlockId;
 
 /// One bit per cell: column `x·16 + z`, bit y.
 pub(crate) type Columns = [u16; 256];
@@ -32,11 +33,10 @@ impl Chunk {
     /// The same, from a look-up that gives 1 for a wanted local id and 0 for another.
     #[inline]
     fn columns_by(&self, look_up: impl Fn(u32) -> u16) -> Columns {
-        let mut ids = [0; LocalPos::COUNT];
-        self.blocks.unpack(&mut ids);
+        let mut plane = [0; Blocks::PLANE_CELLS];
         let mut columns = [0_u16; 256];
-        let planes = ids.as_chunks::<256>().0.iter();
-        for (plane, columns) in planes.zip(columns.as_chunks_mut::<16>().0) {
+        for (x, columns) in (0..).zip(columns.as_chunks_mut::<16>().0) {
+            self.blocks.unpack_plane(x, &mut plane);
             for (y, row) in plane.as_chunks::<16>().0.iter().enumerate() {
                 for (column, local) in columns.iter_mut().zip(row) {
                     *column |= look_up(*local) << y;

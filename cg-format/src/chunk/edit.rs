@@ -397,19 +397,6 @@ impl Chunk {
         }
     }
 
-    /// Brings palette, layer 0 and upper layers into the form in which they are written.
-    ///
-    /// After many edits this makes the next [`encode`](Self::encode) a copy, and the chunk as small as it can be.
-    pub fn pack(&mut self) {
-        if !self.has_canonical_blocks {
-            let (ids, blocks, upper) = self.canonical_blocks();
-            self.palette = Palette::new(ids);
-            self.blocks = blocks;
-            self.upper = upper;
-            self.has_canonical_blocks = true;
-        }
-    }
-
     /// Takes a shorter palette, in which some local ids fall together.
     fn merge_kinds(&mut self, ids: Vec<BlockId>, new_locals: &[u32]) {
         let new = |local: u32| new_locals.get(local as usize).copied().unwrap_or(0);

@@ -23,6 +23,7 @@
 //! references; everything else that is not canonical is an error.
 
 mod blocks;
+mod canonical;
 mod column;
 mod columns;
 mod components;

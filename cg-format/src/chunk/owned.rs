@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::blocks::{Blocks, LocalIds};
+use super::blocks::Blocks;
+use super::canonical::Canonical;
 use super::column::Column;
 use super::components;
 use super::edit::EditError;
@@ -135,12 +136,7 @@ impl Chunk {
     ///
     /// A chunk whose blocks were not edited since it was decoded is copied; otherwise the ids are packed once.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        if self.has_canonical_blocks {
-            self.write(self.palette.ids(), &self.blocks, self.upper.iter().copied(), out);
-        } else {
-            let (ids, blocks, upper) = self.canonical_blocks();
-            self.write(&ids, &blocks, upper.into_iter(), out);
-        }
+        self.write(&self.canonical(), out);
     }
 
     /// The canonical bytes.
@@ -150,30 +146,29 @@ impl Chunk {
         out
     }
 
-    fn write(
-        &self,
-        palette: &[BlockId],
-        blocks: &Blocks,
-        upper: impl ExactSizeIterator<Item = Upper>,
-        out: &mut Vec<u8>,
-    ) {
+    fn write(&self, canonical: &Canonical<'_>, out: &mut Vec<u8>) {
+        let Canonical { ids, blocks, upper } = canonical;
         let start = out.len();
         let mut header = Header {
             component_offset_bytes: 0,
             entity_offset_bytes: 0,
             layered_count: upper.len() as u64,
-            palette_count: palette.len() as u64,
+            palette_count: ids.len() as u64,
         };
         header.component_offset_bytes = header.end_of_blocks();
-        out.reserve(header.component_offset_bytes as usize + 8 + 16 * self.entities.len());
+        let columns: usize = self.columns.iter().map(Column::len_bytes).sum();
+        let sides: usize = self.sides.iter().map(|(_, data)| side::HEAD_LEN_BYTES + data.len()).sum();
+        let behind = columns + self.unread_components().len() + 8 + 16 * self.entities.len() + sides;
+        let len_bytes = header.component_offset_bytes as usize + behind;
+        out.reserve(len_bytes);
 
         let mut writer = Writer::new(out);
         header.write(&mut writer);
-        for block in palette {
+        for block in ids.iter() {
             writer.u64(block.get());
         }
         writer.bytes(blocks.as_bytes());
-        layers::write(upper, header.width(), out);
+        layers::write(upper.iter().copied(), header.width(), out);
         debug_assert_eq!((out.len() - start) as u64, header.component_offset_bytes, "the header's own sum");
 
         let mut writer = Writer::new(out);
@@ -193,6 +188,7 @@ impl Chunk {
         if let Some(place) = out.get_mut(start + 16..start + 24) {
             place.copy_from_slice(&header.entity_offset_bytes.to_le_bytes());
         }
+        debug_assert_eq!(out.len() - start, len_bytes, "reserved once, for all of it");
     }
 
     /// The lowest block of a cell.
@@ -219,14 +215,10 @@ impl Chunk {
 
     /// The kinds of block in all layers with how many there are of each, in the order in which they are first met.
     pub fn palette(&self) -> Vec<PaletteEntry> {
-        let (ids, locals, upper) = if self.has_canonical_blocks {
-            (self.palette.ids().to_vec(), self.blocks.unpacked(), self.upper.clone())
-        } else {
-            self.first_met()
-        };
-        let all = locals.iter().copied().chain(upper.iter().map(|entry| entry.local));
+        let Canonical { ids, blocks, upper } = self.canonical();
+        let all = blocks.unpacked().into_iter().chain(upper.iter().map(|entry| entry.local));
         let counts = palette::count(ids.len(), all);
-        ids.into_iter().zip(counts).map(|(block, count)| PaletteEntry { block, count }).collect()
+        ids.iter().zip(counts).map(|(block, count)| PaletteEntry { block: *block, count }).collect()
     }
 
     /// The kinds of block in all layers, each once, in no particular order.
@@ -340,38 +332,6 @@ impl Chunk {
             })
             .collect()
     }
-
-    /// Palette, layer 0 and upper layers as they are written.
-    pub(super) fn canonical_blocks(&self) -> (Vec<BlockId>, Blocks, Vec<Upper>) {
-        let (ids, locals, upper) = self.first_met();
-        let blocks = Blocks::pack(&locals, bits::width_for(ids.len() as u64));
-        (ids, blocks, upper)
-    }
-
-    /// The palette in order of first appearance, and all local ids in terms of it.
-    fn first_met(&self) -> (Vec<BlockId>, Box<LocalIds>, Vec<Upper>) {
-        const UNMET: u32 = u32::MAX;
-        let mut new_of_old = alloc::vec![UNMET; self.palette.ids().len()];
-        let mut ids = Vec::new();
-        let mut meet = |old: u32| -> u32 {
-            let Some(new) = new_of_old.get_mut(old as usize) else { return 0 };
-            if *new == UNMET {
-                *new = ids.len() as u32;
-                ids.push(self.palette.get(old));
-            }
-            *new
-        };
-        let mut locals = self.blocks.unpacked();
-        let mut upper = Vec::with_capacity(self.upper.len());
-        let mut rest = self.upper.iter().peekable();
-        for (cell, local) in LocalPos::all().zip(locals.iter_mut()) {
-            *local = meet(*local);
-            while let Some(entry) = rest.next_if(|entry| entry.cell == cell) {
-                upper.push(Upper { cell, local: meet(entry.local) });
-            }
-        }
-        (ids, locals, upper)
-    }
 }
 
 impl From<&ChunkView<'_>> for Chunk {
@@ -398,14 +358,7 @@ impl From<&ChunkView<'_>> for Chunk {
 /// Equal content: the order of edits, and what a foreign writer left in the palette, make no difference.
 impl PartialEq for Chunk {
     fn eq(&self, other: &Self) -> bool {
-        let blocks_equal = if self.has_canonical_blocks && other.has_canonical_blocks {
-            self.palette.ids() == other.palette.ids()
-                && self.blocks == other.blocks
-                && self.upper == other.upper
-        } else {
-            self.canonical_blocks() == other.canonical_blocks()
-        };
-        blocks_equal
+        self.canonical() == other.canonical()
             && self.columns == other.columns
             && self.unread_components() == other.unread_components()
             && self.entities == other.entities

@@ -4,7 +4,6 @@ use super::components::instances_of;
 use super::instances::CellLayer;
 use super::owned::Chunk;
 use super::palette::count;
-use crate::wire::bits;
 use crate::{BlockId, ComponentId, SchemaView};
 
 /// How a chunk and a schema disagree, or how a chunk disagrees with itself.
@@ -106,12 +105,7 @@ impl Chunk {
         if !self.palette.agrees_with(&count(kinds, all())) {
             return Err(Mismatch::Bookkeeping("palette counts"));
         }
-        let (ids, blocks, upper) = self.canonical_blocks();
-        let is_canonical = ids == self.palette.ids()
-            && blocks == self.blocks
-            && upper == self.upper
-            && blocks.width() == bits::width_for(ids.len() as u64);
-        if self.has_canonical_blocks && !is_canonical {
+        if self.has_canonical_blocks && self.canonical() != self.canonical_anew() {
             return Err(Mismatch::Bookkeeping("canonical form"));
         }
         let sorted = |instances: &[CellLayer]| instances.is_sorted_by(|a, b| a < b);

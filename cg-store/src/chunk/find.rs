@@ -22,8 +22,8 @@ pub(crate) fn find<E: Engine, T>(
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Result<Lookup<T>, Error> {
-    let before = engine.last_commit();
-    match look_up(engine, counters, at, || engine.last_commit() != before, read)? {
+    let before = engine.batch_count();
+    match look_up(engine, counters, at, || engine.batch_count() != before, read)? {
         Found::Settled(found) => Ok(found),
         Found::Torn(read) => match look_up(&engine.snapshot(), counters, at, || false, read)? {
             Found::Settled(found) => Ok(found),

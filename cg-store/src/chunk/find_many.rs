@@ -27,12 +27,12 @@ pub(crate) fn find_many<E: Engine, T>(
     at: &[ChunkAt],
     mut read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Vec<Result<Lookup<T>, Error>> {
-    let before = engine.last_commit();
+    let before = engine.batch_count();
     let mut search = Search::new(at);
     search.run(engine, counters, &mut read);
     // A chunk may have left a tier behind the search and entered one in front of it. That takes commits, so what was
     // not found counts only if there were none; a chunk that was found cold may have been saved hot meanwhile.
-    if engine.last_commit() != before && search.begin_again() {
+    if engine.batch_count() != before && search.begin_again() {
         search.run(&engine.snapshot(), counters, &mut read);
     }
     search.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotHere))).collect()

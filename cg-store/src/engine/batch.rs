@@ -18,6 +18,7 @@ pub struct Batch {
     keys: Vec<u8>,
     ops: Vec<StoredOp>,
     values_len_bytes: u64,
+    is_rearrangement: bool,
 }
 
 /// A row's version at the time when the caller decided to write; the commit fails if it is another by then.
@@ -29,17 +30,26 @@ pub struct Guard {
     pub key: Box<[u8]>,
     /// Its frame's version; `None` if there must be no row.
     pub expected: Option<u64>,
+    /// Its frame's checksum, where the version alone does not tell: a rearrangement may write a row anew under the
+    /// version that it had.
+    pub checksum: Option<u32>,
 }
 
 impl Guard {
     /// The row must have this version.
     pub fn version(space: Space, key: impl AsRef<[u8]>, expected: u64) -> Self {
-        Self { space, key: key.as_ref().into(), expected: Some(expected) }
+        Self { space, key: key.as_ref().into(), expected: Some(expected), checksum: None }
+    }
+
+    /// The row must be the one with these bytes, by its frame's version and checksum.
+    pub fn same(space: Space, key: impl AsRef<[u8]>, row: &[u8]) -> Self {
+        let (expected, checksum) = (frame::version_of(row), frame::stored_checksum_of(row));
+        Self { space, key: key.as_ref().into(), expected, checksum }
     }
 
     /// There must be no row.
     pub fn absent(space: Space, key: impl AsRef<[u8]>) -> Self {
-        Self { space, key: key.as_ref().into(), expected: None }
+        Self { space, key: key.as_ref().into(), expected: None, checksum: None }
     }
 
     /// Compares with what is stored now.
@@ -51,7 +61,8 @@ impl Guard {
             })
         });
         let (found, expected) = (found.transpose()?, self.expected);
-        if found == expected {
+        let is_same = self.checksum.is_none() || stored.and_then(frame::stored_checksum_of) == self.checksum;
+        if found == expected && is_same {
             return Ok(());
         }
         Err(EngineError::Conflict { space: self.space, key: self.key.clone(), expected, found })
@@ -62,6 +73,22 @@ impl Batch {
     /// No operations.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same operations as a rearrangement: they change where rows lie and nothing that the rows say.
+    ///
+    /// A rearrangement is no commit: it takes no sequence, and rows that are stamped with the commit get the newest
+    /// commit's. So commits can be numbered before they are written, while maintenance goes on beside them. It is
+    /// written like a commit, whole or not at all, and is sure to survive a power cut only if a later commit is.
+    #[must_use]
+    pub const fn rearranging(mut self) -> Self {
+        self.is_rearrangement = true;
+        self
+    }
+
+    /// Whether it takes no sequence, see [`rearranging`](Self::rearranging).
+    pub const fn is_rearrangement(&self) -> bool {
+        self.is_rearrangement
     }
 
     /// Writes a row, over whatever is there.
@@ -89,7 +116,7 @@ impl Batch {
         }
     }
 
-    /// Adds the operations of another batch behind this one's.
+    /// Adds the operations of another batch behind this one's; whether this is a rearrangement stays as it is.
     pub fn append(&mut self, other: Self) {
         let base = self.keys.len();
         self.keys.extend_from_slice(&other.keys);

@@ -36,6 +36,7 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     a_range_is_deleted_up_to_its_end(&make());
     frames_get_their_version(&make());
     sequences_rise_by_one_and_are_stored(&make());
+    a_rearrangement_takes_no_sequence(&make());
     a_conflict_writes_nothing(&make());
     guards_see_versions_and_absence(&make());
     a_batch_over_the_limit_writes_nothing(&make());
@@ -153,6 +154,36 @@ fn sequences_rise_by_one_and_are_stored<E: Engine>(engine: &E) {
         assert_eq!((frame.header().version, frame.payload()), (expected, &b""[..]));
     }
     assert_eq!(commit(engine, Batch::new()), CommitSeq::new(4), "an empty batch is a commit too");
+}
+
+fn a_rearrangement_takes_no_sequence<E: Engine>(engine: &E) {
+    let mut batch = Batch::new();
+    put(&mut batch, b"a", b"1");
+    commit(engine, batch);
+    let batches = engine.batch_count();
+    let mut moved = Batch::new();
+    moved.put(Space::Object, b"b", row(b"2"), Stamp::Commit);
+    moved.put(Space::Object, b"c", row(b"3"), Stamp::Keep(9));
+    let seq = engine
+        .commit(moved.rearranging(), &[Guard::version(Space::Object, b"a", 1)], Level::Process)
+        .expect("commits");
+    assert_eq!((seq, engine.last_commit()), (CommitSeq::new(1), CommitSeq::new(1)));
+    let keys: [(Space, &[u8]); 3] =
+        [(Space::Object, b"b"), (Space::Object, b"c"), (Space::WorldMeta, COMMIT_SEQUENCE_KEY)];
+    assert_eq!(versions(engine, &keys), [Some(1), Some(9), Some(1)]);
+    assert!(engine.batch_count() > batches, "a reader in between notices");
+    let before = engine.get(Space::Object, b"b").expect("reads").expect("was written").to_vec();
+    let mut again = Batch::new();
+    again.put(Space::Object, b"b", row(b"other"), Stamp::Commit);
+    let same = || Guard::same(Space::Object, b"b", &before);
+    engine.commit(again.rearranging(), &[same()], Level::Process).expect("it is the row");
+    assert_eq!(version(engine, b"b"), Some(1), "of the same version");
+    let refused = engine.commit(Batch::new(), &[same()], Level::Process);
+    assert!(
+        matches!(refused, Err(EngineError::Conflict { expected: Some(1), found: Some(1), .. })),
+        "{refused:?}"
+    );
+    assert_eq!(commit(engine, Batch::new()), CommitSeq::new(2));
 }
 
 fn a_conflict_writes_nothing<E: Engine>(engine: &E) {

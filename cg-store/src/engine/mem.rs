@@ -144,7 +144,8 @@ impl Engine for MemEngine {
         for guard in guards {
             guard.check(lookup(&state.rows, guard.space, &guard.key).as_deref())?;
         }
-        let seq = state.last_commit.next();
+        let is_rearrangement = batch.is_rearrangement();
+        let seq = if is_rearrangement { state.last_commit } else { state.last_commit.next() };
         let fault = (self.fault)(seq);
         match fault {
             Some(Fault::NoSpace) => {
@@ -160,7 +161,10 @@ impl Engine for MemEngine {
             None => {}
         }
         batch.drain(|op| state.apply(op, seq));
-        state.apply_sequence(seq);
+        if !is_rearrangement {
+            state.apply_sequence(seq);
+        }
+        state.batch_count += 1;
         match level {
             Level::Process => Ok(seq),
             Level::Power => state.sync().map(|()| seq),
@@ -178,6 +182,10 @@ impl Engine for MemEngine {
 
     fn last_commit(&self) -> CommitSeq {
         self.state.read().last_commit
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.state.read().batch_count
     }
 
     fn last_synced(&self) -> CommitSeq {
@@ -262,6 +270,7 @@ struct State {
     rows: [Arc<Rows>; Family::ALL.len()],
     last_commit: CommitSeq,
     last_synced: CommitSeq,
+    batch_count: u64,
     /// The next sync fails.
     sync_fails: bool,
     failed: Option<Arc<EngineError>>,

@@ -126,6 +126,9 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// Guards are checked and the sequence is given under one short lock; syncing happens outside it, once for
     /// all commits that wait for it. An empty batch is a commit like any other. Returns when `level` is reached.
     ///
+    /// A [rearrangement](Batch::rearranging) takes no sequence: the newest commit's is returned, and no level but
+    /// [`Level::Process`] is promised.
+    ///
     /// # Errors
     /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
     /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
@@ -147,6 +150,10 @@ pub trait Engine: ReadView + Send + Sync + 'static {
 
     /// The newest commit, or [`CommitSeq::NONE`] before the first.
     fn last_commit(&self) -> CommitSeq;
+
+    /// How many batches were applied since the engine was opened, rearrangements included: whether two reads with the
+    /// same number between saw one state.
+    fn batch_count(&self) -> u64;
 
     /// The newest commit known to have reached [`Level::Power`].
     fn last_synced(&self) -> CommitSeq;

@@ -58,8 +58,10 @@ impl ColdMerge {
         let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
         let mut writes = MoveWrites::default();
         match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
-            Ok(Some(old)) => writes.guards.push(Guard::version(space, row_key, old.version())),
-            Ok(None) => writes.guards.push(Guard::absent(space, row_key)),
+            Ok(_) => writes.guards.push(match &base {
+                Some(row) => Guard::same(space, row_key, row),
+                None => Guard::absent(space, row_key),
+            }),
             Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
         }
         writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
@@ -121,7 +123,7 @@ impl ColdMerge {
                 Err(problem) => return as_it_is(Some(damage(problem))),
             }
             writes.moved.bytes_read += row.len() as u64;
-            writes.guards.push(Guard::version(space, row_key, warm.version()));
+            writes.guards.push(Guard::same(space, row_key, row));
             writes.batch.delete(space, row_key);
         }
         // A cube that is cold as a whole has no use for its heat; what stays hot will leave a new one.

@@ -88,7 +88,7 @@ impl MoveWrites {
         let bytes = self.batch.len_bytes();
         self.moved.bytes_written = bytes;
         let rows = self.batch.op_count() as u64;
-        match engine.commit(self.batch, &self.guards, Level::Process) {
+        match engine.commit(self.batch.rearranging(), &self.guards, Level::Process) {
             Ok(_) => {
                 Counters::add(&counters.moves, 1);
                 Counters::add(&counters.rows_written, rows);

@@ -41,7 +41,7 @@ pub(crate) fn promote<E: Engine>(engine: &E, counters: &Counters, cube: CubeAt) 
             Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
         };
         Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
-        writes.guards.push(Guard::version(space, row_key, cluster.version()));
+        writes.guards.push(Guard::same(space, row_key, &row));
         writes.moved.bytes_read += row.len() as u64;
         for (slot, info) in live {
             let at = chunk_at(cube, slot.in_group());

@@ -51,7 +51,7 @@ pub(crate) fn drop_shadows<E: Engine>(
     let mut writes = MoveWrites::default();
     writes.moved.chunks = shadowed as u64;
     writes.moved.bytes_read = row.len() as u64;
-    writes.guards.push(Guard::version(space, row_key, cluster.version()));
+    writes.guards.push(Guard::same(space, row_key, &row));
     match builder.finish(&mut Limits::default()) {
         Ok(Some(smaller)) => writes.batch.put(space, row_key, smaller, Stamp::Commit),
         Ok(None) => writes.batch.delete(space, row_key),

@@ -37,8 +37,8 @@ pub(crate) fn demote_warm<E: Engine>(
         Ok(base) => base,
         Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
     };
-    writes.guards.push(match &base {
-        Some(base) => Guard::version(space, row_key, base.version()),
+    writes.guards.push(match &old {
+        Some(row) => Guard::same(space, row_key, row),
         None => Guard::absent(space, row_key),
     });
     writes.moved.bytes_read += old.as_ref().map_or(0, |row| row.len() as u64);

@@ -18,8 +18,7 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
-use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::{Inner, World};
@@ -97,24 +96,23 @@ impl<E: Engine> World<E> {
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some(tile) = self.inner().fold_next_tile(&behind)? else { break };
+            let Some((tile, folded)) = self.inner().fold_next_tile(&behind)? else { break };
             // Every patch of the tile sorts behind it and below its key with one more byte of ones.
             behind = [&tile[..], &[0xff]].concat();
-            done += 1;
+            done += usize::from(folded);
         }
         Ok(done)
     }
 }
 
 impl<E: Engine> Inner<E> {
-    /// Folds the first tile behind a key that has patches, and returns its key; `None` if there is none.
-    fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<TileKey>, Error> {
+    /// Folds the first tile behind a key that has patches, and returns its key and whether it was folded; `None` if there is
+    /// none.
+    fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.check_open()?;
-        // Under the commit lock no patch can come between reading a tile and replacing it.
-        let mut committing = self.commits.commit();
         let Found::Patch(tile) = self.find_patch(behind, usize::MAX)? else { return Ok(None) };
-        self.fold_tile(&mut committing, tile)?;
-        Ok(Some(tile))
+        let folded = self.fold_tile(tile)?;
+        Ok(Some((tile, folded)))
     }
 
     /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known.
@@ -122,28 +120,23 @@ impl<E: Engine> Inner<E> {
     /// Costs nothing when there is nothing to fold, however large the map is.
     pub(crate) fn fold_known_tile(&self) -> Result<Folding, Error> {
         self.check_open()?;
-        if self.unfolded.lock().next().is_none() {
-            return Ok(Folding::Nothing);
-        }
-        let mut committing = self.commits.commit();
         let next = self.unfolded.lock().next();
         let tile = match next {
             None => return Ok(Folding::Nothing),
             Some(Next::Tile(tile)) => tile,
-            Some(Next::Behind(key)) => match self.find_patch(&key, ROWS_SEARCHED)? {
+            Some(Next::Search(search)) => match self.find_patch(&search.behind, ROWS_SEARCHED)? {
                 Found::Patch(tile) => tile,
                 Found::End => {
-                    self.unfolded.lock().searched(None);
+                    self.unfolded.lock().searched(&search, None);
                     return Ok(Folding::Nothing);
                 }
                 Found::Nothing { up_to } => {
-                    self.unfolded.lock().searched(Some(up_to));
+                    self.unfolded.lock().searched(&search, Some(up_to));
                     return Ok(Folding::Searched);
                 }
             },
         };
-        self.fold_tile(&mut committing, tile)?;
-        Ok(Folding::Done)
+        Ok(if self.fold_tile(tile)? { Folding::Done } else { Folding::Overtaken })
     }
 
     /// Looks for a patch behind a key among so many rows.
@@ -169,21 +162,36 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    fn fold_tile(&self, committing: &mut Committing<'_>, tile_key: TileKey) -> Result<(), Error> {
+    /// Folds a tile, unless a commit changes it meanwhile; whether it was folded.
+    fn fold_tile(&self, tile_key: TileKey) -> Result<bool, Error> {
+        // Before its patches are read: a commit that adds one later says so later too.
+        self.unfolded.lock().forget(&tile_key);
+        let folded = self.replace_by_folded(tile_key);
+        if !matches!(folded, Ok(true)) {
+            self.unfolded.lock().add([tile_key]);
+        }
+        folded
+    }
+
+    fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
+        let view = self.engine.snapshot();
+        let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
-        for patch in patch_keys(&self.engine, &tile_key)? {
-            batch.delete(Space::OpacityPatch, patch);
+        for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
+            batch.delete(Space::OpacityPatch, &guard.key);
         }
-        if !batch.is_empty() {
-            if let Some(bytes) = folded(&self.engine, tile_key)? {
-                let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-                batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
-            }
-            let seq = self.engine.commit(batch, &[], Level::Process)?.get();
-            committing.publish(seq, []);
+        if batch.is_empty() {
+            return Ok(true);
         }
-        self.unfolded.lock().folded(&tile_key);
-        Ok(())
+        if let Some(bytes) = folded(&view, tile_key)? {
+            let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+            batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+        }
+        match self.engine.commit(batch.rearranging(), &guards, Level::Process) {
+            Ok(_) => Ok(true),
+            Err(EngineError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -191,6 +199,8 @@ impl<E: Engine> Inner<E> {
 pub(crate) enum Folding {
     /// One was folded.
     Done,
+    /// A commit came in between; it stays as it is until it is met again.
+    Overtaken,
     /// A part of the map was searched in vain; there may be patches behind it.
     Searched,
     /// None is known to have patches, and the map was searched for them.
@@ -207,17 +217,21 @@ enum Found {
     End,
 }
 
-/// The keys of a tile's patches.
-fn patch_keys<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let mut keys = Vec::new();
-    view.scan(Family::OpacityMap, (Bound::Excluded(tile_key), Bound::Unbounded), |key, _| {
+/// That a tile and its patches are what they are.
+fn guards_of_tile<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Guard>, Error> {
+    let mut guards = Vec::new();
+    view.scan(Family::OpacityMap, (Bound::Included(tile_key), Bound::Unbounded), |key, row| {
         if !key.starts_with(tile_key) {
             return ControlFlow::Break(());
         }
-        keys.push(key.to_vec());
+        let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
+        guards.push(Guard::same(space, key, row));
         ControlFlow::Continue(())
     })?;
-    Ok(keys)
+    if !guards.iter().any(|guard| guard.space == Space::OpacityTile) {
+        guards.push(Guard::absent(Space::OpacityTile, tile_key));
+    }
+    Ok(guards)
 }
 
 /// A tile with its patches folded in, or `None` if there is neither.

@@ -10,12 +10,22 @@ use super::TileKey;
 /// So many tiles are remembered.
 const REMEMBERED_TILES: usize = 1 << 14;
 
-/// Tiles that are to be folded. Changed under the commit lock only, so that no patch is missed.
+/// Tiles that are to be folded. A commit adds the tile when its patch can be read, and who folds a tile takes it out before
+/// the patches are read, so none is missed.
 #[derive(Debug)]
 pub(crate) struct Unfolded {
     tiles: BTreeSet<TileKey>,
-    /// The key behind which the search goes on; `None` when it is over.
-    searched: Option<Vec<u8>>,
+    /// `None` when it is over.
+    search: Option<Search>,
+    searches: u64,
+}
+
+/// A search through the map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Search {
+    /// Where it goes on.
+    pub(super) behind: Vec<u8>,
+    number: u64,
 }
 
 /// What is to be looked at next.
@@ -23,14 +33,14 @@ pub(crate) struct Unfolded {
 pub(super) enum Next {
     /// This tile has patches.
     Tile(TileKey),
-    /// Tiles behind this key may have some.
-    Behind(Vec<u8>),
+    /// Tiles that lie there may have some.
+    Search(Search),
 }
 
 impl Unfolded {
     /// Nothing is known of the map.
     pub(crate) const fn new() -> Self {
-        Self { tiles: BTreeSet::new(), searched: Some(Vec::new()) }
+        Self { tiles: BTreeSet::new(), search: Some(Search { behind: Vec::new(), number: 0 }), searches: 1 }
     }
 
     /// Notes that tiles have patches.
@@ -38,24 +48,27 @@ impl Unfolded {
         self.tiles.extend(tiles);
         if self.tiles.len() > REMEMBERED_TILES {
             self.tiles.clear();
-            self.searched = Some(Vec::new());
+            self.search = Some(Search { behind: Vec::new(), number: self.searches });
+            self.searches += 1;
         }
     }
 
     /// What to look at next, if anything is to be folded.
     pub(super) fn next(&self) -> Option<Next> {
         let tile = self.tiles.first().copied().map(Next::Tile);
-        tile.or_else(|| self.searched.clone().map(Next::Behind))
+        tile.or_else(|| self.search.clone().map(Next::Search))
     }
 
-    /// Notes that a tile has no patches any more.
-    pub(super) fn folded(&mut self, tile: &TileKey) {
+    /// Forgets that a tile has patches.
+    pub(super) fn forget(&mut self, tile: &TileKey) {
         self.tiles.remove(tile);
     }
 
-    /// Notes how far the search came, or that it came to the end.
-    pub(super) fn searched(&mut self, up_to: Option<Vec<u8>>) {
-        self.searched = up_to;
+    /// Notes how far a search came, or that it came to the end, unless another was begun meanwhile.
+    pub(super) fn searched(&mut self, search: &Search, up_to: Option<Vec<u8>>) {
+        if self.search.as_ref().is_some_and(|current| current.number == search.number) {
+            self.search = up_to.map(|behind| Search { behind, number: search.number });
+        }
     }
 }
 
@@ -71,19 +84,30 @@ mod tests {
         tile
     }
 
+    fn search(known: &Unfolded) -> Search {
+        match known.next() {
+            Some(Next::Search(search)) => search,
+            next => panic!("{next:?} is no search"),
+        }
+    }
+
     #[test]
     fn what_does_not_fit_is_searched_for() {
         let mut known = Unfolded::new();
-        assert_eq!(known.next(), Some(Next::Behind(Vec::new())), "what an older process left is not known");
-        known.searched(None);
-        assert_eq!(known.next(), None);
+        let first = search(&known);
+        known.searched(&first, Some(vec![7]));
+        assert_eq!(search(&known).behind, [7], "what an older process left is not known");
+        known.add((0..=REMEMBERED_TILES).map(tile));
+        assert!(search(&known).behind.is_empty());
+        known.searched(&first, None);
+        let second = search(&known);
+        known.searched(&second, None);
+        assert_eq!(known.next(), None, "the end of the first search is not that of the second");
         known.add((0..REMEMBERED_TILES).map(tile));
         for n in 0..REMEMBERED_TILES {
             assert!(matches!(known.next(), Some(Next::Tile(_))));
-            known.folded(&tile(n));
+            known.forget(&tile(n));
         }
         assert_eq!(known.next(), None);
-        known.add((0..=REMEMBERED_TILES).map(tile));
-        assert_eq!(known.next(), Some(Next::Behind(Vec::new())));
     }
 }

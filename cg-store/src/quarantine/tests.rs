@@ -113,6 +113,10 @@ impl Engine for Watched {
         self.engine.last_commit()
     }
 
+    fn batch_count(&self) -> u64 {
+        self.engine.batch_count()
+    }
+
     fn last_synced(&self) -> CommitSeq {
         self.engine.last_synced()
     }

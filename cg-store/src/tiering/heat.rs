@@ -98,7 +98,7 @@ impl<E: Engine> Inner<E> {
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
         batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
         let bytes = batch.len_bytes();
-        if let Err(error) = self.engine.commit(batch, &[], Level::Process) {
+        if let Err(error) = self.engine.commit(batch.rearranging(), &[], Level::Process) {
             self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
             return Err(error.into());
         }

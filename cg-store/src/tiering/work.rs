@@ -393,7 +393,7 @@ impl<E: Engine> Inner<E> {
             }
         }
         if !batch.is_empty() {
-            self.engine.commit(batch, &[], Level::Process)?;
+            self.engine.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())
     }

@@ -253,7 +253,7 @@ impl<E: Engine> Transaction<'_, E> {
     ///
     /// # Errors
     /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
-    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`],
+    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
         self.writes.entities.insert(id, Some(entity));

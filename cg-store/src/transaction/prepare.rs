@@ -16,7 +16,7 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
 use cg_format::{
-    ChunkAt, ClusterTier, ComponentId, Dimension, EntityId, Lookup, SchemaView as _, Space, key,
+    ChunkAt, ClusterTier, ComponentShape, Dimension, EntityId, Lookup, SchemaView as _, Space, key,
 };
 use cg_registry::{Catalog, ListKind};
 
@@ -143,11 +143,17 @@ impl<E: Engine> Builder<'_, E> {
             return Err(Error::UnknownEntityType { id, kind, issued });
         }
         let schema = self.catalog.current_schema();
-        let unknown = |component: &ComponentId| schema.shape(*component).is_none();
-        match entity.components().map(|(component, _)| component).find(unknown) {
-            Some(component) => Err(Error::UnknownComponent { id, component }),
-            None => Ok(()),
+        for (component, bytes) in entity.components() {
+            match schema.shape(component) {
+                None => return Err(Error::UnknownComponent { id, component }),
+                Some(ComponentShape::Fixed { width_bytes }) if bytes.len() != width_bytes as usize => {
+                    let found = bytes.len();
+                    return Err(Error::WrongComponentWidth { id, component, width_bytes, found });
+                }
+                Some(_) => {}
+            }
         }
+        Ok(())
     }
 
     fn check_dimension(&self, dimension: Dimension) -> Result<(), Error> {

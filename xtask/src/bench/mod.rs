@@ -8,6 +8,8 @@
 //!
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
+//! `scale` and `hour` are no benchmarks but programs, as what they measure is too long to be repeated.
+//!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
 mod measured;
@@ -28,7 +30,8 @@ use crate::{metadata, setup};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only benchmarks whose name holds this.
+    /// Only benchmarks whose name holds this; `scale` and `hour` run the programs of that name instead, a few minutes
+    /// each.
     name: Option<String>,
     /// A few iterations of each: shows that everything runs, and figures to one digit at best.
     #[arg(long)]
@@ -46,8 +49,14 @@ const CONDITIONS: &str = "conditions.txt";
 /// Begins the conditions of a run that was no full one.
 const PARTIAL: &str = "partial: ";
 
+/// What is too long to be repeated: subcommands of `cg-tiers`.
+const PROGRAMS: [&str; 2] = ["scale", "hour"];
+
 /// Measures and prints.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
+        return run_program(context, program);
+    }
     let metadata = metadata::stated(context)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let results = Path::new(target).join("xtask/bench");
@@ -70,6 +79,15 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         record::write(&path, &table::markdown(&table), &conditions)?;
         println!("written to {}", path.display());
     }
+    Ok(())
+}
+
+/// Runs one of the programs, which prints its own table.
+fn run_program(context: &Context, name: &str) -> Result<()> {
+    let environment = setup::prepare(context)?;
+    let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers", "--", name]);
+    environment.apply(tool).run()?;
+    print!("\n{}", conditions(context));
     Ok(())
 }
 

@@ -88,6 +88,7 @@ pub struct RocksEngine {
     newest: Mutex<CommitSeq>,
     /// The same number, for those who only look.
     last_commit: AtomicU64,
+    batch_count: AtomicU64,
     syncs: GroupSync,
     floor: Option<Mutex<Floor>>,
     /// The first write or sync that failed.
@@ -241,12 +242,13 @@ impl RocksEngine {
         guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
     }
 
-    /// The batch as RocksDB takes it, every frame finished, the sequence's row last.
+    /// The batch as RocksDB takes it, every frame finished; behind those of a commit the sequence's row.
     fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
         // An operation costs RocksDB a few bytes beside its key and value.
         let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
         let mut sealed = WriteBatch::with_capacity_bytes(capacity);
         let family = |space: Space| self.family(space.family());
+        let is_rearrangement = batch.is_rearrangement();
         batch.drain(|op| match op {
             Op::Put { space, key, draft, stamp } => {
                 let value = draft.seal(space, key, stamp.version(seq.get()));
@@ -255,9 +257,11 @@ impl RocksEngine {
             Op::Delete { space, key } => sealed.delete_cf(family(space), key),
             Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
         });
-        let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
-        let row = Draft::plain(Codec::None, 0, |_| {}).seal(space, key, seq.get());
-        sealed.put_cf(family(space), key, row);
+        if !is_rearrangement {
+            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+            let row = Draft::plain(Codec::None, 0, |_| {}).seal(space, key, seq.get());
+            sealed.put_cf(family(space), key, row);
+        }
         sealed
     }
 
@@ -361,11 +365,12 @@ impl Engine for RocksEngine {
             let mut newest = self.newest.lock();
             self.check_writable()?;
             self.check_guards(guards)?;
-            let seq = newest.next();
+            let seq = if batch.is_rearrangement() { *newest } else { newest.next() };
             let written = self.db.write_opt(self.seal(batch, seq), &self.writes);
             written.map_err(|error| self.fail(failure::of("write the log", error)))?;
             *newest = seq;
             self.last_commit.store(seq.get(), Ordering::Release);
+            self.batch_count.fetch_add(1, Ordering::Release);
             seq
         };
         match level {
@@ -385,6 +390,10 @@ impl Engine for RocksEngine {
 
     fn last_commit(&self) -> CommitSeq {
         CommitSeq::new(self.last_commit.load(Ordering::Acquire))
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.batch_count.load(Ordering::Acquire)
     }
 
     fn last_synced(&self) -> CommitSeq {

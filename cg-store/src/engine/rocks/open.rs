@@ -173,6 +173,7 @@ fn finish(
         writes,
         newest: Mutex::new(seq),
         last_commit: AtomicU64::new(seq.get()),
+        batch_count: AtomicU64::new(0),
         syncs: GroupSync::new(synced),
         floor: floor.map(Mutex::new),
         failed: OnceLock::new(),

@@ -11,6 +11,7 @@ over_both_engines! {
     a_kind_of_side_data_that_was_never_issued
     an_entity_of_a_type_that_was_never_issued
     an_entity_with_a_component_that_was_never_issued
+    an_entity_with_a_component_of_another_size
     an_entity_somewhere_that_was_never_issued
 }
 
@@ -112,6 +113,20 @@ fn an_entity_with_a_component_that_was_never_issued<E: Engine>(world: &World<E>)
     refused(world, expected, |tx| {
         let mut cow = ids.cow_in(ids.at(0, 0, 0));
         cow.set_component(ComponentId::variable(7), vec![1]).expect("short");
+        tx.put_entity(uuid(1), cow);
+        Ok(())
+    });
+}
+
+fn an_entity_with_a_component_of_another_size<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    save(world, [(ids.at(0, 0, 0), filled(world, ids.air))]);
+    let expected = expect![
+        "entity 00000000-0000-0000-0000-000000000001 has 3 bytes of component 0x0, whose size is 4; give it as many"
+    ];
+    refused(world, expected, |tx| {
+        let mut cow = ids.cow_in(ids.at(0, 0, 0));
+        cow.set_component(ids.power, vec![1; 3]).expect("short");
         tx.put_entity(uuid(1), cow);
         Ok(())
     });
