@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkPos, Dimension, LocalPos};
+use cg_format::{
+    BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, LocalPos,
+};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -57,10 +59,44 @@ fn cells_inside(area: BlockBox, pos: ChunkPos) -> impl Iterator<Item = (LocalPos
     LocalPos::all().map(move |cell| (cell, pos.block(cell))).filter(move |(_, block)| area.contains(*block))
 }
 
+/// The chunks of a box, those of one 16³ cube after those of another, so that each cluster is read once.
+///
+/// The cubes come in the order of the array, so that it is filled from one end to the other as far as cubes allow.
+fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
+    let chunks = area.chunks();
+    let (from, to) = (chunks.min(), chunks.max());
+    let (from, to) = ([from.x(), from.y(), from.z()], [to.x(), to.y(), to.z()]);
+    let side = i64::from(ClusterTier::L2.side_chunks());
+    let [slow, middle, fast] = order.axes();
+    let parts = move |axis: usize| {
+        let first = from[axis].div_euclid(side);
+        (first..=to[axis].div_euclid(side))
+            .map(move |cube| [from[axis].max(cube * side), to[axis].min(cube * side + side - 1)])
+    };
+    parts(slow).flat_map(move |s| {
+        parts(middle).flat_map(move |m| {
+            parts(fast).map(move |f| {
+                let corner = |end: usize| {
+                    let mut corner = [0; 3];
+                    (corner[slow], corner[middle], corner[fast]) = (s[end], m[end], f[end]);
+                    let [x, y, z] = corner;
+                    ChunkPos::new(x, y, z).expect("it lies in a box of the world")
+                };
+                ChunkBox::new(corner(0), corner(1))
+            })
+        })
+    })
+}
+
 impl<E: Engine> World<E> {
-    /// Reads layer 0 of a box into a flat slice in the host's order. Costs one load per chunk of the box.
+    /// Reads layer 0 of a box into a flat slice in the host's order.
     ///
-    /// Blocks of chunks that are not stored are left as they are in the slice; how many chunks those were is returned.
+    /// All of it is of one state of the world, whatever is committed or moved meanwhile. Blocks of chunks that are not
+    /// stored are left as they are in the slice; how many chunks those were is returned.
+    ///
+    /// Costs, for chunks that memory does not have, what [`load_many`](Self::load_many) costs: each cluster is read
+    /// once, and only its 4³ groups with chunks of the box are decompressed. Takes memory for one cold cluster at a
+    /// time, whatever the size of the box. `map` is called in no order; it may use the world.
     ///
     /// # Errors
     /// [`Error::BoxLength`] if the slice does not fit the box; [`Error::Corrupt`] at the first damaged chunk.
@@ -73,15 +109,15 @@ impl<E: Engine> World<E> {
         mut map: impl FnMut(BlockId) -> T,
     ) -> Result<u64, Error> {
         let layout = Layout::new(area, order, out.len())?;
+        let still = self.inner().still()?;
         let mut absent = 0;
-        for pos in area.chunks().iter() {
-            let Some(chunk) = self.load(ChunkAt { dimension, pos })? else {
-                absent += 1;
-                continue;
-            };
-            for (cell, block) in cells_inside(area, pos) {
-                out[layout.index(block)] = map(chunk.block(cell));
-            }
+        for cube in cubes(area, order) {
+            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
+            absent += still.show(&wanted, |at, chunk| {
+                for (cell, block) in cells_inside(area, at.pos) {
+                    out[layout.index(block)] = map(chunk.block(cell));
+                }
+            })?;
         }
         Ok(absent)
     }
@@ -106,24 +142,28 @@ impl<E: Engine> Transaction<'_, E> {
     ) -> Result<(), Error> {
         let layout = Layout::new(area, order, values.len())?;
         let schema = self.catalog().current_schema();
-        for pos in area.chunks().iter() {
-            let at = ChunkAt { dimension, pos };
-            if self.load(at)?.is_none() {
-                if cells_inside(area, pos).count() < LocalPos::COUNT {
-                    return Err(Error::ChunkAbsent { at });
-                }
-                self.save(at, Arc::new(Chunk::filled(background, &schema)?));
-            }
-            self.edit(at, |chunk| {
-                for (cell, block) in cells_inside(area, pos) {
-                    if let Some(new) = map(&values[layout.index(block)])
-                        && chunk.block(cell) != new
-                    {
-                        chunk.set_block(cell, new, &schema)?;
+        for cube in cubes(area, order) {
+            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
+            for (at, found) in wanted.iter().zip(self.load_many(&wanted)) {
+                let chunk = match found? {
+                    Some(chunk) => chunk,
+                    None if cells_inside(area, at.pos).count() < LocalPos::COUNT => {
+                        return Err(Error::ChunkAbsent { at: *at });
                     }
-                }
-                Ok::<_, Error>(())
-            })??;
+                    None => Arc::new(Chunk::filled(background, &schema)?),
+                };
+                self.save(*at, chunk);
+                self.edit(*at, |chunk| {
+                    for (cell, block) in cells_inside(area, at.pos) {
+                        if let Some(new) = map(&values[layout.index(block)])
+                            && chunk.block(cell) != new
+                        {
+                            chunk.set_block(cell, new, &schema)?;
+                        }
+                    }
+                    Ok::<_, Error>(())
+                })??;
+            }
         }
         Ok(())
     }

@@ -25,6 +25,10 @@ pub(crate) struct Stored {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
+/// The state of every shard at one moment.
+#[derive(Debug)]
+pub(crate) struct Moment(Vec<u64>);
+
 /// The cache.
 #[derive(Debug)]
 pub(crate) struct ChunkCache {
@@ -76,6 +80,22 @@ impl ChunkCache {
         }
     }
 
+    /// The state of now. Of one state of the engine only if no commit is under way.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.shards.iter().map(|shard| shard.lock().epoch).collect())
+    }
+
+    /// What was known of a chunk at a moment, if it is known still.
+    pub(crate) fn get_as_of(&self, at: ChunkAt, moment: &Moment) -> Option<Lookup<Stored>> {
+        let shard = self.shard(at).lock();
+        shard.entries.get(&at).filter(|_| shard.epoch == Self::ticket(at, moment).0).cloned()
+    }
+
+    /// With it a loader may tell what it finds of a chunk in the engine as it was at a moment.
+    pub(crate) fn ticket(at: ChunkAt, moment: &Moment) -> Ticket {
+        Ticket(moment.0[Self::shard_index(at)])
+    }
+
     /// Keeps what a loader found, unless a commit has published in the shard since the ticket was taken.
     pub(crate) fn fill(&self, at: ChunkAt, ticket: Ticket, entry: Lookup<Stored>) {
         let mut shard = self.shard(at).lock();
@@ -101,12 +121,16 @@ impl ChunkCache {
     }
 
     fn shard(&self, at: ChunkAt) -> &Mutex<Shard> {
+        &self.shards[Self::shard_index(at)]
+    }
+
+    fn shard_index(at: ChunkAt) -> usize {
         /// An odd constant with well spread bits (2^64 divided by the golden ratio).
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let mixed = [at.pos.x(), at.pos.y(), at.pos.z()].iter().fold(at.dimension.get(), |all, c| {
             (all.rotate_left(23) ^ c.cast_unsigned()).wrapping_mul(SPREAD)
         });
-        &self.shards[(mixed >> 58) as usize]
+        (mixed >> 58) as usize
     }
 }
 
@@ -149,6 +173,20 @@ mod tests {
         assert!(cache.get(at(1)).is_err());
         cache.fill(at(1), ticket, stored(1));
         assert!(cache.get(at(1)).is_err(), "the ticket is older than the clearing");
+    }
+
+    #[test]
+    fn what_a_moment_knew_is_told_until_the_shard_changes() {
+        let cache = ChunkCache::new(1 << 20);
+        cache.publish(at(1), stored(1));
+        let moment = cache.moment();
+        assert_eq!(cache.get_as_of(at(1), &moment).unwrap().here().map(|stored| stored.version), Some(1));
+        let absent = ChunkCache::ticket(at(2), &moment);
+        cache.publish(at(1), stored(2));
+        cache.publish(at(2), stored(2));
+        assert!(cache.get_as_of(at(1), &moment).is_none(), "it is of a later state");
+        cache.fill(at(2), absent, stored(1));
+        assert_eq!(version(&cache, at(2)), Some(2), "what the moment had is older");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
-        let mut rows = WorldRows { catalog: Catalog::new(), limits: None };
+        let mut rows = WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0 };
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         claim(dir)?;
         let file = WorldFile::new_world();
@@ -116,7 +116,7 @@ impl World<RocksEngine> {
         }
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
-        self.inner().engine.checkpoint(&directory::engine_dir(dir))?;
+        self.inner().settled_engine()?.checkpoint(&directory::engine_dir(dir))?;
         WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())

@@ -41,6 +41,9 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the storage fails.
     pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
+        if let Some((version, entity)) = self.inner().queue.entity(id) {
+            return Ok(entity.map(|_| version));
+        }
         let row = self.inner().engine.get(Space::Entity, &key::entity(id))?;
         Ok(row.and_then(|row| version_of(&row)))
     }
@@ -48,6 +51,9 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Inner<E> {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some((_, entity)) = self.queue.entity(id) {
+            return Ok(entity);
+        }
         let key = key::entity(id);
         match self.engine.get(Space::Entity, &key)? {
             Some(row) => self.decode_entity(&self.registry.catalog(), id, &row).map(Some),

@@ -123,6 +123,16 @@ pub enum Error {
         /// How many bytes the entity has of it.
         found: usize,
     },
+    /// So much is accepted and not yet written that nothing more is taken. Nothing of the transaction was kept.
+    #[error(
+        "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"
+    )]
+    Busy {
+        /// Memory of what waits.
+        queued_bytes: u64,
+        /// The world's limit.
+        limit_bytes: u64,
+    },
     /// A value or a transaction is over one of the world's limits. Nothing was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"

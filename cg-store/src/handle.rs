@@ -9,16 +9,20 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::steady_sync::SteadySync;
 use crate::world::Inner;
+use crate::write_behind::Writer;
 
 /// What all clones of a world share; closes it when it is dropped.
 pub(crate) struct Handle<E: Engine> {
     inner: Arc<Inner<E>>,
     visits: Arc<Visits>,
-    /// Absent where nothing outlives the process, or nothing is written.
+    /// Absent where nothing outlives the process, nothing is written, or the host wants none.
     sync: Option<SteadySync>,
+    /// Started by the first commit that is queued.
+    writer: Mutex<Option<Writer>>,
 }
 
 /// A way to a world that does not keep it open.
@@ -31,8 +35,10 @@ impl<E: Engine> Handle<E> {
     /// Holds a world, and syncs its commits if they are to outlive the process.
     pub(crate) fn new(inner: Inner<E>) -> io::Result<Self> {
         let caps = inner.engine.caps();
-        let mut handle = Self { inner: Arc::new(inner), visits: Arc::default(), sync: None };
-        if caps.durable && !caps.read_only {
+        let syncs = inner.options.durability != Durability::Fast;
+        let mut handle =
+            Self { inner: Arc::new(inner), visits: Arc::default(), sync: None, writer: Mutex::default() };
+        if caps.durable && !caps.read_only && syncs {
             handle.sync = Some(SteadySync::start(handle.visitor())?);
         }
         Ok(handle)
@@ -40,6 +46,15 @@ impl<E: Engine> Handle<E> {
 
     pub(crate) fn inner(&self) -> &Inner<E> {
         &self.inner
+    }
+
+    /// Makes sure that what is queued gets written.
+    pub(crate) fn start_writing(&self) -> io::Result<()> {
+        let mut writer = self.writer.lock();
+        if writer.is_none() {
+            *writer = Some(Writer::start(Arc::clone(&self.inner.queue), self.visitor())?);
+        }
+        Ok(())
     }
 
     pub(crate) fn visitor(&self) -> Visitor<E> {
@@ -55,6 +70,9 @@ impl<E: Engine> Drop for Handle<E> {
         self.visits.end(self.inner.engine.last_synced().get());
         if let Some(sync) = &mut self.sync {
             sync.end();
+        }
+        if let Some(writer) = self.writer.get_mut() {
+            writer.end();
         }
     }
 }

@@ -49,7 +49,7 @@ impl<E: Engine> World<E> {
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
-        walk(&inner.engine.snapshot(), &inner.counters, area, visit)
+        walk(&inner.settled_engine()?.snapshot(), &inner.counters, area, visit)
     }
 
     /// Decodes a stored chunk and carries it to the current schema generation. Nothing is written.
@@ -69,7 +69,7 @@ impl<E: Engine> World<E> {
         &self,
         visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        entities(&self.inner().engine.snapshot(), visit)
+        entities(&self.inner().settled_engine()?.snapshot(), visit)
     }
 }
 

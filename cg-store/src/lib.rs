@@ -27,6 +27,8 @@ mod durability;
 pub mod engine;
 mod entity;
 mod error;
+mod forget;
+mod gather;
 mod handle;
 mod hash;
 mod iterate;
@@ -46,6 +48,7 @@ mod tiering;
 mod transaction;
 mod verify;
 mod world;
+mod write_behind;
 
 pub mod prelude {
     //! Everything that a host needs, in one import.
@@ -75,7 +78,7 @@ pub use options::{StoreLimits, WorldOptions};
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use stats::Stats;
-pub use tiering::{MoveCounts, TierReport};
+pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};
 pub use world::World;

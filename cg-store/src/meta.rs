@@ -13,6 +13,7 @@ use cg_registry::codec::is_registry_row;
 
 use crate::engine::{ALL_KEYS, Batch, ReadView, Stamp};
 use crate::error::{Damage, Error};
+use crate::forget::read_forgotten;
 use crate::options::StoreLimits;
 
 /// The row that holds the world's limits: four `u64`, chunk, entity, property, batch.
@@ -24,15 +25,18 @@ pub(crate) struct WorldRows {
     pub(crate) catalog: Catalog,
     /// Absent in an engine that holds no world yet.
     pub(crate) limits: Option<StoreLimits>,
+    /// The first commit whose deletions are kept.
+    pub(crate) forgotten_before: u64,
 }
 
 impl WorldRows {
     /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a handful of rows beside it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a row's frame or the limits are damaged, [`Error::Registry`] if the registry does not decode.
+    /// [`Error::Corrupt`] if a row's frame, the limits or what is forgotten are damaged, [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read<V: ReadView>(view: &V) -> Result<Self, Error> {
-        Ok(Self { catalog: read_catalog(view)?, limits: read_limits(view)? })
+        let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
+        Ok(Self { catalog, limits, forgotten_before: read_forgotten(view)? })
     }
 }
 

@@ -6,8 +6,11 @@ use crate::engine::{DEFAULT_MEMORY_BYTES, Resources};
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
-    /// What a returned commit survives. Default: [`Durability::Power`], the safe one.
+    /// What a returned commit survives. Default: [`Durability::Safe`].
     pub durability: Durability,
+    /// Memory for commits that were accepted and are not written yet. Default 64 MiB. A commit for which there is no room
+    /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
+    pub queue_bytes: u64,
     /// Memory for decoded chunks. Default 128 MiB. Less memory means more reads from the engine.
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
@@ -34,7 +37,8 @@ pub struct WorldOptions {
 impl Default for WorldOptions {
     fn default() -> Self {
         Self {
-            durability: Durability::Power,
+            durability: Durability::Safe,
+            queue_bytes: 64 << 20,
             cache_bytes: 128 << 20,
             engine_bytes: DEFAULT_MEMORY_BYTES as u64,
             resources: None,

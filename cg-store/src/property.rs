@@ -94,7 +94,7 @@ impl<E: Engine> World<E> {
         mut visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let from = (Bound::Included(prefix.as_bytes()), Bound::Unbounded);
-        let ended = self.inner().engine.scan(Family::WorldProperties, from, |key, row| {
+        let ended = self.inner().settled_engine()?.scan(Family::WorldProperties, from, |key, row| {
             if !key.starts_with(prefix.as_bytes()) {
                 return ControlFlow::Break(None);
             }
@@ -114,6 +114,9 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Inner<E> {
     pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(queued) = self.queue.property(property) {
+            return Ok(queued);
+        }
         let (space, key) = property.row();
         let Some(row) = self.engine.get(space, key)? else { return Ok(None) };
         let frame = FrameView::open(space, key, &row)

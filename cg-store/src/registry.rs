@@ -106,7 +106,7 @@ impl<E: Engine> World<E> {
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        let mut committing = inner.commits.commit();
+        let mut committing = inner.commit_alone()?;
         let before = inner.registry.catalog();
         let mut grown = Catalog::clone(&before);
         let changes = grown.register(new)?;

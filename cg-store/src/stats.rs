@@ -38,10 +38,14 @@ counters! {
     commits,
     /// Moves between tiers committed.
     moves,
+    /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
+    saves_elided,
     /// Rows put or deleted.
     rows_written,
     /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.
     bytes_written,
+    /// Rows of clusters fetched from the engine, by a key or by a scan.
+    clusters_read,
     /// Chunks decoded from bytes.
     chunks_decoded,
     /// Bytes that came out of a decompressor.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
@@ -14,6 +14,7 @@ use crate::commit_log::CommitLog;
 use crate::directory::{State, WorldFile};
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
+use crate::gather::Gather;
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
@@ -23,6 +24,7 @@ use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
+use crate::write_behind::WriteBehind;
 
 #[cfg(feature = "rocks")]
 type DefaultEngine = crate::engine::RocksEngine;
@@ -75,12 +77,16 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
+    pub(crate) queue: Arc<WriteBehind>,
+    pub(crate) gather: Gather,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
     pub(crate) unfolded: Mutex<Unfolded>,
+    /// The first commit whose deletions are kept.
+    pub(crate) forgotten_before: AtomicU64,
     pub(crate) file: WorldFile,
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -136,6 +142,8 @@ impl<E: Engine> World<E> {
         let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
+            queue: Arc::new(WriteBehind::new(options.queue_bytes)),
+            gather: Gather::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
@@ -145,6 +153,7 @@ impl<E: Engine> World<E> {
             maintenance: Maintenance::at(clock),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
             unfolded: Mutex::new(Unfolded::new()),
+            forgotten_before: AtomicU64::new(rows.forgotten_before),
             file,
             directory,
             pool,
@@ -157,6 +166,12 @@ impl<E: Engine> World<E> {
 
     pub(crate) fn inner(&self) -> &Inner<E> {
         self.handle.inner()
+    }
+
+    /// Makes sure that what is queued gets written.
+    pub(crate) fn start_writing(&self) -> Result<(), Error> {
+        let started = self.handle.start_writing();
+        Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
     }
 
     pub(crate) fn visitor(&self) -> Visitor<E> {
@@ -198,7 +213,7 @@ impl<E: Engine> World<E> {
                 limit_bytes,
             });
         }
-        let mut committing = inner.commits.commit();
+        let mut committing = inner.commit_alone()?;
         let raised = inner.limits.read().raised(to);
         let mut batch = Batch::new();
         meta::put_limits(&mut batch, &raised);
@@ -236,9 +251,19 @@ impl<E: Engine> World<E> {
     /// Waits until every commit so far survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Engine`] if syncing failed; the world is read-only from then on.
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.inner().engine.sync()?)
+        Ok(self.inner().settled_engine()?.sync()?)
+    }
+
+    /// Waits until half of the queue is free: what to do after [`Error::Busy`].
+    ///
+    /// # Errors
+    /// What a queued write failed with; the world is read-only from then on.
+    pub fn wait_for_room(&self) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.queue.wait_for_room(inner.options.queue_bytes / 2)
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
@@ -268,13 +293,14 @@ impl<E: Engine> Inner<E> {
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
-        let folded = if self.engine.caps().read_only {
+        let drained = self.drain();
+        let folded = if self.engine.caps().read_only || drained.is_err() {
             Ok(())
         } else {
             self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
         };
         self.engine.close()?;
-        folded
+        drained.and(folded)
     }
 }
 

@@ -50,8 +50,8 @@ pub struct TierPolicy {
     /// Moves to L2 happen at multiples of so many ticks, so that one cluster's moves are one; what will go to L2 within so
     /// many ticks does not go to L1 first. Default 5 minutes; 0 for no waiting.
     pub gather_ticks: u64,
-    /// Ticks since the last move of its chunks before a cluster that is shadowed in part is rewritten. Default half an
-    /// hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
+    /// Ticks since something last came or went above it before a cluster that is shadowed in part is rewritten. Default
+    /// half an hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
     pub rewrite_after_ticks: u64,
     /// How far ahead a player's way is foreseen; what he will be near is near. Default 10 seconds; 0 for not at all.
     pub lookahead_ticks: u64,
@@ -219,12 +219,13 @@ impl TierPolicy {
     }
 
     /// Whether a cluster is to be rewritten without its shadowed slots: a quarter of its slots or more, for a while.
+    /// `since` is when a chunk that shadows it last came or went.
     ///
     /// A cluster of which every slot is shadowed is dropped, which costs nothing, so that needs no waiting.
-    pub const fn should_rewrite(&self, slots: ShadowedSlots, last_move: GameTick, now: GameTick) -> bool {
+    pub const fn should_rewrite(&self, slots: ShadowedSlots, since: GameTick, now: GameTick) -> bool {
         let ShadowedSlots { present, shadowed } = slots;
         let is_quarter = shadowed as u64 * 4 >= present as u64 && shadowed > 0;
-        shadowed >= present || (is_quarter && now.since(last_move) >= self.rewrite_after_ticks)
+        shadowed >= present || (is_quarter && now.since(since) >= self.rewrite_after_ticks)
     }
 
     fn is_far(&self, distance_blocks: Option<u64>) -> bool {

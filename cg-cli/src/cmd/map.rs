@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::map::{MapError, MapOptions, render};
+use cg_cli::map::{Colours, MapError, MapOptions, render};
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 
-/// Draw the world from above in real colours, hill-shaded, with a legend.
+/// Draw the world from above in real colours or by tiers, hill-shaded, with a legend.
 ///
 /// JSON: `{"file","width_px","height_px","min":[X,Z],"max":[X,Z],"scale_blocks","zoom_px","surface":[{"name","columns"}],
-/// "unreadable":[…]}`. Exit code 1 if chunks could not be read; the map shows what lies below them.
+/// "unreadable":[…]}`, and with --tiers `"tiers":{"l0","l1","l2"}` in columns of blocks. Exit code 1 if chunks could not be read; the map shows what lies below them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -29,9 +29,12 @@ pub(crate) struct Args {
     /// Blocks per pixel, a power of two [default: as few as keep the map within 4096 pixels].
     #[arg(long, value_name = "BLOCKS")]
     scale: Option<u32>,
-    /// Leave title, scale bar and block colours out.
+    /// Leave title, scale bar and the meaning of the colours out.
     #[arg(long)]
     no_legend: bool,
+    /// Colour each column by the tier in which the chunk lies that is seen: red is hot (L0), amber warm (L1), blue cold (L2).
+    #[arg(long)]
+    tiers: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -44,7 +47,17 @@ struct Report {
     scale_blocks: u32,
     zoom_px: u32,
     surface: Vec<SurfaceReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiers: Option<TiersReport>,
     unreadable: Vec<String>,
+}
+
+/// Columns of blocks by the tier of what is seen.
+#[derive(Debug, Serialize)]
+struct TiersReport {
+    l0: u64,
+    l1: u64,
+    l2: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,6 +78,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         area: args.area.get(),
         scale_blocks: args.scale,
         legend: !args.no_legend,
+        colours: if args.tiers { Colours::Tiers } else { Colours::Blocks },
     };
     let progress: ProgressBar = out.progress("percent drawn");
     let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
@@ -84,6 +98,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         scale_blocks: map.scale_blocks,
         zoom_px: map.zoom_px,
         surface: surface.map(|block| SurfaceReport { name: block.name, columns: block.columns }).collect(),
+        tiers: match map.tiers[..] {
+            [l0, l1, l2] => Some(TiersReport { l0: l0.columns, l1: l1.columns, l2: l2.columns }),
+            _ => None,
+        },
         unreadable: map.unreadable,
     };
     out.print(&report)?;
@@ -100,6 +118,10 @@ impl fmt::Display for Report {
             (scale, _) => format!("{} blocks per pixel", grouped(scale.into())),
         };
         writeln!(f, "x {west} to {east}, z {north} to {south}, {scale}")?;
+        if let Some(TiersReport { l0, l1, l2 }) = self.tiers {
+            let [l0, l1, l2] = [l0, l1, l2].map(grouped);
+            writeln!(f, "columns seen: {l0} hot (L0), {l1} warm (L1), {l2} cold (L2)")?;
+        }
         for problem in &self.unreadable {
             writeln!(f, "not drawn: {problem}")?;
         }

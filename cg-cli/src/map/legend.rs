@@ -1,8 +1,10 @@
-//! What stands below a map: its title, a scale bar, and the colours of the most frequent blocks.
+//! What stands below a map: its title, a scale bar, and the colours of the most frequent blocks or of the tiers.
+
+use cg_format::Tier;
 
 use super::font::{self, LINE_PX};
 use super::image::Image;
-use super::{Map, SurfaceBlock};
+use super::{Map, SurfaceBlock, TierColumns};
 
 /// Where nothing is stored.
 pub(super) const NOTHING: [u8; 3] = [20, 23, 28];
@@ -28,7 +30,8 @@ const NAME_CHARS: usize = 17;
 pub(super) fn below(map: &Map, dimension: &str) -> Image {
     let picture = &map.image;
     let width = picture.width_px().max(MIN_WIDTH_PX);
-    let shown = &map.surface[..map.surface.len().min(MAX_BLOCKS)];
+    let entries = entries(map);
+    let shown = &entries[..entries.len().min(MAX_BLOCKS)];
     let columns = ((width - MARGIN_PX) / COLUMN_PX).clamp(1, 4);
     let column_px = (width - MARGIN_PX) / columns;
     let rows = (shown.len() as u32).div_ceil(columns);
@@ -46,26 +49,52 @@ pub(super) fn below(map: &Map, dimension: &str) -> Image {
     font::write(&mut image, MARGIN_PX, y + LINE_PX + 4, &place, FAINT);
     draw_scale_bar(&mut image, map, y);
 
-    let total: u64 = map.surface.iter().map(|block| block.columns).sum();
-    for (index, block) in (0_u32..).zip(shown) {
+    let total: u64 = entries.iter().map(|entry| entry.columns).sum();
+    for (index, entry) in (0_u32..).zip(shown) {
         // Down the first column, then down the next, as one reads a list.
         let (column, row) = (index / rows.max(1), index % rows.max(1));
         let (x, y) = (MARGIN_PX + column * column_px, top + MARGIN_PX + head_px + row * ROW_PX);
-        draw_block(&mut image, [x, y], column_px - MARGIN_PX, block, total);
+        draw_entry(&mut image, [x, y], column_px - MARGIN_PX, entry, total);
     }
     image
 }
 
-fn draw_block(image: &mut Image, [x, y]: [u32; 2], width_px: u32, block: &SurfaceBlock, total: u64) {
+/// A colour and what it says.
+struct Entry {
+    name: String,
+    rgb: [u8; 3],
+    columns: u64,
+}
+
+fn entries(map: &Map) -> Vec<Entry> {
+    let tier = |seen: &TierColumns| {
+        let name = match seen.tier {
+            Tier::L0 => "hot, L0",
+            Tier::L1 => "warm, L1",
+            Tier::L2 => "cold, L2",
+        };
+        Entry { name: name.into(), rgb: seen.rgb, columns: seen.columns }
+    };
+    let block = |seen: &SurfaceBlock| {
+        let name = seen.name.split_once(':').map_or(seen.name.as_str(), |(_, identifier)| identifier);
+        Entry { name: name.replace('_', " "), rgb: seen.rgb, columns: seen.columns }
+    };
+    if map.tiers.is_empty() {
+        map.surface.iter().map(block).collect()
+    } else {
+        map.tiers.iter().map(tier).collect()
+    }
+}
+
+fn draw_entry(image: &mut Image, [x, y]: [u32; 2], width_px: u32, entry: &Entry, total: u64) {
     image.fill(x, y, SWATCH_PX, SWATCH_PX, FAINT);
-    image.fill(x + 1, y + 1, SWATCH_PX - 2, SWATCH_PX - 2, block.rgb);
-    let name = block.name.split_once(':').map_or(block.name.as_str(), |(_, identifier)| identifier);
-    let mut name: String = name.replace('_', " ");
+    image.fill(x + 1, y + 1, SWATCH_PX - 2, SWATCH_PX - 2, entry.rgb);
+    let mut name = entry.name.clone();
     if name.chars().count() > NAME_CHARS {
         name = name.chars().take(NAME_CHARS - 2).chain("..".chars()).collect();
     }
     font::write(image, x + SWATCH_PX + 8, y, &name, INK);
-    let share = block.columns as f64 * 100.0 / total.max(1) as f64;
+    let share = entry.columns as f64 * 100.0 / total.max(1) as f64;
     let share = match share {
         ..0.05 => "<0.1%".into(),
         0.05..9.95 => format!("{share:.1}%"),

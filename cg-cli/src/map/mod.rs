@@ -30,7 +30,7 @@ mod legend;
 mod strip;
 mod surface;
 
-use cg_format::{BlockBox, Dimension};
+use cg_format::{BlockBox, Dimension, Tier};
 use cg_registry::ListKind;
 use cg_store::World;
 use cg_store::engine::Engine;
@@ -60,14 +60,26 @@ pub struct MapOptions {
     pub area: Option<BlockBox>,
     /// Blocks per pixel, a power of two; `None` for the smallest that keeps the map within [`MAX_SIDE_PX`].
     pub scale_blocks: Option<u32>,
-    /// Whether title, scale bar and block colours are drawn below the map.
+    /// Whether title, scale bar and the meaning of the colours are drawn below the map.
     pub legend: bool,
+    /// What the colours say.
+    pub colours: Colours,
+}
+
+/// What the colours of a map say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colours {
+    /// Of which block the ground is.
+    #[default]
+    Blocks,
+    /// In which tier the chunk lies whose ground is seen.
+    Tiers,
 }
 
 impl MapOptions {
     /// All that is stored of a dimension, with a legend.
     pub const fn of(dimension: Dimension) -> Self {
-        Self { dimension, area: None, scale_blocks: None, legend: true }
+        Self { dimension, area: None, scale_blocks: None, legend: true, colours: Colours::Blocks }
     }
 }
 
@@ -86,6 +98,8 @@ pub struct Map {
     pub zoom_px: u32,
     /// What the ground is made of, most frequent first; states of one block count together.
     pub surface: Vec<SurfaceBlock>,
+    /// In which tiers the chunks lie that are seen, the hottest first; empty if the colours do not say it.
+    pub tiers: Vec<TierColumns>,
     /// Chunks that could not be read, in words; the map shows what lies below them.
     pub unreadable: Vec<String>,
 }
@@ -98,6 +112,17 @@ pub struct SurfaceBlock {
     /// Its colour in full light.
     pub rgb: [u8; 3],
     /// Columns of blocks whose ground it is.
+    pub columns: u64,
+}
+
+/// A tier of which chunks are seen from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TierColumns {
+    /// The tier.
+    pub tier: Tier,
+    /// Its colour in full light.
+    pub rgb: [u8; 3],
+    /// Columns of blocks whose uppermost seen chunk lies in it.
     pub columns: u64,
 }
 
@@ -149,7 +174,7 @@ pub fn render<E: Engine>(
     let [width, height] = size_px(&extent, scale);
 
     let catalog = world.catalog();
-    let mut surface = Surface::new(world, &catalog, options.dimension, options.area);
+    let mut surface = Surface::new(world, &catalog, options.dimension, options.area, options.colours);
     let mut tally = Tally::default();
     let mut picture = Image::filled(width as u32, height as u32, legend::NOTHING);
     let mut north: Vec<Option<f32>> = vec![None; width as usize];
@@ -180,6 +205,7 @@ pub fn render<E: Engine>(
         scale_blocks: scale,
         zoom_px: zoom as u32,
         surface: blocks,
+        tiers: if options.colours == Colours::Tiers { tally.by_tier() } else { Vec::new() },
         unreadable: surface.into_unreadable(),
     };
     if options.legend {

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos};
+use cg_format::{
+    BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos, Tier,
+};
 use cg_registry::Catalog;
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
-use super::SurfaceBlock;
 use super::colour::{Paint, paint_of};
 use super::extent::Tile;
 use super::strip::Strip;
+use super::{Colours, SurfaceBlock, TierColumns};
 
 /// Light that still comes through below which a column counts as drawn.
 const DARK: f32 = 0.02;
@@ -32,15 +34,19 @@ pub(super) struct Surface<'w, E: Engine> {
     catalog: &'w Catalog,
     dimension: Dimension,
     area: Option<BlockBox>,
+    colours: Colours,
     paints: HashMap<BlockId, Paint>,
     /// The blocks of the chunk that is looked through, a column after the other.
     blocks: Box<[BlockId; LocalPos::COUNT]>,
     unreadable: Vec<String>,
 }
 
-/// How often each kind of block is the ground.
+/// How often each kind of block is the ground, and how often the ground lies in each tier.
 #[derive(Debug, Default)]
-pub(super) struct Tally(HashMap<BlockId, u64>);
+pub(super) struct Tally {
+    blocks: HashMap<BlockId, u64>,
+    tiers: [u64; 3],
+}
 
 /// What was seen so far of one column of blocks.
 #[derive(Debug, Clone, Copy)]
@@ -52,13 +58,21 @@ pub(super) struct Sight {
     /// The y of the ground, or of the water's surface.
     height: Option<i64>,
     ground: Option<BlockId>,
+    /// Where the chunk lies of which something was seen first.
+    tier: Option<Tier>,
 }
 
 impl Tally {
+    /// The tiers, the hottest first.
+    pub(super) fn by_tier(&self) -> Vec<TierColumns> {
+        let tiers = Tier::ALL.into_iter().zip(self.tiers);
+        tiers.map(|(tier, columns)| TierColumns { tier, rgb: rgb_of(tier), columns }).collect()
+    }
+
     /// The kinds by name, states of one block together, most frequent first.
     pub(super) fn most_frequent(&self, catalog: &Catalog) -> Vec<SurfaceBlock> {
         let mut by_name: BTreeMap<String, (u64, [u8; 3])> = BTreeMap::new();
-        for (block, columns) in &self.0 {
+        for (block, columns) in &self.blocks {
             let Some(name) = catalog.block_name(*block) else { continue };
             let paint = paint_of(name.as_str());
             // What grows in water is drawn as water, and so it is counted as water.
@@ -75,12 +89,21 @@ impl Tally {
 }
 
 impl Sight {
-    const NOTHING: Self = Self { rgb: [0.0; 3], through: 1.0, water_blocks: 0, height: None, ground: None };
+    const NOTHING: Self =
+        Self { rgb: [0.0; 3], through: 1.0, water_blocks: 0, height: None, ground: None, tier: None };
 
     /// The colour, or `None` if nothing was seen; and the height.
     pub(super) fn seen(&self) -> Option<([f32; 3], f32)> {
         let opacity = 1.0 - self.through;
         (opacity > 0.0).then(|| (self.rgb.map(|c| c / opacity), self.height.unwrap_or(0) as f32))
+    }
+
+    /// The same in the colour of its tier.
+    fn by_tier(self) -> Self {
+        match self.tier {
+            Some(tier) => Self { rgb: rgb_of(tier).map(f32::from), through: 0.0, ..self },
+            None => self,
+        }
     }
 
     const fn is_over(&self) -> bool {
@@ -129,10 +152,12 @@ impl<'w, E: Engine> Surface<'w, E> {
         catalog: &'w Catalog,
         dimension: Dimension,
         area: Option<BlockBox>,
+        colours: Colours,
     ) -> Self {
         let blocks = vec![BlockId::new(0); LocalPos::COUNT].into_boxed_slice();
         let blocks = blocks.try_into().expect("it has the length of the array");
-        Self { world, catalog, dimension, area, paints: HashMap::new(), blocks, unreadable: Vec::new() }
+        let (paints, unreadable) = (HashMap::new(), Vec::new());
+        Self { world, catalog, dimension, area, colours, paints, blocks, unreadable }
     }
 
     pub(super) fn into_unreadable(self) -> Vec<String> {
@@ -163,9 +188,15 @@ impl<'w, E: Engine> Surface<'w, E> {
                 {
                     continue;
                 }
-                strip.add(x, z, sight);
+                match self.colours {
+                    Colours::Blocks => strip.add(x, z, sight),
+                    Colours::Tiers => strip.add(x, z, &sight.by_tier()),
+                }
                 if let Some(ground) = sight.ground {
-                    *tally.0.entry(ground).or_default() += 1;
+                    *tally.blocks.entry(ground).or_default() += 1;
+                }
+                if let Some(tier) = sight.tier {
+                    tally.tiers[tier as usize] += 1;
                 }
             }
         }
@@ -210,9 +241,14 @@ impl<'w, E: Engine> Surface<'w, E> {
                 return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
             };
             match ChunkView::new(stored.value, &schema) {
-                Ok(chunk) => look(&chunk, pos, area, blocks, sights, |block| {
-                    *paints.entry(block).or_insert_with(|| paint(catalog, block))
-                }),
+                Ok(chunk) => {
+                    look(&chunk, pos, area, blocks, sights, |block| {
+                        *paints.entry(block).or_insert_with(|| paint(catalog, block))
+                    });
+                    for sight in sights.iter_mut().filter(|sight| sight.through < 1.0) {
+                        sight.tier.get_or_insert(stored.tier);
+                    }
+                }
                 Err(error) => return Ok(Some(format!("{}: {error}", stored.at))),
             }
             Ok(None)
@@ -255,6 +291,15 @@ fn look(
                 sight.see(y, *block, paint(*block), *is_wet);
             }
         }
+    }
+}
+
+/// The colour of a tier: red is hot, amber is warm, blue is cold.
+const fn rgb_of(tier: Tier) -> [u8; 3] {
+    match tier {
+        Tier::L0 => [206, 74, 58],
+        Tier::L1 => [226, 176, 84],
+        Tier::L2 => [84, 136, 196],
     }
 }
 

@@ -149,17 +149,8 @@ impl Chunk {
     fn write(&self, canonical: &Canonical<'_>, out: &mut Vec<u8>) {
         let Canonical { ids, blocks, upper } = canonical;
         let start = out.len();
-        let mut header = Header {
-            component_offset_bytes: 0,
-            entity_offset_bytes: 0,
-            layered_count: upper.len() as u64,
-            palette_count: ids.len() as u64,
-        };
-        header.component_offset_bytes = header.end_of_blocks();
-        let columns: usize = self.columns.iter().map(Column::len_bytes).sum();
-        let sides: usize = self.sides.iter().map(|(_, data)| side::HEAD_LEN_BYTES + data.len()).sum();
-        let behind = columns + self.unread_components().len() + 8 + 16 * self.entities.len() + sides;
-        let len_bytes = header.component_offset_bytes as usize + behind;
+        let mut header = Header::of_blocks(ids.len() as u64, upper.len() as u64);
+        let len_bytes = header.component_offset_bytes as usize + self.len_behind_blocks_bytes();
         out.reserve(len_bytes);
 
         let mut writer = Writer::new(out);
@@ -189,6 +180,20 @@ impl Chunk {
             place.copy_from_slice(&header.entity_offset_bytes.to_le_bytes());
         }
         debug_assert_eq!(out.len() - start, len_bytes, "reserved once, for all of it");
+    }
+
+    /// At most so many bytes does [`encode`](Self::encode) append: exactly so many unless edits since the chunk was last
+    /// [packed](Self::pack) left kinds without blocks. Looks at no cell.
+    pub fn max_len_bytes(&self) -> usize {
+        let header = Header::of_blocks(self.palette.ids().len() as u64, self.upper.len() as u64);
+        header.component_offset_bytes as usize + self.len_behind_blocks_bytes()
+    }
+
+    /// Bytes of components, entity references and side data.
+    fn len_behind_blocks_bytes(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Column::len_bytes).sum();
+        let sides: usize = self.sides.iter().map(|(_, data)| side::HEAD_LEN_BYTES + data.len()).sum();
+        columns + self.unread_components().len() + 8 + 16 * self.entities.len() + sides
     }
 
     /// The lowest block of a cell.

@@ -5,6 +5,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use cg_format::cluster::Slot;
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
@@ -44,6 +45,26 @@ impl Area {
                     && overlap(min.z(), max.z(), from.z(), to.z())
             }
         }
+    }
+
+    /// The parts of a 16³ cube that have chunks in the area, by their first and last chunk in the order of keys: as
+    /// few as there can be without a 4³ cube that has none.
+    pub(super) fn parts_of(self, dimension: Dimension, cube: ClusterPos) -> Vec<[ChunkPos; 2]> {
+        if let Self::World = self {
+            return vec![[cube.min_chunk(), cube.max_chunk()]];
+        }
+        let place = |place| Slot::in_group_of(ClusterTier::L2, place, 0).and_then(|slot| slot.chunk(cube));
+        let mut cubes: Vec<_> =
+            (0..64).filter_map(place).map(|first| first.cluster(ClusterTier::L1)).collect();
+        cubes.sort_unstable_by_key(|cube| key::cluster(dimension, *cube));
+        let runs = cubes.chunk_by(|a, b| self.meets(dimension, *a) == self.meets(dimension, *b));
+        runs.filter_map(|run| match run {
+            [first, ..] if self.meets(dimension, *first) => {
+                Some([first.min_chunk(), run[run.len() - 1].max_chunk()])
+            }
+            _ => None,
+        })
+        .collect()
     }
 }
 
@@ -213,13 +234,13 @@ const TIERS: [(Family, CubeOf, KeyOf); 3] = [
     ),
 ];
 
-/// The first and the last key that a tier's rows of a cube can have; `None` is the hottest tier.
+/// The first and the last key that a tier's rows can have between two chunks; `None` is the hottest tier.
 pub(super) fn keys_of(
     tier: Option<ClusterTier>,
     dimension: Dimension,
-    cube: ClusterPos,
+    part: [ChunkPos; 2],
 ) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
-    [cube.min_chunk(), cube.max_chunk()].map(|pos| match tier {
+    part.map(|pos| match tier {
         None => key::chunk(ChunkAt { dimension, pos }),
         Some(tier) => key::cluster(dimension, pos.cluster(tier)),
     })

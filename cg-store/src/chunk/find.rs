@@ -65,6 +65,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         Counters::add(&counters.engine_reads, 1);
         let Some(row) = view.get(space, &key)? else { continue };
         Counters::add(&counters.bytes_read, row.len() as u64);
+        Counters::add(&counters.clusters_read, 1);
         if tier == ClusterTier::L2 && has_moved() {
             return Ok(Found::Torn(read));
         }

@@ -35,7 +35,19 @@ pub(crate) fn find_many<E: Engine, T>(
     if engine.batch_count() != before && search.begin_again() {
         search.run(&engine.snapshot(), counters, &mut read);
     }
-    search.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotHere))).collect()
+    search.end()
+}
+
+/// As [`find_many`], in a view that nothing changes.
+pub(crate) fn find_many_in<V: ReadView, T>(
+    view: &V,
+    counters: &Counters,
+    at: &[ChunkAt],
+    mut read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
+) -> Vec<Result<Lookup<T>, Error>> {
+    let mut search = Search::new(at);
+    search.run(view, counters, &mut read);
+    search.end()
 }
 
 /// Which chunks are still to be found, and what was found.
@@ -62,6 +74,10 @@ impl<'p, T> Search<'p, T> {
             self.found[*place] = None;
         }
         !self.missing.is_empty()
+    }
+
+    fn end(self) -> Vec<Result<Lookup<T>, Error>> {
+        self.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotHere))).collect()
     }
 
     fn run<V: ReadView>(
@@ -137,7 +153,10 @@ impl<'p, T> Search<'p, T> {
                         self.found[place] = Some(again.map_err(Error::from));
                     }
                 }
-                Ok(Some(row)) => self.cluster(tier, (&key, &row), places, counters, read),
+                Ok(Some(row)) => {
+                    Counters::add(&counters.clusters_read, 1);
+                    self.cluster(tier, (&key, &row), places, counters, read);
+                }
             }
         }
         self.missing.sort_unstable();

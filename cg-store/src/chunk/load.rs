@@ -103,6 +103,9 @@ impl<E: Engine> World<E> {
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let inner = self.inner();
+        if inner.queue.chunk(at).is_some() {
+            inner.drain()?;
+        }
         Ok(find(&inner.engine, &inner.counters, at, read)?.here())
     }
 }
@@ -145,8 +148,11 @@ impl<E: Engine> Inner<E> {
         Ok(found)
     }
 
-    /// A chunk as the engine has it, past memory.
+    /// A chunk past the cache: as it is queued, else as the engine has it.
     pub(crate) fn read_through(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        if let Some(queued) = self.queue.chunk(at) {
+            return Ok(queued);
+        }
         let catalog = self.registry.catalog();
         find(&self.engine, &self.counters, at, |stored| self.read(&catalog, stored))
     }
@@ -169,9 +175,12 @@ impl<E: Engine> Inner<E> {
             match self.cache.get(*at) {
                 Ok(entry) => found.push(Some(Ok(entry))),
                 Err(ticket) => {
-                    found.push(None);
-                    missed.push(*at);
-                    tickets.push(ticket);
+                    let queued = self.queue.chunk(*at);
+                    if queued.is_none() {
+                        missed.push(*at);
+                        tickets.push(ticket);
+                    }
+                    found.push(queued.map(Ok));
                 }
             }
         }
@@ -192,7 +201,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Remembers what a load found, and tells who records it.
-    fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
+    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
         self.cache.fill(at, ticket, found.clone());
         let chunk = match found {
             Lookup::Here(stored) => Some(&*stored.chunk),
@@ -201,7 +210,7 @@ impl<E: Engine> Inner<E> {
         self.tiering.recorder.loaded(at, chunk);
     }
 
-    fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
+    pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
         Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version })
     }
 }

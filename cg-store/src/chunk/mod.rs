@@ -5,6 +5,7 @@ pub(crate) mod decode;
 mod find;
 mod find_many;
 mod load;
+mod still;
 mod walk;
 
 use cg_format::{ChunkAt, Tier};

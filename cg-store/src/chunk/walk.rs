@@ -2,7 +2,8 @@
 //!
 //! The walk goes from one 16³ cube to the next. Inside a cube it shows the hot chunks, then those of warm clusters
 //! that no hot row shadows, then those of the cold cluster that neither shadows. All three families keep a cube in
-//! one range of keys, so a cube costs three seeks and its rows.
+//! one range of keys, so a cube costs three seeks and its rows; of a cube that lies in the area only in part, the
+//! 4³ cubes outside are passed over by further seeks.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -27,7 +28,7 @@ impl<E: Engine> Inner<E> {
     pub(crate) fn positions_in(&self, dimension: Dimension, area: ChunkBox) -> Result<Vec<ChunkAt>, Error> {
         let mut found = Vec::new();
         let area = Area::Box(dimension, area);
-        let failed = walk_rows(&self.engine.snapshot(), &self.counters, area, |row| match row {
+        let failed = walk_rows(&self.settled_engine()?.snapshot(), &self.counters, area, |row| match row {
             Ok(Row::Hot(chunk)) => {
                 found.push(chunk.at);
                 ControlFlow::Continue(())
@@ -118,19 +119,28 @@ fn cube_rows<V: ReadView, B>(
     visit: &mut impl FnMut(Result<Row<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, Error> {
     let mut shadow = Shadow([0; 64]);
-    for tier in [None, Some(ClusterTier::L1), Some(ClusterTier::L2)] {
-        let [first, last] = keys_of(tier, dimension, cube);
-        let space = tier.map_or(Space::ChunkL0, Space::of_cluster);
-        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let stopped = view.scan(space.family(), range, |key, row| {
-            Counters::add(&counters.keys_scanned, 1);
-            match tier {
-                None => hot_row(area, key, row, &mut shadow, visit),
-                Some(tier) => cluster_row(area, tier, key, row, &mut shadow, visit),
+    let parts = area.parts_of(dimension, cube);
+    let whole = [[cube.min_chunk(), cube.max_chunk()]];
+    for (tier, parts) in
+        [(None, &parts[..]), (Some(ClusterTier::L1), &parts), (Some(ClusterTier::L2), &whole)]
+    {
+        for part in parts {
+            let [first, last] = keys_of(tier, dimension, *part);
+            let space = tier.map_or(Space::ChunkL0, Space::of_cluster);
+            let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+            let stopped = view.scan(space.family(), range, |key, row| {
+                Counters::add(&counters.keys_scanned, 1);
+                match tier {
+                    None => hot_row(area, key, row, &mut shadow, visit),
+                    Some(tier) => {
+                        Counters::add(&counters.clusters_read, 1);
+                        cluster_row(area, tier, key, row, &mut shadow, visit)
+                    }
+                }
+            })?;
+            if let Some(value) = stopped {
+                return Ok(ControlFlow::Break(value));
             }
-        })?;
-        if let Some(value) = stopped {
-            return Ok(ControlFlow::Break(value));
         }
     }
     Ok(ControlFlow::Continue(()))

@@ -8,6 +8,7 @@
 //! | [`demote_warm`] | the warm cluster, and deletions of the hot rows that are now in it |
 //! | [`ColdMerge`] | the cold cluster, and deletions of the warm clusters and hot rows that are now in it |
 //! | [`drop_shadows`] | a cluster without the slots that a hotter tier hides |
+//! | [`forget_marks`] | deletions of the marks of chunks that were deleted long ago and lie in no cluster |
 //!
 //! **Invariants**. The live copy of a chunk is in the lowest-numbered tier that has it, before and after every move;
 //! copies below are older or equal. Each row that a move read or replaces is guarded: a save in between makes the
@@ -16,6 +17,7 @@
 
 mod cold;
 mod cube;
+mod mark;
 mod promote;
 mod shadow;
 #[cfg(test)]
@@ -28,6 +30,7 @@ use crate::stats::Counters;
 
 pub(crate) use cold::ColdMerge;
 pub(crate) use cube::{hot_keys, row_of};
+pub(crate) use mark::forget_marks;
 pub(crate) use promote::promote;
 pub(crate) use shadow::drop_shadows;
 pub(crate) use warm::demote_warm;
@@ -35,7 +38,7 @@ pub(crate) use warm::demote_warm;
 /// How much a move moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Moved {
-    /// Chunks that lie in another tier now; for a cluster made smaller, the slots that it lost.
+    /// Chunks that lie in another tier now; for a cluster made smaller, the slots that it lost; or marks forgotten.
     pub(crate) chunks: u64,
     /// Bytes of the rows that were read.
     pub(crate) bytes_read: u64,

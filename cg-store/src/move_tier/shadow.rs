@@ -1,4 +1,4 @@
-//! Clusters of which much is shadowed by hotter tiers are written anew without it.
+//! Clusters are written anew without what hotter tiers shadow. Whether that is worth it says the policy.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
@@ -7,7 +7,7 @@ use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
 use cg_format::frame::Stamp;
 use cg_format::key::Family;
 use cg_format::{ChunkPos, ClusterTier, Limits, key};
-use cg_tiering::ClusterAt;
+use cg_tiering::{ClusterAt, ShadowedSlots};
 
 use super::cube::{hot_keys, row_of};
 use super::{MoveWrites, Outcome};
@@ -16,10 +16,8 @@ use crate::engine::{Engine, Guard, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
-/// A cluster is written anew when one in so many of its slots is shadowed.
-const SHADOWED_PART: usize = 4;
-
-/// Writes a cluster without its shadowed slots if they are a quarter of all, or deletes it if nothing is left.
+/// Writes a cluster without its shadowed slots if some are and `should_rewrite` says so, or deletes it if nothing is
+/// left.
 ///
 /// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
 /// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
@@ -28,6 +26,7 @@ pub(crate) fn drop_shadows<E: Engine>(
     engine: &E,
     counters: &Counters,
     at: ClusterAt,
+    should_rewrite: impl FnOnce(ShadowedSlots) -> bool,
 ) -> Result<Outcome, Error> {
     let view = engine.snapshot();
     let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
@@ -45,11 +44,12 @@ pub(crate) fn drop_shadows<E: Engine>(
             shadowed += 1;
         }
     }
-    if shadowed * SHADOWED_PART < cluster.present_count() || shadowed == 0 {
+    let slots = ShadowedSlots { present: cluster.present_count() as u32, shadowed };
+    if shadowed == 0 || !should_rewrite(slots) {
         return Ok(Outcome::Nothing);
     }
     let mut writes = MoveWrites::default();
-    writes.moved.chunks = shadowed as u64;
+    writes.moved.chunks = shadowed.into();
     writes.moved.bytes_read = row.len() as u64;
     writes.guards.push(Guard::same(space, row_key, &row));
     match builder.finish(&mut Limits::default()) {

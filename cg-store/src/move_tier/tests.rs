@@ -109,3 +109,41 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     let again = demote_warm(&engine, &counters, cube, HEAT).unwrap();
     assert!(matches!(again, Outcome::Nothing), "{again:?}");
 }
+
+#[test]
+fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    let delete = |chunks: &[i64]| {
+        let mut batch = Batch::new();
+        for x in chunks {
+            batch.put(Space::ChunkL0, key::chunk(at(*x)), Draft::tombstone(0), Stamp::Commit);
+        }
+        engine.commit(batch, &[], Level::Process).unwrap().get()
+    };
+    let forget =
+        |x: i64, before: u64| match forget_marks(&engine, &counters, CubeAt::of(at(x)), before).unwrap() {
+            Outcome::Nothing => 0,
+            Outcome::Done(moved) => moved.chunks,
+            other => panic!("{other:?}"),
+        };
+    let warm = CubeAt::of(at(0)).cluster(ClusterTier::L1);
+    save(&engine, 0..2, b"a chunk");
+    assert!(matches!(demote_warm(&engine, &counters, CubeAt::of(at(0)), HEAT), Ok(Outcome::Done(_))));
+    let early = delete(&[0, 2]);
+    let late = delete(&[3]);
+    assert_eq!(forget(0, early), 0, "the deletions of this commit and of later ones are kept");
+    assert_eq!(forget(0, late), 1, "of two old ones, the one that hides nothing");
+    let left = |x: i64| engine.get(Space::ChunkL0, &key::chunk(at(x))).unwrap().is_some();
+    assert_eq!([0, 1, 2, 3].map(left), [true, false, false, true]);
+    // A warm cluster that cannot be read.
+    let mut batch = Batch::new();
+    let (space, row_key) = row_of(warm);
+    batch.put(space, row_key, Draft::plain(Codec::None, 0, |out| out.push(1)), Stamp::Commit);
+    engine.commit(batch, &[], Level::Process).unwrap();
+    assert_eq!(forget(0, late + 1), 0, "nobody can tell what lies in it");
+    let mut batch = Batch::new();
+    batch.delete(space, row_key);
+    engine.commit(batch, &[], Level::Process).unwrap();
+    assert_eq!(forget(0, late + 1), 2);
+    assert_eq!(rows(&engine).len(), 0);
+}

@@ -15,7 +15,7 @@ use crate::tiering::put_heat;
 /// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat by which the cluster is found
 /// when it is to grow colder.
 ///
-/// Deletion marks stay: they hide what colder tiers may hold, and tell who asks what was deleted. Costs one scan of
+/// Deletion marks stay: they hide what the cold cluster may hold, and tell who asks what was deleted. Costs one scan of
 /// up to 64 rows, one cluster read and one compression.
 pub(crate) fn demote_warm<E: Engine>(
     engine: &E,

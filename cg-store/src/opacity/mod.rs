@@ -9,6 +9,7 @@ mod parts;
 mod rebuild;
 mod unfolded;
 
+use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
 use cg_format::chunk::Chunk;
@@ -64,6 +65,12 @@ pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl Sche
     (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
 }
 
+/// The tiles that get patches from a batch.
+pub(crate) fn patched_tiles(batch: &Batch) -> BTreeSet<TileKey> {
+    let patches = batch.keys_put(Space::OpacityPatch);
+    patches.filter_map(|key| key::decode_opacity_patch(key).ok()).map(key::opacity_tile).collect()
+}
+
 /// The patch of a chunk that was taken away without its outline being known.
 pub(crate) fn nothing() -> Draft {
     Draft::plain(Codec::None, 0, |out| outline(None, &NoComponents).encode(out))
@@ -83,7 +90,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let tile = folded(&self.inner().engine, key::opacity_tile(at))?;
+        let tile = folded(self.inner().settled_engine()?, key::opacity_tile(at))?;
         let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
         let view = TileView::new(&bytes).expect("folding writes sound tiles");
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })

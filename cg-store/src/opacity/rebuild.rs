@@ -39,7 +39,7 @@ impl<E: Engine> World<E> {
             return Err(EngineError::OpenedReadOnly.into());
         }
         // Which parts there are is asked of one state; what belongs into them, of the newest.
-        let view = inner.engine.snapshot();
+        let view = inner.settled_engine()?.snapshot();
         let mut redrawn = 0;
         each_part(&view, &inner.counters, |part| {
             match part {
@@ -71,7 +71,7 @@ impl<E: Engine> Inner<E> {
     /// Draws one tile; whether it was replaced.
     fn redraw_tile(&self, tile: TileKey) -> Result<bool, Error> {
         let Some(column) = Column::of_tile(&tile) else {
-            return self.replace(&mut self.commits.commit(), tile, None);
+            return self.replace(&mut self.commit_alone()?, tile, None);
         };
         for _ in 0..TRIES_OUTSIDE_THE_LOCK {
             let begun = self.commits.begin();
@@ -80,13 +80,13 @@ impl<E: Engine> Inner<E> {
                 return Ok(replaced);
             }
         }
-        let mut committing = self.commits.commit();
+        let mut committing = self.commit_alone()?;
         let drawn = self.draw(column)?.tile(&tile)?;
         self.replace(&mut committing, tile, drawn.as_deref())
     }
 
     fn draw(&self, column: Column) -> Result<Drawing, Error> {
-        Drawing::of(self, &self.engine.snapshot(), &self.registry.catalog(), column)
+        Drawing::of(self, &self.settled_engine()?.snapshot(), &self.registry.catalog(), column)
     }
 
     /// Replaces a tile by what was drawn behind a commit; `None` if a chunk over it was written since.
@@ -96,7 +96,7 @@ impl<E: Engine> Inner<E> {
         tile: TileKey,
         drawn: Option<&[u8]>,
     ) -> Result<Option<bool>, Error> {
-        let mut committing = self.commits.commit();
+        let mut committing = self.commit_alone()?;
         let is_stale = Column::of_tile(&tile).is_some_and(|column| {
             committing.chunks_written_since(since, column.dimension(), column.area()).next().is_some()
         });

@@ -39,12 +39,13 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         loop {
+            inner.drain()?;
             let begun = inner.commits.begin();
             let Some(damaged) = inner.damaged_chunk(at)? else { return Ok(false) };
             let mut owned = inner.entities_of(at)?;
             let mut batch = detach(&owned);
 
-            let committing = inner.commits.commit();
+            let committing = inner.commit_alone()?;
             // Who gives the chunk an entity or takes one from it writes the chunk too.
             let chunk = ConflictKey::Chunk(at);
             if committing.written_since(begun.at, [&chunk]).is_some()

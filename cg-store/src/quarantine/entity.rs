@@ -40,13 +40,14 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         loop {
+            inner.drain()?;
             let begun = inner.commits.begin();
             let Some(damaged) = inner.damaged_entity(id)? else { return Ok(false) };
             // Who adds or drops a reference reads the entity, so none can as long as it is damaged.
             let referrers = inner.referrers_of(id)?;
             let mut released = inner.release(id, &referrers)?;
 
-            let committing = inner.commits.commit();
+            let committing = inner.commit_alone()?;
             if inner.damaged_entity(id)?.as_ref() != Some(&damaged) {
                 continue;
             }

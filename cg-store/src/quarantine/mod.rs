@@ -67,21 +67,20 @@ impl<E: Engine> World<E> {
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed =
-            self.inner().engine.scan(Family::Index, range, |row_key, row| {
-                match Quarantined::decode(row_key, row) {
-                    Ok(entry) => {
-                        all.push(entry);
-                        ControlFlow::Continue(())
-                    }
-                    Err(problem) => ControlFlow::Break(Damage::of_row(
-                        Space::Quarantine,
-                        row_key,
-                        "a quarantined row",
-                        problem,
-                    )),
+        let failed = self.inner().settled_engine()?.scan(Family::Index, range, |row_key, row| {
+            match Quarantined::decode(row_key, row) {
+                Ok(entry) => {
+                    all.push(entry);
+                    ControlFlow::Continue(())
                 }
-            })?;
+                Err(problem) => ControlFlow::Break(Damage::of_row(
+                    Space::Quarantine,
+                    row_key,
+                    "a quarantined row",
+                    problem,
+                )),
+            }
+        })?;
         failed.map_or(Ok(all), Err)
     }
 
@@ -94,7 +93,7 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         let copy = key::quarantine(space, row, commit);
-        let mut committing = inner.commits.commit();
+        let mut committing = inner.commit_alone()?;
         match inner.engine.get(Space::Quarantine, &copy) {
             Ok(None) => return Ok(false),
             // What the engine cannot read it can delete.

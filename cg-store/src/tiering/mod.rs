@@ -12,6 +12,7 @@ mod work;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
+use cg_tiering::trace::Event;
 use cg_tiering::{GameTick, HoldError, HoldId, Observers, PinId};
 use parking_lot::Mutex;
 
@@ -22,6 +23,7 @@ pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_heat, put_heat, read_clock};
 use recorder::Recorder;
+pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
 pub use work::MoveCounts;
 pub(crate) use work::{Due, Work};
@@ -77,22 +79,38 @@ impl<E: Engine> World<E> {
     /// [`HoldError`] for a box that is too large.
     pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
         let tiering = &self.inner().tiering;
-        tiering.observers(|seen| seen.hold(dimension, place, tiering.now()))
+        tiering.observers(|seen| {
+            let id = seen.hold(dimension, place, tiering.now())?;
+            tiering.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
+            Ok(id)
+        })
     }
 
     /// Releases what was held. Says whether it was.
     pub fn release(&self, id: HoldId) -> bool {
         let tiering = &self.inner().tiering;
-        tiering.observers(|seen| seen.release(id, tiering.now()))
+        tiering.observers(|seen| {
+            tiering.recorder.told(&Event::Release(id.get()));
+            seen.release(id, tiering.now())
+        })
     }
 
     /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
     pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
-        self.inner().tiering.observers(|seen| seen.pin(dimension, place))
+        let tiering = &self.inner().tiering;
+        tiering.observers(|seen| {
+            let id = seen.pin(dimension, place);
+            tiering.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
+            id
+        })
     }
 
     /// Allows it again. Says whether it was forbidden.
     pub fn unpin(&self, id: PinId) -> bool {
-        self.inner().tiering.observers(|seen| seen.unpin(id))
+        let tiering = &self.inner().tiering;
+        tiering.observers(|seen| {
+            tiering.recorder.told(&Event::Unpin(id.get()));
+            seen.unpin(id)
+        })
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
 
 use cg_format::cluster::StoredCluster;
 use cg_format::frame::{self, FrameKind};
@@ -30,14 +31,37 @@ pub(crate) struct Sweep {
     behind: Option<CubeAt>,
     /// The cold cluster that is being gone through, and the hot and warm rows met in it so far.
     inside: Option<(ClusterAt, u32)>,
-    /// How many rows above a cluster there were when its shadows were last counted.
-    counted: HashMap<ClusterAt, u32>,
-    /// Clusters above which there are other rows than when their shadows were last counted.
-    pub(super) shadowed: Vec<ClusterAt>,
+    /// What lies above clusters.
+    above: HashMap<ClusterAt, Above>,
+    /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
+    pub(super) shadowed: Vec<(ClusterAt, GameTick)>,
+    /// How many marks that may be forgotten each cube had when they were last looked at, and up to which commit.
+    marks: HashMap<CubeAt, (u32, u64)>,
+    /// Cubes of which marks are to be forgotten.
+    pub(super) marked: Vec<CubeAt>,
     /// Cubes with heat rows and nothing that could move.
     pub(super) heat_only: Vec<CubeAt>,
     /// Cubes that could not be moved, and until when they are left alone.
     unmovable: HashMap<CubeAt, GameTick>,
+}
+
+/// Which clusters have waited long enough to be written anew.
+#[derive(Debug, Clone, Copy)]
+struct DueRewrites {
+    now: GameTick,
+    /// The moment for which it is asked: now, or later when a world is settled.
+    at: GameTick,
+    after_ticks: u64,
+}
+
+/// What was met above a cluster.
+#[derive(Debug, Clone, Copy)]
+struct Above {
+    rows: u32,
+    /// Since when there are so many.
+    since: GameTick,
+    /// Whether its shadows are to be counted again when it has waited long enough to be written anew.
+    waits: bool,
 }
 
 /// What a cube has in the hottest tier.
@@ -47,6 +71,8 @@ pub(super) struct Hot {
     pub(super) rows: u32,
     /// Sound chunks.
     chunks: u32,
+    /// Marks of deletions that the host allowed to forget.
+    old_marks: u32,
     bytes: u64,
 }
 
@@ -76,25 +102,58 @@ impl Sweep {
         }
     }
 
-    /// Notes how many rows lie above a cluster, and has its shadows counted if it is another number than last time.
-    fn rows_above(&mut self, cluster: ClusterAt, rows: u32) {
-        if self.counted.len() >= REMEMBERED_CLUSTERS {
-            self.counted.clear();
+    /// Notes how many rows lie above a cluster. Its shadows are counted when that is another number than last time, as
+    /// all of it may be shadowed, and once more when it has stayed the same for as long as the policy waits.
+    fn rows_above(&mut self, cluster: ClusterAt, rows: u32, due: DueRewrites) {
+        if self.above.len() >= REMEMBERED_CLUSTERS {
+            self.above.clear();
         }
-        if rows > 0 && self.counted.insert(cluster, rows) != Some(rows) {
-            self.shadowed.push(cluster);
+        if rows == 0 {
+            self.above.remove(&cluster);
+            return;
+        }
+        let new = Above { rows, since: due.now, waits: true };
+        let above = self.above.entry(cluster).or_insert(Above { rows: 0, ..new });
+        let has_changed = above.rows != rows;
+        if has_changed {
+            *above = new;
+        }
+        let has_waited = due.at.since(above.since) >= due.after_ticks;
+        if has_changed || (has_waited && above.waits) {
+            above.waits = !has_waited;
+            self.shadowed.push((cluster, above.since));
         }
     }
 
+    /// Notes how many marks of a cube may be forgotten. They are looked at when that is another number than last time,
+    /// as clusters may hide below them.
+    fn old_marks(&mut self, cube: CubeAt, count: u32, before: u64) {
+        if self.marks.len() >= REMEMBERED_CLUSTERS {
+            self.marks.clear();
+        }
+        if count == 0 {
+            self.marks.remove(&cube);
+        } else if self.marks.insert(cube, (count, before)) != Some((count, before)) {
+            self.marked.push(cube);
+        }
+    }
+
+    /// Forgets what was known of what lies above a cluster: it was written anew, so as many rows above it may hide
+    /// other slots now, and marks may hide nothing any more.
+    pub(super) fn written_anew(&mut self, cluster: ClusterAt) {
+        self.above.remove(&cluster);
+        self.marks.retain(|cube, _| cube.cluster(cluster.pos.tier()) != cluster);
+    }
+
     /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
-    fn enter(&mut self, cube: Option<CubeAt>, rows: u32) {
+    fn enter(&mut self, cube: Option<CubeAt>, rows: u32, due: DueRewrites) {
         let around = cube.map(|cube| cube.cluster(ClusterTier::L2));
         match (&mut self.inside, around) {
             (Some((cluster, count)), Some(around)) if *cluster == around => *count += rows,
             (inside, around) => {
                 if let Some((cluster, count)) = std::mem::replace(inside, around.map(|around| (around, rows)))
                 {
-                    self.rows_above(cluster, count);
+                    self.rows_above(cluster, count, due);
                 }
             }
         }
@@ -108,15 +167,21 @@ impl<E: Engine> Inner<E> {
     /// that too.
     pub(crate) fn sweep_one(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let Work { plan, sweep, .. } = work;
+        let rewrites = DueRewrites {
+            now: self.tiering.now(),
+            at: due.at(),
+            after_ticks: self.tiering.observers(|seen| seen.policy().rewrite_after_ticks),
+        };
         let Some(cube) = self.next_cube(sweep.behind)? else {
-            sweep.enter(None, 0);
+            sweep.enter(None, 0, rewrites);
             sweep.behind = None;
             return Ok(false);
         };
         sweep.behind = Some(cube);
         let hot = self.hot_rows(cube)?;
         self.learn_heat(cube)?;
-        sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows);
+        sweep.old_marks(cube, hot.old_marks, self.forgotten_before.load(Ordering::Relaxed));
+        sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows, rewrites);
         let mut rows_above_cold = hot.rows;
         if !sweep.is_left_alone(cube, self.tiering.now()) {
             let [(here, from_hot), (_, from_warm)] =
@@ -149,7 +214,7 @@ impl<E: Engine> Inner<E> {
                 }
             }
         }
-        sweep.enter(Some(cube), rows_above_cold);
+        sweep.enter(Some(cube), rows_above_cold, rewrites);
         Ok(true)
     }
 
@@ -183,13 +248,21 @@ impl<E: Engine> Inner<E> {
         let mut found = Hot::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         self.engine.scan(Family::ChunkL0, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
             found.rows += 1;
             // The sum is not computed here: who moves the row does that.
-            if key::decode_chunk(key).is_ok() && frame::kind_of(row) == Some(FrameKind::Plain) {
-                found.chunks += 1;
-                found.bytes += row.len() as u64;
+            match frame::kind_of(row) {
+                Some(FrameKind::Plain) if key::decode_chunk(key).is_ok() => {
+                    found.chunks += 1;
+                    found.bytes += row.len() as u64;
+                }
+                Some(FrameKind::Tombstone) => {
+                    let is_old = frame::version_of(row).is_some_and(|version| version < forgotten_before);
+                    found.old_marks += u32::from(is_old);
+                }
+                _ => {}
             }
             ControlFlow::<()>::Continue(())
         })?;

@@ -1,5 +1,6 @@
 //! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use super::{Sweep, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, promote, row_of};
+use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, forget_marks, promote, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -31,6 +32,8 @@ pub struct MoveCounts {
     pub cooled: u64,
     /// Slots dropped from clusters because a hotter tier shadowed them.
     pub shadows_dropped: u64,
+    /// Marks of deleted chunks that were dropped because nobody needs them any more.
+    pub marks_forgotten: u64,
     /// Bytes of the rows that were read for it.
     pub bytes_read: u64,
     /// Bytes of the rows that were written for it.
@@ -67,6 +70,11 @@ impl Due {
     /// What will be due at a tick if nobody comes till then.
     pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
         Self { at, who: Who::Nobody, deadline: None }
+    }
+
+    /// The tick whose decisions are carried out.
+    pub(super) const fn at(&self) -> GameTick {
+        self.at
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -131,7 +139,8 @@ impl Work {
 
     /// Whether nothing is planned or begun.
     pub(crate) fn is_done(&self) -> bool {
-        self.plan.is_empty() && self.held.is_none() && self.cold.is_none() && self.sweep.shadowed.is_empty()
+        let is_planned = !self.plan.is_empty() || self.held.is_some() || self.cold.is_some();
+        !is_planned && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
 
     fn next_step(&mut self) -> Option<Step> {
@@ -201,10 +210,15 @@ impl<E: Engine> Inner<E> {
             match steps.first().map(|step| step.to) {
                 Some(Tier::L2) => self.make_cold(visitor, work, &steps, due, counts)?,
                 Some(_) => self.move_cubes(work, &steps, due, counts)?,
-                None => match work.sweep.shadowed.pop() {
-                    Some(cluster) => self.shrink(cluster, counts)?,
-                    None => return Ok(true),
-                },
+                None => {
+                    if let Some((cluster, since)) = work.sweep.shadowed.pop() {
+                        self.shrink(work, (cluster, since), due, counts)?;
+                    } else if let Some(cube) = work.sweep.marked.pop() {
+                        self.forget_marks(cube, counts)?;
+                    } else {
+                        return Ok(true);
+                    }
+                }
             }
         }
     }
@@ -236,6 +250,9 @@ impl<E: Engine> Inner<E> {
             let end = end?;
             if step.to == Tier::L0 && matches!(end, Outcome::Overtaken) {
                 self.tiering.observers(|seen| seen.again(step.cube));
+            }
+            if step.to == Tier::L1 && matches!(end, Outcome::Done(_)) {
+                work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
             }
             let chunks = self.end(work, &[step.cube], end, counts);
             *(if step.to == Tier::L0 { &mut counts.promoted } else { &mut counts.warmed }) += chunks;
@@ -325,6 +342,9 @@ impl<E: Engine> Inner<E> {
         }
         let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
         if let Outcome::Done(_) = &end {
+            if let Some(cube) = moved.first() {
+                work.sweep.written_anew(cube.cluster(ClusterTier::L2));
+            }
             // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
             self.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {
@@ -339,14 +359,39 @@ impl<E: Engine> Inner<E> {
         Ok(true)
     }
 
-    /// Writes a cluster anew without what a hotter tier shadows, if that is much of it.
-    fn shrink(&self, cluster: ClusterAt, counts: &mut MoveCounts) -> Result<(), Error> {
-        let end = self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster))?;
+    /// Writes a cluster anew without what a hotter tier shadows, if the policy says so of what has been above it since
+    /// a moment.
+    fn shrink(
+        &self,
+        work: &mut Work,
+        (cluster, since): (ClusterAt, GameTick),
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let policy = self.tiering.observers(|seen| *seen.policy());
+        let should_rewrite = |slots| policy.should_rewrite(slots, since, due.at);
+        let end =
+            self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
         match end {
-            Outcome::Done(moved) => counts.shadows_dropped += counts.add(moved),
+            Outcome::Done(moved) => {
+                counts.shadows_dropped += counts.add(moved);
+                work.sweep.written_anew(cluster);
+            }
             Outcome::Overtaken => counts.overtaken += 1,
             Outcome::Damaged(_) | Outcome::TooLarge => counts.refused += 1,
             Outcome::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
+    fn forget_marks(&self, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
+        let before = self.forgotten_before.load(Ordering::Relaxed);
+        match forget_marks(&self.engine, &self.counters, cube, before)? {
+            Outcome::Done(moved) => counts.marks_forgotten += counts.add(moved),
+            // What was saved meanwhile has no mark any more; the others are another number next time.
+            Outcome::Overtaken => counts.overtaken += 1,
+            Outcome::Nothing | Outcome::Damaged(_) | Outcome::TooLarge => {}
         }
         Ok(())
     }
@@ -400,9 +445,9 @@ impl<E: Engine> Inner<E> {
 }
 
 impl MoveCounts {
-    /// Chunks and slots that were moved in any way.
+    /// Chunks, slots and marks that were moved or dropped in any way.
     pub const fn moved(&self) -> u64 {
-        self.promoted + self.warmed + self.cooled + self.shadows_dropped
+        self.promoted + self.warmed + self.cooled + self.shadows_dropped + self.marks_forgotten
     }
 
     /// Counts the bytes of a move and returns its chunks.

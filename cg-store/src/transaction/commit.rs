@@ -1,31 +1,52 @@
 //! Committing: check what was read, write one batch, make it visible.
 
 use std::fmt;
+use std::sync::Arc;
 
-use cg_format::{ChunkAt, Lookup};
+use cg_format::ChunkAt;
 
 use super::Transaction;
-use super::prepare::{Prepared, prepare};
-use crate::cache::Stored;
+use super::prepare::{Encoding, Prepared, prepare};
 use crate::commit_log::Committing;
+use crate::durability::Durability;
 use crate::engine::{Engine, Level};
 use crate::error::{ConflictKey, Error};
 use crate::handle::Visitor;
 use crate::stats::Counters;
+use crate::world::Inner;
+use crate::write_behind::{Queued, Room};
 
 /// How often a commit is prepared again outside the commit lock before it is prepared under it.
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
-/// Commits a transaction and returns its commit sequence.
+/// Commits a transaction, returns its commit sequence when the durability is reached.
+pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
+    let world = tx.world;
+    let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
+    let seq = accept(tx, durability)?;
+    if !durability.is_queued() {
+        world.drain_to(seq)?;
+    }
+    if durability.is_synced() && world.engine.last_synced().get() < seq {
+        if let Some(coming) = coming {
+            coming.arrive(Durability::GATHER);
+        }
+        world.engine.sync()?;
+    }
+    Ok(seq)
+}
+
+/// Gives a transaction its place in the order and makes it visible, written already or queued.
 ///
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
-pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
+fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
     let world = tx.world;
+    let encoding = if durability.is_queued() { Encoding::Later } else { Encoding::Now };
     let mut tries = 0;
-    let mut prepared = prepare(world, &tx.writes)?;
+    let mut prepared = prepare(world, &tx.writes, encoding)?;
     loop {
-        let mut committing = world.commits.commit();
+        let committing = world.commits.commit();
         let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
         if let Some(key) = changed.or_else(|| new_in_listings(&tx, &committing).map(ConflictKey::Chunk)) {
             Counters::add(&world.counters.conflicts, 1);
@@ -36,29 +57,47 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>) -> Result<u64, Error> {
             tries += 1;
             if tries < TRIES_OUTSIDE_THE_LOCK {
                 drop(committing);
-                prepared = prepare(world, &tx.writes)?;
+                prepared = prepare(world, &tx.writes, encoding)?;
                 continue;
             }
-            prepared = prepare(world, &tx.writes)?;
+            prepared = prepare(world, &tx.writes, encoding)?;
         }
-        let Prepared { batch, chunks, patched, written, .. } = prepared;
-        if batch.is_empty() {
-            return Ok(world.commits.published());
-        }
-        Counters::add(&world.counters.commits, 1);
-        Counters::add(&world.counters.rows_written, batch.op_count() as u64);
-        Counters::add(&world.counters.bytes_written, batch.len_bytes());
-        let seq = world.engine.commit(batch, &[], Level::Process)?.get();
-        world.unfolded.lock().add(patched);
-        world.tiering.touch(chunks.iter().map(|(at, _)| *at));
-        for (at, chunk) in chunks {
-            world.tiering.recorder.saved(at, chunk.as_deref());
-            let entry = chunk.map_or(Lookup::Deleted, |chunk| Lookup::Here(Stored { chunk, version: seq }));
-            world.cache.publish(at, entry);
-        }
-        committing.publish(seq, written);
-        return Ok(seq);
+        return enter(world, committing, prepared, durability);
     }
+}
+
+/// Numbers prepared changes, writes or queues them, and shows them to readers.
+fn enter<E: Engine>(
+    world: &Inner<E>,
+    mut committing: Committing<'_>,
+    prepared: Prepared,
+    durability: Durability,
+) -> Result<u64, Error> {
+    let Prepared { changes, rows, written, .. } = prepared;
+    if changes.is_empty() {
+        return Ok(world.commits.published());
+    }
+    let seq = match rows {
+        // What is queued was accepted before.
+        Some(rows) if !durability.is_queued() && world.queue.is_empty() => world.write(rows)?.get(),
+        rows => {
+            // Nobody but tests writes past the world.
+            let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
+            let bytes = changes.memory_bytes();
+            let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
+            // Who waits until it is written needs no room to be promised.
+            world.queue.push(commit, if durability.is_queued() { Room::Needed } else { Room::Taken })?;
+            seq
+        }
+    };
+    Counters::add(&world.counters.commits, 1);
+    world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
+    for (at, change) in &changes.chunks {
+        world.tiering.recorder.saved(*at, change.new.as_deref());
+        world.cache.publish(*at, change.stored_as(seq));
+    }
+    committing.publish(seq, written);
+    Ok(seq)
 }
 
 /// A chunk of a box that the transaction listed, which another commit has written and the listing has not met.
@@ -85,13 +124,14 @@ impl<T, E: Engine> Committed<T, E> {
         Self { value, seq, world }
     }
 
-    /// A ticket that tells when the commit survives a power cut.
+    /// A ticket that tells when the commit survives a killed process or a power cut.
     pub fn durable(&self) -> Durable<E> {
         Durable { world: self.world.clone(), seq: self.seq }
     }
 }
 
-/// A commit's ticket: whether the disk has it, and waiting until it has. Needs no runtime, and keeps no world open.
+/// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
+/// no world open.
 pub struct Durable<E: Engine> {
     world: Visitor<E>,
     seq: u64,
@@ -100,20 +140,41 @@ pub struct Durable<E: Engine> {
 impl<E: Engine> Durable<E> {
     /// Whether the commit survives a power cut. Never blocks.
     pub fn is_durable(&self) -> bool {
-        self.world.visit(|world| world.engine.last_synced().get()).unwrap_or_else(|synced| synced) >= self.seq
+        self.has_reached(Level::Power)
+    }
+
+    /// Whether the commit survives what a level says. Never blocks.
+    pub fn has_reached(&self, level: Level) -> bool {
+        let reached = |world: &Inner<E>| match level {
+            Level::Process => world.engine.last_commit().get(),
+            Level::Power => world.engine.last_synced().get(),
+        };
+        self.world.visit(reached).unwrap_or_else(|synced| synced) >= self.seq
     }
 
     /// Waits until the commit survives a power cut. Callers that wait together share one sync.
     ///
     /// # Errors
-    /// [`Error::Engine`] if syncing failed; the world is read-only from then on, and the commit may be lost by a
-    /// power cut. [`Error::Closed`] if the world is closed and closing could not sync it.
+    /// As [`wait_for`](Self::wait_for).
     pub fn wait(&self) -> Result<(), Error> {
-        if self.is_durable() {
+        self.wait_for(Level::Power)
+    }
+
+    /// Waits until the commit survives what a level says.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on, and the commit may be lost.
+    /// [`Error::Closed`] if the world is closed and closing could not save it.
+    pub fn wait_for(&self, level: Level) -> Result<(), Error> {
+        if self.has_reached(level) {
             return Ok(());
         }
-        match self.world.visit(|world| world.engine.sync()) {
-            Ok(synced) => Ok(synced?),
+        let reach = |world: &Inner<E>| {
+            world.drain_to(self.seq)?;
+            if level == Level::Power { Ok(world.engine.sync()?) } else { Ok(()) }
+        };
+        match self.world.visit(reach) {
+            Ok(reached) => reached,
             // It may have been closed since the first look.
             Err(synced) if synced >= self.seq => Ok(()),
             Err(_) => Err(Error::Closed),

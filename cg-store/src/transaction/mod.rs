@@ -1,5 +1,7 @@
 //! Transactions: changes that are seen together or not at all, after any crash.
 
+mod changes;
+mod check;
 mod commit;
 mod ownership;
 mod prepare;
@@ -13,6 +15,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
+pub(crate) use changes::Changes;
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
 pub(crate) use ownership::reason;
@@ -58,11 +61,11 @@ struct Writes {
 impl<E: Engine> World<E> {
     /// Runs a closure once and commits what it changed, or nothing if it returns an error.
     ///
-    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory, on other commits
-    /// and on the disk at [`Durability::Power`].
+    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory and on other commits;
+    /// at [`Durability::Process`] on handing it to the system, at the safe levels on the disk.
     ///
     /// # Errors
-    /// The closure's own error; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
+    /// The closure's own error; [`Error::Busy`] if it is to be queued and the queue is full; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
     /// this thread is inside a transaction of this world; the ownership, damage and limit errors of [`Error`].
     /// Whatever the error, nothing was written, except where it says that syncing failed.
     pub fn transaction<T, X: From<Error>>(
@@ -93,12 +96,11 @@ impl<E: Engine> World<E> {
             writes: Writes::default(),
         };
         let value = body(&mut tx)?;
-        let seq = commit::commit(tx)?;
-        let committed = Committed::new(self.visitor(), value, seq);
-        if durability == Durability::Power {
-            committed.durable().wait()?;
+        if durability.is_queued() {
+            self.start_writing()?;
         }
-        Ok(committed)
+        let seq = commit::commit(tx, durability)?;
+        Ok(Committed::new(self.visitor(), value, seq))
     }
 }
 
@@ -120,6 +122,25 @@ impl<E: Engine> Transaction<'_, E> {
         }
         self.reads.insert(ConflictKey::Chunk(at));
         Ok(self.world.stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
+    ///
+    /// Costs what [`World::load_many`] costs for those that this transaction did not write.
+    pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        let unwritten: Vec<_> =
+            at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
+        self.reads.extend(unwritten.iter().map(|at| ConflictKey::Chunk(*at)));
+        let mut stored = self.world.stored_many(&unwritten).into_iter();
+        at.iter()
+            .map(|at| {
+                if let Some(written) = self.writes.chunks.get(at) {
+                    return Ok(written.clone());
+                }
+                let stored = stored.next().expect("one was read for each that was not written");
+                Ok(stored?.here().map(|stored| stored.chunk))
+            })
+            .collect()
     }
 
     /// Stores a chunk with its side data and its entity references, replacing what is there.

@@ -6,12 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
 use super::Writes;
-use crate::cache::Stored;
+use super::changes::ChunkChange;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::Inner;
@@ -27,12 +26,6 @@ pub(super) struct Settled {
     pub(super) entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were consulted, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
-}
-
-/// One chunk before and after.
-pub(super) struct ChunkChange {
-    pub(super) old: Lookup<Stored>,
-    pub(super) new: Option<Arc<Chunk>>,
 }
 
 impl ChunkChange {

@@ -67,7 +67,7 @@ impl<E: Engine> World<E> {
     /// If the engine fails otherwise than by a damaged row.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
-        let view = inner.engine.snapshot();
+        let view = inner.settled_engine()?.snapshot();
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
             None => (None, None),

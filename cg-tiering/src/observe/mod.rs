@@ -166,6 +166,16 @@ impl Observers {
         self.pinned.unpin(id)
     }
 
+    /// All that is held as loaded, each box as far as its cubes reach.
+    pub fn holds(&self) -> impl Iterator<Item = (HoldId, Dimension, ChunkBox)> {
+        self.presence.holds()
+    }
+
+    /// All that is pinned.
+    pub fn pins(&self) -> impl Iterator<Item = (PinId, Dimension, ChunkBox)> {
+        self.pinned.pins()
+    }
+
     /// Everything that is known of the chunks of a cube which lie in a tier.
     pub fn observe(&self, cube: CubeAt, tier: Tier) -> Observation {
         let blocks_of = |tier| cube.cluster(tier).blocks();

@@ -10,6 +10,13 @@ use crate::CubeAt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PinId(u64);
 
+impl PinId {
+    /// A number that no other pin of this world has had, for traces.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// Boxes whose chunks stay as hot as they are.
 ///
 /// A pin moves nothing by itself: it forbids demotion. Places may be of any size and may overlap. A question costs a
@@ -57,6 +64,11 @@ impl Pinned {
         }
         let blocks = cube.chunks().blocks();
         pins.any(|(_, place)| place.blocks().intersection(&blocks).is_some())
+    }
+
+    /// All pins with their places.
+    pub fn pins(&self) -> impl Iterator<Item = (PinId, Dimension, ChunkBox)> {
+        self.places.iter().map(|((dimension, id), place)| (*id, *dimension, *place))
     }
 
     /// How many pins there are.

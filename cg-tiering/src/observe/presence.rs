@@ -170,6 +170,11 @@ impl Presence {
         window.is_some()
     }
 
+    /// All that the host holds, each box as far as its cubes reach.
+    pub fn holds(&self) -> impl Iterator<Item = (HoldId, Dimension, ChunkBox)> {
+        self.held.iter().map(|(id, window)| (*id, window.dimension, window.chunks()))
+    }
+
     /// Notes that a chunk of a cube was asked for. One look into a hash map.
     pub fn access(&mut self, cube: CubeAt) {
         if let Some(here) = self.cubes.get_mut(&cube).filter(|here| !here.accessed) {
@@ -303,6 +308,11 @@ impl Window {
     fn count(&self) -> u64 {
         let side = |axis: usize| self.max[axis].abs_diff(self.min[axis]).saturating_add(1);
         side(0).saturating_mul(side(1)).saturating_mul(side(2))
+    }
+
+    fn chunks(&self) -> ChunkBox {
+        let corner = |at| CubeAt::within(self.dimension, at).chunks();
+        ChunkBox::new(corner(self.min).min(), corner(self.max).max())
     }
 
     fn contains(&self, cube: CubeAt) -> bool {

@@ -24,8 +24,8 @@ use self::row_cache::RowCache;
 use self::waiting::Waiting;
 use crate::trace::Event;
 use crate::{
-    Candidate, ClusterAt, CubeAt, GameTick, HoldId, MovePlan, Observation, Observers, PlayerAt, PolicyError,
-    ShadowedSlots, Step, TierPolicy,
+    Candidate, ClusterAt, CubeAt, GameTick, HoldId, MovePlan, Observation, Observers, PinId, PlayerAt,
+    PolicyError, ShadowedSlots, Step, TierPolicy,
 };
 
 /// Replays a trace against a policy.
@@ -70,6 +70,7 @@ pub struct Simulation {
     players: BTreeMap<EntityId, PlayerAt>,
     players_changed: bool,
     holds: BTreeMap<u64, HoldId>,
+    pins: BTreeMap<u64, PinId>,
     scanned_to: Option<CubeAt>,
     /// The cubes of the L2 move that is under way.
     staged: Vec<CubeAt>,
@@ -101,6 +102,7 @@ impl Simulation {
             players: BTreeMap::new(),
             players_changed: false,
             holds: BTreeMap::new(),
+            pins: BTreeMap::new(),
             scanned_to: None,
             staged: Vec::new(),
             shadowed: Waiting::default(),
@@ -128,6 +130,14 @@ impl Simulation {
             Event::Release(hold) => {
                 if let Some(id) = self.holds.remove(&hold) {
                     self.seen.release(id, self.now);
+                }
+            }
+            Event::Pin { pin, dimension, place } => {
+                self.pins.insert(pin, self.seen.pin(dimension, place));
+            }
+            Event::Unpin(pin) => {
+                if let Some(id) = self.pins.remove(&pin) {
+                    self.seen.unpin(id);
                 }
             }
         }

@@ -15,7 +15,7 @@ use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, EntityId, Problem, Se
 
 use self::record::Record;
 use self::state::State;
-use crate::{GameTick, PlayerAt};
+use crate::{GameTick, Observers, PlayerAt};
 
 /// The first line of a trace. Its last digit is the layout's version.
 const SIGNATURE: &[u8; 20] = b"cherrygrove trace 1\n";
@@ -58,6 +58,17 @@ pub enum Event {
     },
     /// The host released what it held under this name.
     Release(u64),
+    /// The host forbade that the chunks of a box grow colder.
+    Pin {
+        /// The host's name for it.
+        pin: u64,
+        /// The dimension.
+        dimension: Dimension,
+        /// The chunks.
+        place: ChunkBox,
+    },
+    /// The host allowed it again.
+    Unpin(u64),
 }
 
 /// Turns events into a trace.
@@ -97,6 +108,16 @@ impl TraceWriter {
         record.write(out);
         self.state.apply(event);
         true
+    }
+
+    /// Writes what is held and pinned, which a trace that begins in the middle of a game must say first.
+    pub fn write_standing(&mut self, seen: &Observers, out: &mut Vec<u8>) {
+        for (id, dimension, place) in seen.holds() {
+            self.write(&Event::Hold { hold: id.get(), dimension, place }, out);
+        }
+        for (id, dimension, place) in seen.pins() {
+            self.write(&Event::Pin { pin: id.get(), dimension, place }, out);
+        }
     }
 
     /// Writes that time went on and where all players are: those who are not listed and were there before, left.

@@ -13,6 +13,8 @@
 //! | 7, 135 | place | a chunk is let go |
 //! | 8 | `hold` u64, `dimension`, `least x` … `greatest z` | a box of chunks is held as loaded |
 //! | 9 | `hold` | it is released |
+//! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks may not grow colder |
+//! | 11 | `pin` | it may again |
 //!
 //! A place is `chunk step x`, `chunk step y`, `chunk step z` (i8, from the chunk named last) in kinds below 128, and
 //! `dimension`, `chunk x`, `chunk y`, `chunk z` above.
@@ -31,6 +33,8 @@ const SAVE: u8 = 6;
 const UNLOAD: u8 = 7;
 const HOLD: u8 = 8;
 const RELEASE: u8 = 9;
+const PIN: u8 = 10;
+const UNPIN: u8 = 11;
 
 /// What lies between two kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub(super) enum Record {
     Chunk { what: What, place: Place },
     Hold { hold: u64, dimension: Dimension, place: ChunkBox },
     Release { hold: u64 },
+    Pin { pin: u64, dimension: Dimension, place: ChunkBox },
+    Unpin { pin: u64 },
 }
 
 /// What happened to a chunk.
@@ -81,6 +87,8 @@ impl Record {
             }
             Self::Hold { .. } => HOLD,
             Self::Release { .. } => RELEASE,
+            Self::Pin { .. } => PIN,
+            Self::Unpin { .. } => UNPIN,
         }
     }
 
@@ -121,13 +129,13 @@ impl Record {
                     writer.u32(len_bytes);
                 }
             }
-            Self::Hold { hold, dimension, place } => {
-                writer.u64(hold);
+            Self::Hold { hold: name, dimension, place } | Self::Pin { pin: name, dimension, place } => {
+                writer.u64(name);
                 writer.u64(dimension.get());
                 write_chunk(&mut writer, place.min());
                 write_chunk(&mut writer, place.max());
             }
-            Self::Release { hold } => writer.u64(hold),
+            Self::Release { hold: name } | Self::Unpin { pin: name } => writer.u64(name),
         }
     }
 
@@ -170,21 +178,18 @@ impl Record {
             }
             HOLD => {
                 let hold = reader.u64("hold")?;
-                let dimension = Dimension::new(reader.u64("dimension")?);
-                let least = read_chunk(reader, ["least x", "least y", "least z"])?;
-                let before = reader.clone();
-                let greatest = read_chunk(reader, ["greatest x", "greatest y", "greatest z"])?;
-                let place = ChunkBox::new(least, greatest);
-                if place.max() != greatest {
-                    let allowed = "a corner that is nowhere less than the least";
-                    let found = greatest.x() as u64;
-                    return Err(before.error(Problem::OutOfRange { field: "greatest x", found, allowed }));
-                }
+                let (dimension, place) = read_box(reader)?;
                 Self::Hold { hold, dimension, place }
             }
             RELEASE => Self::Release { hold: reader.u64("hold")? },
+            PIN => {
+                let pin = reader.u64("pin")?;
+                let (dimension, place) = read_box(reader)?;
+                Self::Pin { pin, dimension, place }
+            }
+            UNPIN => Self::Unpin { pin: reader.u64("pin")? },
             found => {
-                let allowed = "1 to 9, 129, 131, 133 to 135";
+                let allowed = "1 to 11, 129, 131, 133 to 135";
                 return Err(start.error(Problem::OutOfRange { field: "kind", found: found.into(), allowed }));
             }
         })
@@ -208,6 +213,20 @@ fn write_chunk(writer: &mut Writer<'_>, pos: ChunkPos) {
     writer.i64(pos.x());
     writer.i64(pos.y());
     writer.i64(pos.z());
+}
+
+fn read_box(reader: &mut Reader<'_>) -> Result<(Dimension, ChunkBox), DecodeError> {
+    let dimension = Dimension::new(reader.u64("dimension")?);
+    let least = read_chunk(reader, ["least x", "least y", "least z"])?;
+    let before = reader.clone();
+    let greatest = read_chunk(reader, ["greatest x", "greatest y", "greatest z"])?;
+    let place = ChunkBox::new(least, greatest);
+    if place.max() != greatest {
+        let allowed = "a corner that is nowhere less than the least";
+        let found = greatest.x() as u64;
+        return Err(before.error(Problem::OutOfRange { field: "greatest x", found, allowed }));
+    }
+    Ok((dimension, place))
 }
 
 fn read_chunk(reader: &mut Reader<'_>, fields: [&'static str; 3]) -> Result<ChunkPos, DecodeError> {

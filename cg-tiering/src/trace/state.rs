@@ -17,6 +17,7 @@ pub(super) struct State {
     /// The chunk named last.
     chunk: Option<ChunkAt>,
     held: BTreeSet<u64>,
+    pinned: BTreeSet<u64>,
 }
 
 impl State {
@@ -52,6 +53,10 @@ impl State {
                 (!self.held.contains(&hold)).then_some(Record::Hold { hold, dimension, place })
             }
             Event::Release(hold) => self.held.contains(&hold).then_some(Record::Release { hold }),
+            Event::Pin { pin, dimension, place } => {
+                (!self.pinned.contains(&pin)).then_some(Record::Pin { pin, dimension, place })
+            }
+            Event::Unpin(pin) => self.pinned.contains(&pin).then_some(Record::Unpin { pin }),
         }
     }
 
@@ -98,6 +103,8 @@ impl State {
             }
             Record::Hold { hold, dimension, place } => Event::Hold { hold, dimension, place },
             Record::Release { hold } => Event::Release(hold),
+            Record::Pin { pin, dimension, place } => Event::Pin { pin, dimension, place },
+            Record::Unpin { pin } => Event::Unpin(pin),
         })
     }
 
@@ -126,6 +133,12 @@ impl State {
             }
             Event::Release(hold) => {
                 self.held.remove(&hold);
+            }
+            Event::Pin { pin, .. } => {
+                self.pinned.insert(pin);
+            }
+            Event::Unpin(pin) => {
+                self.pinned.remove(&pin);
             }
         }
     }

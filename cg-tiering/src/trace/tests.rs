@@ -146,15 +146,72 @@ fn bytes_are_pinned() {
 }
 
 #[test]
+fn pins_are_pinned_too() {
+    let place = ChunkBox::new(ChunkPos::constant(-1, 0, 7), ChunkPos::constant(1, 2, 9));
+    let events = vec![Event::Pin { pin: 6, dimension: Dimension::new(2), place }, tick(9), Event::Unpin(6)];
+    let text: String = events.iter().map(|event| format!("{event:?}\n")).collect();
+    let bytes = encoded(&events);
+    crate::testing::golden("trace/pinned", &bytes, &text);
+    let (spans, read) = explain(&bytes);
+    assert_eq!(read, Ok(events));
+    expect![[r#"
+        tier trace
+          000000  63 68 65 72 72 79 67 72 6f 76 65 20 74 72 61 63   signature
+          000010  65 20 31 0a
+          000014  0a                                                kind
+          000015  06 00 00 00 00 00 00 00                           pin
+          00001d  02 00 00 00 00 00 00 00                           dimension
+          000025  ff ff ff ff ff ff ff ff                           least x
+          00002d  00 00 00 00 00 00 00 00                           least y
+          000035  07 00 00 00 00 00 00 00                           least z
+          00003d  01 00 00 00 00 00 00 00                           greatest x
+          000045  02 00 00 00 00 00 00 00                           greatest y
+          00004d  09 00 00 00 00 00 00 00                           greatest z
+          000055  01                                                kind
+          000056  09 00 00 00                                       advance
+          00005a  0b                                                kind
+          00005b  06 00 00 00 00 00 00 00                           pin
+    "#]]
+    .assert_eq(&annotate(&spans, &bytes));
+}
+
+#[test]
+fn what_stands_when_a_trace_begins_is_written_first() {
+    let [yard, spawn] = [3, -40].map(|at| ChunkBox::new(chunk(0, [at; 3]).pos, chunk(0, [at + 9; 3]).pos));
+    let mut seen = Observers::new(crate::TierPolicy::default(), GameTick::new(5));
+    let dimension = Dimension::new(1);
+    let released = seen.hold(dimension, &spawn, GameTick::new(5)).unwrap();
+    let hold = seen.hold(dimension, &yard, GameTick::new(5)).unwrap().get();
+    let pin = seen.pin(dimension, spawn).get();
+    assert!(seen.release(released, GameTick::new(6)));
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes);
+    writer.write_standing(&seen, &mut bytes);
+    assert!(writer.write(&Event::Unpin(pin), &mut bytes) && writer.write(&Event::Release(hold), &mut bytes));
+    let events: Vec<_> = TraceReader::new(&bytes).unwrap().map(Result::unwrap).collect();
+    let cubes = ChunkBox::new(chunk(0, [0; 3]).pos, chunk(0, [15; 3]).pos);
+    assert_eq!(
+        events,
+        [
+            Event::Hold { hold, dimension, place: cubes },
+            Event::Pin { pin, dimension, place: spawn },
+            Event::Unpin(pin),
+            Event::Release(hold)
+        ]
+    );
+}
+
+#[test]
 fn what_says_nothing_new_is_not_written() {
     let mut bytes = Vec::new();
     let mut writer = TraceWriter::new(&mut bytes);
     let gone = Event::Leave(EntityId::from_bytes([9; 16]));
-    for event in [tick(0), gone, Event::Release(3)] {
+    for event in [tick(0), gone, Event::Release(3), Event::Unpin(3)] {
         assert!(!writer.write(&event, &mut bytes), "{event:?}");
     }
     let yard = Event::Hold { hold: 3, dimension: Dimension::new(0), place: ChunkBox::EVERYTHING };
-    for event in [tick(5), player(9, 0, [1, 2, 3]), yard] {
+    let pin = Event::Pin { pin: 3, dimension: Dimension::new(0), place: ChunkBox::EVERYTHING };
+    for event in [tick(5), player(9, 0, [1, 2, 3]), yard, pin] {
         assert!(writer.write(&event, &mut bytes));
         assert!(!writer.write(&event, &mut bytes), "{event:?} again");
     }
@@ -208,12 +265,12 @@ fn check_error(records: &[&[u8]], expected: Expect) {
 #[test]
 fn wrong_records_are_named() {
     check_error(
-        &[&[10]],
-        expect!["tier trace: kind is 10, allowed is 1 to 9, 129, 131, 133 to 135 (at byte 69)"],
+        &[&[12]],
+        expect!["tier trace: kind is 12, allowed is 1 to 11, 129, 131, 133 to 135 (at byte 69)"],
     );
     check_error(
         &[&[0]],
-        expect!["tier trace: kind is 0, allowed is 1 to 9, 129, 131, 133 to 135 (at byte 69)"],
+        expect!["tier trace: kind is 0, allowed is 1 to 11, 129, 131, 133 to 135 (at byte 69)"],
     );
     check_error(&[&[1, 5, 0]], expect!["tier trace: advance needs 4 bytes and 2 are left (at byte 70)"]);
     check_error(
@@ -312,10 +369,14 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => (any_chunk.clone(), any::<u32>()).prop_map(|(chunk, len_bytes)| Event::Load { chunk, len_bytes }),
         2 => (any_chunk.clone(), any::<u32>()).prop_map(|(chunk, len_bytes)| Event::Save { chunk, len_bytes }),
         1 => any_chunk.prop_map(Event::Unload),
-        1 => (0..3_u64, at.clone(), at).prop_map(move |(hold, a, b)| {
+        1 => (0..3_u64, at.clone(), at.clone()).prop_map(move |(hold, a, b)| {
             Event::Hold { hold, dimension: Dimension::new(0), place: ChunkBox::new(corner(a), corner(b)) }
         }),
         1 => (0..3_u64).prop_map(Event::Release),
+        1 => (0..3_u64, at.clone(), at).prop_map(move |(pin, a, b)| {
+            Event::Pin { pin, dimension: Dimension::new(0), place: ChunkBox::new(corner(a), corner(b)) }
+        }),
+        1 => (0..3_u64).prop_map(Event::Unpin),
     ]
 }
 
@@ -346,7 +407,7 @@ proptest! {
     fn any_bytes_are_a_trace_or_an_error(
         events in prop::collection::vec(any_event(), 0..8),
         noise in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-        tail in prop::collection::vec(0..12_u8, 0..40),
+        tail in prop::collection::vec(0..14_u8, 0..40),
     ) {
         let mut bytes = encoded(&events);
         bytes.extend(tail);

@@ -227,6 +227,24 @@ fn a_trace_replays_as_what_was_recorded() {
     }
 }
 
+#[test]
+fn what_is_pinned_stays_until_it_is_not() {
+    let (overworld, chunk) =
+        (Dimension::new(0), |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0)));
+    let place = ChunkBox::new(chunk(0).pos, chunk(3).pos);
+    let mut simulation = Simulation::new(TierPolicy::default(), StoreModel::default()).expect("the default");
+    simulation.apply(&Event::Pin { pin: 7, dimension: overworld, place });
+    for x in 0..8 {
+        simulation.apply(&Event::Save { chunk: chunk(x), len_bytes: 1000 });
+    }
+    simulation.apply(&Event::Unpin(8));
+    simulation.apply(&Event::Tick(GameTick::new(3 * 60 * MINUTE)));
+    assert_eq!(simulation.finish().chunks, [4, 0, 4], "the cube that is pinned is as it was");
+    simulation.apply(&Event::Unpin(7));
+    simulation.apply(&Event::Tick(GameTick::new(6 * 60 * MINUTE)));
+    assert_eq!(simulation.finish().chunks, [0, 0, 8]);
+}
+
 /// Around a place, a chunk loader keeps hot what a player who left let go of.
 #[test]
 fn what_is_held_stays_hot_without_players_until_it_is_released() {

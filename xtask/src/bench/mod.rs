@@ -85,7 +85,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 /// Runs one of the programs, which prints its own table.
 fn run_program(context: &Context, name: &str) -> Result<()> {
     let environment = setup::prepare(context)?;
-    let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers", "--", name]);
+    let tool =
+        context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers", "--", name]);
     environment.apply(tool).run()?;
     print!("\n{}", conditions(context));
     Ok(())

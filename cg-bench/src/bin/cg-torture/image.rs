@@ -65,7 +65,7 @@ impl Image {
 
     /// How many of its steps were reported as synced, with all before them.
     pub(crate) fn synced_steps(&self) -> u64 {
-        let synced = |index: &u64| Step::new(self.seed, *index).durability == cg_store::Durability::Power;
+        let synced = |index: &u64| Step::new(self.seed, *index).durability == cg_store::Durability::Safe;
         (0..STEPS).rev().find(synced).map_or(CLOSED_STEPS, |index| CLOSED_STEPS.max(index + 1))
     }
 

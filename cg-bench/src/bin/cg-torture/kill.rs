@@ -1,7 +1,8 @@
 //! Killing a world's process at random moments: what was reported as committed is there, and nothing in part.
 //!
 //! The parent is the expected state. It learns from the worker which steps began and which were committed; after the
-//! kill it opens the world and demands every committed step, at most one more, and of each step all or nothing.
+//! kill it opens the world and demands every step up to the last that was reported as written, none that had not begun,
+//! and of each step all or nothing. A step that was only accepted counts as written once a later one is.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -40,9 +41,11 @@ struct Tally {
     /// Kills in the middle of making a world, which was then refused as half made.
     half_made: u64,
     committed: u64,
+    /// Steps that were reported when they were accepted, of which a kill may take the last.
+    accepted: u64,
     /// Those of the committed that were to survive a power cut too.
     at_power: u64,
-    /// Steps that had begun and were found whole, and those that were found absent.
+    /// Steps that had begun or were only accepted and were found whole, and those that were found absent.
     unreported_whole: u64,
     unreported_absent: u64,
     verified: u64,
@@ -56,14 +59,15 @@ pub(crate) fn run(seed: u64, kills: u64, broken: Option<Break>) -> Result<(), Fa
     let tally = torture(seed, kills, broken)
         .map_err(|(tally, caught)| format!("after {}: {caught}", plural(tally.kills, "kill")))?;
     println!(
-        "kill: seed {seed}, {} ({} while opening; {} more found half made), {} reported ({} at Power), of those not \
-         reported {} whole and {} absent, {} verified, chunks in warm clusters after {} and in cold ones after {}; \
+        "kill: seed {seed}, {} ({} while opening; {} more found half made), {} reported ({} at Power; {} more when they were \
+         accepted), of those not written when they were reported {} whole and {} absent, {} verified, chunks in warm clusters after {} and in cold ones after {}; \
          0 lost, 0 torn, coins and items exact",
         plural(tally.kills, "kill"),
         tally.while_opening,
         plural(tally.half_made, "world"),
         plural(tally.committed, "commit"),
         tally.at_power,
+        tally.accepted,
         tally.unreported_whole,
         tally.unreported_absent,
         plural(tally.verified, "time"),
@@ -154,15 +158,21 @@ impl Life {
         tally.kills += 1;
         tally.while_opening += u64::from(!told.contains(&Message::Ready));
         let (mut committed, mut begun, mut newest) = (self.expected.steps, self.expected.steps, 0);
+        let mut accepted = 0;
+        let is_written =
+            |step| !matches!(Step::new(self.seed, step).durability, Durability::Fast | Durability::Balanced);
         for message in told {
             match message {
                 Message::Intent { step } => begun = step + 1,
-                Message::Done { step, commit } => (committed, newest) = (step + 1, commit),
+                Message::Done { step, commit } if is_written(step) => {
+                    (committed, newest) = (step + 1, commit)
+                }
+                Message::Done { .. } => accepted += 1,
                 Message::Ready | Message::End => {}
             }
         }
         tally.committed += committed - self.expected.steps;
-        let at_power = |index: &u64| Step::new(self.seed, *index).durability == Durability::Power;
+        let at_power = |index: &u64| Step::new(self.seed, *index).durability == Durability::Safe;
         tally.at_power += (self.expected.steps..committed).filter(at_power).count() as u64;
 
         // Every other time the log is left as it is, for the next worker to recover from.
@@ -183,9 +193,9 @@ impl Life {
         if world.last_commit() < newest {
             return Err(format!("commit {newest} was reported, the newest is {}", world.last_commit()).into());
         }
-        if begun > committed {
-            *(if found == begun { &mut tally.unreported_whole } else { &mut tally.unreported_absent }) += 1;
-        }
+        tally.accepted += accepted;
+        tally.unreported_whole += found - committed;
+        tally.unreported_absent += begun - found;
         while self.expected.steps < found {
             self.expected.take(&Step::new(self.seed, self.expected.steps));
         }

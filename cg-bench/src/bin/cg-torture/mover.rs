@@ -61,7 +61,9 @@ impl Mover {
                 } else {
                     Ok(())
                 };
-                if let Err(error) = ticked.and(settled) {
+                // Nobody asks what was deleted, so its marks go where they hide nothing.
+                let forgotten = world.forget_before(world.last_commit()).map(drop);
+                if let Err(error) = ticked.and(settled).and(forgotten) {
                     // The steps will meet it too, and tell the parent.
                     eprintln!("moving failed: {error}");
                     return;

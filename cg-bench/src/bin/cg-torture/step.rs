@@ -10,6 +10,8 @@ pub(crate) const TURN_STEPS: u64 = 16;
 const SMALL_STEPS: u64 = 3;
 
 /// One transaction.
+///
+/// A kill may take the steps that were only accepted, from some step on, and nothing that was written before them.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// How many steps come before it.
@@ -61,8 +63,12 @@ impl Step {
     pub(crate) fn new(seed: u64, index: u64) -> Self {
         let rng = &mut Rng::stream(seed, index);
         let small = (index % TURN_STEPS).checked_sub(TURN_STEPS - SMALL_STEPS);
-        let power = small.map_or_else(|| rng.one_in(4), |at| at == 1);
-        let durability = if power { Durability::Power } else { Durability::Process };
+        let durability = match small {
+            Some(1) => Durability::Safe,
+            Some(_) => Durability::Process,
+            None => [Durability::Safe, Durability::Process, Durability::Balanced, Durability::Fast]
+                [rng.below(4) as usize],
+        };
         let actions = match rng.below(12) {
             _ if small.is_some() => (0..2).map(|_| small_action(rng)).collect(),
             0 => vec![Action::Remove { place: place(rng) }],
@@ -134,8 +140,9 @@ mod tests {
         let all = ["Dig", "Hand", "Move", "Note", "Pay", "Remove", "Rewrite", "Side", "Tag", "Toggle"];
         assert_eq!(Vec::from_iter(kinds), all);
         assert!(steps.iter().any(|step| step.registers));
-        assert!(steps.iter().any(|step| step.durability == Durability::Process));
-        assert!(steps.iter().any(|step| step.durability == Durability::Power));
+        for durability in [Durability::Safe, Durability::Process, Durability::Balanced, Durability::Fast] {
+            assert!(steps.iter().any(|step| step.durability == durability));
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! `cg map`
 
 use std::path::Path;
+use std::time::Duration;
 
-use cg_cli::map::{MapError, MapOptions, paint_of, render};
+use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
+use cg_format::{ClusterTier, Tier};
 use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
+use cg_tiering::{GameTick, PlayerAt};
 use serde_json::json;
 
 use super::{Sample, text};
@@ -127,6 +130,75 @@ fn the_command_writes_a_new_file_and_never_over_one() {
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     assert_eq!(said.err, format!("cg: {} is there already; delete it or choose another name\n", text(&file)));
     assert!(std::fs::read(&file).expect("it is there") == written);
+}
+
+#[test]
+fn tiers_have_their_colours_and_a_legend() {
+    let world = World::temporary(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let dimension = world.register_dimension("game:overworld").expect("a name");
+    let [air, grass, stone] =
+        world.register_blocks([":air", "game:grass_block", "game:stone"]).expect("names");
+    // Three plains, each in a cube of its own; below each is a chunk that is not seen.
+    let save = |x: i64, block: BlockId| {
+        let saved = world.transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            for y in 0..2 {
+                let at = ChunkAt::new(dimension, ChunkPos::constant(x, y, 0));
+                tx.save(at, Chunk::filled(block, &schema)?);
+            }
+            tx.save(ChunkAt::new(dimension, ChunkPos::constant(x, 2, 0)), Chunk::filled(air, &schema)?);
+            Ok::<_, Box<dyn std::error::Error>>(())
+        });
+        saved.expect("the chunks are sound");
+    };
+    let minute = 60 * GameTick::PER_SECOND;
+    for x in [0, 4, 8] {
+        save(x, grass);
+    }
+    world.settle_tiers(24 * 60 * minute, |_| {}).expect("settles");
+    save(4, stone);
+    let id = EntityId::new(uuid::Uuid::from_u128(1));
+    let far_but_not_too_far = PlayerAt { id, dimension, block: BlockPos::new(400, 0, 0) };
+    for now in [1, 5 * minute + 2, 5 * minute + 3, 5 * minute + 4] {
+        world.tick(GameTick::new(now), &[far_but_not_too_far], Duration::from_secs(60)).expect("ticks");
+    }
+    save(8, stone);
+
+    let options = MapOptions { colours: Colours::Tiers, ..bare(dimension) };
+    let map = render(&world, &options, |_| {}).expect("something is stored");
+    let columns: Vec<_> = map.tiers.iter().map(|seen| (seen.tier, seen.columns)).collect();
+    assert_eq!(columns, [(Tier::L0, 256), (Tier::L1, 256), (Tier::L2, 256)]);
+    let zoom = map.zoom_px;
+    let pixel = |x: u32| map.image.get(x * zoom, 8 * zoom);
+    let [hot, warm, cold] = [0, 1, 2].map(|tier: usize| Some(map.tiers[tier].rgb));
+    assert_eq!([pixel(1), pixel(15)], [cold; 2], "what was left alone");
+    assert_eq!([pixel(64), pixel(79)], [warm; 2], "what was saved a while ago");
+    assert_eq!([pixel(128), pixel(143)], [hot; 2], "what was just saved");
+    assert!(![hot, warm, cold].contains(&pixel(40)), "nothing is stored there");
+
+    let blocks = render(&world, &bare(dimension), |_| {}).expect("something is stored");
+    assert!(blocks.tiers.is_empty() && blocks.image != map.image, "they are drawn when asked for");
+
+    let with_legend = render(&world, &MapOptions { legend: true, ..options }, |_| {}).expect("as before");
+    let below = map.image.height_px()..with_legend.image.height_px();
+    for rgb in [hot, warm, cold] {
+        let of_colour = |y: u32| (0..640).filter(|x| with_legend.image.get(*x, y) == rgb).count();
+        assert_eq!(below.clone().map(of_colour).sum::<usize>(), 12 * 12, "one swatch");
+    }
+}
+
+#[test]
+fn the_command_says_how_much_of_each_tier_is_seen() {
+    let sample = Sample::new();
+    sample.cool_ground(ClusterTier::L1);
+    let said = sample.cg("map", &["--tiers", "--out", text(&sample.beside("map.png")), "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let (drawn, seen) = (said.json()["surface"].take(), said.json()["tiers"].take());
+    let drawn: u64 =
+        drawn.as_array().expect("a list").iter().filter_map(|block| block["columns"].as_u64()).sum();
+    assert_eq!(seen, json!({ "l0": drawn - 256, "l1": 256, "l2": 0 }));
+    let said = sample.cg("map", &["--tiers", "--out", text(&sample.beside("again.png"))]);
+    assert!(said.out.contains("256 warm (L1), 0 cold (L2)"), "{said:?}");
 }
 
 #[test]

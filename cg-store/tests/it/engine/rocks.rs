@@ -16,6 +16,7 @@ use cg_store::engine::{
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
+mod blob_cache;
 mod damage;
 mod failures;
 mod options;

@@ -45,7 +45,7 @@ fn a_ticket_waits_for_the_disk<E: Engine>(world: &World<E>) {
 
 fn a_commit_at_power_is_on_the_disk_when_it_returns<E: Engine>(world: &World<E>) {
     let before = set(world, Durability::Process, 1).expect("sets").durable();
-    assert!(set(world, Durability::Power, 2).expect("sets").durable().is_durable());
+    assert!(set(world, Durability::Safe, 2).expect("sets").durable().is_durable());
     assert!(before.is_durable(), "the order of commits is the order in which they survive");
 }
 
@@ -59,7 +59,7 @@ fn a_ticket_is_answered_after_closing<E: Engine>(world: &World<E>) {
 
 fn a_transaction_without_changes_waits_for_what_it_read<E: Engine>(world: &World<E>) {
     let written = set(world, Durability::Process, 1).expect("sets");
-    let read = world.transaction_at(Durability::Power, |tx| tx.property(&Property::Time)).expect("reads");
+    let read = world.transaction_at(Durability::Safe, |tx| tx.property(&Property::Time)).expect("reads");
     assert_eq!((read.value.as_deref(), read.seq), (Some(&[1][..]), written.seq));
     assert!(written.durable().is_durable(), "what was read at this level survives");
 }
@@ -73,7 +73,7 @@ fn many_threads_share_their_syncs() {
             let world = &world;
             scope.spawn(move || {
                 for value in 0..10 {
-                    let committed = set(world, Durability::Power, thread * 10 + value).expect("sets");
+                    let committed = set(world, Durability::Safe, thread * 10 + value).expect("sets");
                     assert!(committed.durable().is_durable());
                 }
             });
@@ -154,6 +154,6 @@ fn a_failed_sync_is_told_to_whoever_waits() {
 fn a_failed_sync_of_a_commit_is_told_by_the_commit() {
     let (world, fails_from) = failing(Fault::Sync);
     fails_from.store(0, Ordering::Relaxed);
-    let error = set(&world, Durability::Power, 2).expect_err("the sync fails");
+    let error = set(&world, Durability::Safe, 2).expect_err("the sync fails");
     assert!(matches!(error, Error::Engine(EngineError::SyncFailed { .. })), "{error}");
 }

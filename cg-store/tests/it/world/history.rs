@@ -113,6 +113,18 @@ fn every_read_is_of_an_acknowledged_commit_and_none_goes_back<E: Engine>(world: 
     assert_sound(world);
 }
 
+#[test]
+fn every_read_is_of_an_acknowledged_commit_when_commits_are_queued() {
+    // So small a cache that readers meet the queue.
+    let options = WorldOptions { durability: Durability::Balanced, cache_bytes: 0, ..options() };
+    every_read_is_of_an_acknowledged_commit_and_none_goes_back(
+        &World::temporary(&[], &options).expect("a world in memory"),
+    );
+    let disk = Disk::new();
+    let world = World::create(disk.path(), &[], &options).expect("is created");
+    every_read_is_of_an_acknowledged_commit_and_none_goes_back(&world);
+}
+
 fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
@@ -180,9 +192,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn a_world_on_disk_is_a_map(steps in prop::collection::vec(step(), 20..80)) {
+    fn a_world_on_disk_is_a_map(
+        steps in prop::collection::vec(step(), 20..80),
+        durability in prop::sample::select(&[Durability::Process, Durability::Balanced][..]),
+    ) {
         let disk = Disk::new();
-        let mut world = disk.create(&[]);
+        let options = WorldOptions { durability, ..options() };
+        let mut world = World::create(disk.path(), &[], &options).expect("is created");
         let ids = Ids::register(&world);
         let places: Vec<_> =
             [-17, -16, -1, 0, 1, 3, 4, 15, 16, 400].map(|x| ids.at(x, x % 3, -x)).into_iter().collect();
@@ -215,6 +231,7 @@ proptest! {
                 }
                 Step::Move(place, tier) => {
                     let at = places[place];
+                    world.flush().expect("writes what is queued");
                     let has = |space, key: &[u8]| world.engine().get(space, key).expect("reads").is_some();
                     let is_live = model.contains_key(&at) && has(Space::ChunkL0, &key::chunk(at));
                     // What is cold must not lie below an older warm copy.
@@ -234,7 +251,7 @@ proptest! {
                 }
                 Step::Reopen => {
                     drop(world);
-                    world = disk.open(&[]);
+                    world = World::open(disk.path(), &[], &options).expect("opens");
                 }
                 Step::Fail(place) => {
                     let failed = world.transaction(|tx| {

@@ -9,9 +9,10 @@ use cg_format::key::Family;
 use cg_registry::ListKind;
 use cg_store::engine::{Batch, Engine, Level, MemEngine, RocksEngine};
 use cg_store::prelude::*;
-use cg_store::{MoveCounts, VerifyDepth, engine};
+use cg_store::{MoveCounts, TracePart, VerifyDepth, engine};
 use tempfile::TempDir;
 
+mod boxes;
 mod close;
 mod damage;
 mod durability;
@@ -31,6 +32,7 @@ mod tier;
 mod transaction;
 mod unknown;
 mod verify;
+mod write_behind;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {

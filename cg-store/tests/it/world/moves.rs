@@ -16,6 +16,7 @@ over_both_engines! {
     a_held_place_stays_hot_and_a_pinned_one_as_it_is
     a_shadowed_cluster_is_written_without_its_shadows
     a_deleted_chunk_stays_deleted_through_every_move
+    marks_of_deletions_go_when_nobody_needs_them
     settling_leaves_the_clock_alone
 }
 
@@ -164,21 +165,30 @@ fn a_shadowed_cluster_is_written_without_its_shadows<E: Engine>(world: &World<E>
         world.engine().get(Space::ClusterL2, &row).expect("reads").map_or(0, |row| row.len())
     };
     let before = cluster_len();
+    // What is pinned comes and goes only by what is edited.
+    world.pin(ids.overworld, ChunkBox::new(all[0].pos, all[63].pos));
+    let wait = TierPolicy::default().rewrite_after_ticks;
+    let tick = |now: u64| {
+        // The count above a cluster is closed by the cube behind it.
+        for _ in 0..3 {
+            world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
+        }
+        cluster_len()
+    };
     let edit = |range: std::ops::Range<usize>, n: u16| {
         save(world, all[range].iter().map(|at| (*at, marked(world, &ids, n))));
-        world.tick(GameTick::new(1), &[], ENOUGH).expect("ticks");
-        world.tick(GameTick::new(1), &[], ENOUGH).expect("ticks");
-        world.stats()
     };
     edit(0..15, 200);
-    assert_eq!(cluster_len(), before, "15 of 64 are less than a quarter");
+    assert_eq!([tick(1), tick(1 + 2 * wait)], [before; 2], "15 of 64 are less than a quarter");
     edit(15..16, 201);
-    let after = cluster_len();
+    let since = 2 + 2 * wait;
+    assert_eq!([tick(since), tick(since + wait - 1)], [before; 2], "a quarter waits for more");
+    let after = tick(since + wait);
     assert!(0 < after && after < before, "{after} of {before} bytes are left");
     assert_eq!(tiers(world), [16, 0, 48]);
     assert_sound(world);
     edit(0..64, 202);
-    assert_eq!(cluster_len(), 0, "a cluster of nothing but shadows is deleted");
+    assert_eq!(tick(since + wait), 0, "a cluster of nothing but shadows is deleted at once");
     assert_eq!(tiers(world), [64, 0, 0]);
     assert_sound(world);
 }
@@ -216,6 +226,84 @@ fn a_deleted_chunk_stays_deleted_through_every_move<E: Engine>(world: &World<E>)
     is_right(world);
     world.settle_tiers(DAY, |_| {}).expect("settles");
     is_right(world);
+}
+
+/// The marks of deleted chunks.
+fn marks<E: Engine>(world: &World<E>) -> Vec<ChunkAt> {
+    let mut marks = Vec::new();
+    let shown = world.engine().scan(Family::ChunkL0, engine::ALL_KEYS, |row_key, row| {
+        if frame::kind_of(row) == Some(frame::FrameKind::Tombstone) {
+            marks.push(key::decode_chunk(row_key).expect("is a chunk's"));
+        }
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    shown.expect("scans");
+    marks
+}
+
+fn marks_of_deletions_go_when_nobody_needs_them<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let (a, b, c, d) = (ids.at(1, 1, 1), ids.at(1, 1, 2), ids.at(40, 1, 1), ids.at(-40, 1, 1));
+    let delete = |at: ChunkAt| {
+        let deleted = world.transaction(|tx| {
+            tx.delete(at);
+            Ok::<_, Error>(())
+        });
+        deleted.expect("deletes").seq
+    };
+    save(world, [a, b, c].map(|at| (at, marked(world, &ids, 1))));
+    let hash = world.content_hash_of(ids.overworld, ChunkBox::new(b.pos, b.pos)).expect("hashes");
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    // What is marked hides a cold copy beside another, a cold cluster of its own, and nothing at all.
+    save(world, [(d, marked(world, &ids, 1))]);
+    let [_, _, last] = [a, c, d].map(delete);
+    let tick = |now: u64| {
+        // The count above a cluster is closed by the cube behind it, and what it has lost is seen in the next round.
+        for _ in 0..6 {
+            world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
+        }
+        marks(world)
+    };
+    assert_eq!(tick(1), [d, a, c], "somebody may ask what was deleted");
+    assert_eq!(world.forgotten_before(), 0);
+    assert_eq!(world.forget_before(last).expect("is noted"), last);
+    assert_eq!(tick(2), [d, a], "a cluster of which all is shadowed is dropped, and then the mark");
+    let next = world.last_commit() + 1;
+    assert_eq!(world.forget_before(u64::MAX).expect("is noted"), next, "what is yet to come is not promised");
+    assert_eq!(tick(3), [a], "what hides nothing is gone");
+    assert_eq!(world.forget_before(5).expect("is known"), world.forgotten_before(), "it never goes back");
+    let wait = TierPolicy::default().rewrite_after_ticks;
+    assert_eq!(tick(wait), [a], "it hides the copy in the cluster");
+    assert_eq!(tick(3 + 2 * wait), [], "the cluster was written without it");
+    for at in [a, c, d] {
+        assert_eq!(world.load(at).expect("loads"), None);
+        world.forget_chunks();
+        assert_eq!(world.load(at).expect("loads"), None);
+    }
+    let whole = ChunkBox::new(ids.at(-50, -50, -50).pos, ids.at(50, 50, 50).pos);
+    assert_eq!(world.content_hash_of(ids.overworld, whole).expect("hashes"), hash);
+    delete(b);
+    assert_eq!(tick(4 + 4 * wait), [b], "what is deleted later is kept");
+    assert_sound(world);
+}
+
+#[test]
+fn what_is_forgotten_is_known_after_reopening() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, marked(&world, &ids, 1))]);
+    let forgotten = world.forget_before(3).expect("is noted");
+    assert_eq!(forgotten, 3);
+    drop(world);
+    let world = disk.open(&[]);
+    assert_eq!(world.forgotten_before(), 3);
+    drop(world);
+    disk.raw().flip(Family::WorldMeta, b"forgottenBefore", 24);
+    let refused = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let Error::Corrupt(damage) = refused else { panic!("{refused}") };
+    assert_eq!((damage.space, &damage.key[..]), (Space::WorldMeta, &b"forgottenBefore"[..]));
 }
 
 fn settling_leaves_the_clock_alone<E: Engine>(world: &World<E>) {
@@ -318,15 +406,22 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
     let ids = Ids::register(&world);
     let (a, absent) = (ids.at(0, 0, 0), ids.at(9, 9, 9));
     save(&world, [(a, marked(&world, &ids, 1))]);
-    assert!(world.take_trace().is_empty(), "nothing is recorded unasked");
+    assert_eq!(world.take_trace(), TracePart::default(), "nothing is recorded unasked");
     let here = player(1, ids.overworld, 5, 5, 5);
-    world.record_trace();
+    let before = world.pin(ids.overworld, ChunkBox::new(a.pos, a.pos));
+    world.record_trace(1 << 20);
     world.tick(GameTick::new(7), &[here], ENOUGH).expect("ticks");
     world.forget_chunks();
     for _ in 0..2 {
         assert!(world.load(a).expect("loads").is_some() && world.load(absent).expect("loads").is_none());
     }
-    let mut bytes = world.take_trace();
+    let held = world.hold(ids.overworld, &ChunkBox::new(absent.pos, absent.pos)).expect("is small");
+    let huge = world.hold(ids.overworld, &ChunkBox::EVERYTHING);
+    assert!(huge.is_err(), "what is refused is not recorded");
+    assert!(world.unpin(before));
+    let part = world.take_trace();
+    assert_eq!(part.lost_events, 0);
+    let mut bytes = part.bytes;
     save(&world, [(a, marked(&world, &ids, 2))]);
     let len_bytes = marked(&world, &ids, 2).to_bytes().len() as u32;
     let deleted = world.transaction(|tx| {
@@ -334,26 +429,70 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
         Ok::<_, Error>(())
     });
     drop(deleted.expect("deletes"));
-    bytes.extend(world.end_trace());
+    assert!(world.release(held) && !world.release(held));
+    let pin = world.pin(ids.nether, ChunkBox::EVERYTHING);
+    bytes.extend(world.end_trace().bytes);
     save(&world, [(a, marked(&world, &ids, 3))]);
-    assert!(world.end_trace().is_empty(), "it was ended before");
+    assert_eq!(world.end_trace(), TracePart::default(), "it was ended before");
     let reader = cg_tiering::trace::TraceReader::new(&bytes).expect("is a trace");
     let events = reader.collect::<Result<Vec<_>, _>>().expect("is sound");
     let first = marked(&world, &ids, 1).to_bytes().len() as u32;
     assert_eq!(
         events,
         [
+            Event::Pin { pin: before.get(), dimension: ids.overworld, place: ChunkBox::new(a.pos, a.pos) },
             Event::Tick(GameTick::new(7)),
             Event::Player(here),
             Event::Load { chunk: a, len_bytes: first },
             Event::Load { chunk: absent, len_bytes: 0 },
+            Event::Hold {
+                hold: held.get(),
+                dimension: ids.overworld,
+                place: ChunkBox::new(absent.pos, absent.pos)
+            },
+            Event::Unpin(before.get()),
             Event::Save { chunk: a, len_bytes },
             Event::Save { chunk: a, len_bytes: 0 },
+            Event::Release(held.get()),
+            Event::Pin { pin: pin.get(), dimension: ids.nether, place: ChunkBox::EVERYTHING },
         ]
     );
     let model = cg_tiering::simulate::StoreModel::default();
     let replayed = cg_tiering::simulate::simulate(events, TierPolicy::default(), model);
     assert_eq!(replayed.expect("the default policy").found_loads(), 1);
+}
+
+#[test]
+fn a_trace_that_nobody_takes_ends_and_says_what_it_lost() {
+    let world = in_memory();
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..20).map(|n| ids.at(n, 0, 0)).collect();
+    let save_all = |n| save(&world, all.iter().map(|at| (*at, marked(&world, &ids, n))));
+    // What memory knows to be absent is not asked of the engine by those who save it.
+    assert!(world.load_many(&all).into_iter().all(|found| matches!(found, Ok(None))));
+    world.record_trace(100);
+    save_all(1);
+    let part = world.take_trace();
+    // The first line takes 20 bytes, the first place 37 in full, then each save takes 8.
+    assert_eq!((part.bytes.len(), part.lost_events), (20 + 37 + 5 * 8, 20 - 6));
+    let events = cg_tiering::trace::TraceReader::new(&part.bytes).expect("is a trace");
+    let saved = events.map(|event| match event.expect("is whole") {
+        Event::Save { chunk, .. } => chunk,
+        other => panic!("{other:?} did not happen"),
+    });
+    assert!(saved.eq(all[..6].iter().copied()), "the first of what happened, without a hole");
+    // Room again is no reason to go on: what was lost would be missing in the middle.
+    world.tick(GameTick::new(3), &[], ENOUGH).expect("ticks");
+    world.pin(ids.overworld, ChunkBox::EVERYTHING);
+    assert_eq!(world.take_trace(), TracePart { bytes: Vec::new(), lost_events: 16 });
+    assert_eq!(world.end_trace().lost_events, 16);
+    world.record_trace(1000);
+    save_all(2);
+    let part = world.end_trace();
+    assert_eq!(part.lost_events, 0, "a new one begins anew");
+    let events = cg_tiering::trace::TraceReader::new(&part.bytes).expect("is a trace");
+    let events = events.take(2).collect::<Result<Vec<_>, _>>().expect("is sound");
+    assert!(matches!(events[..], [Event::Tick(now), Event::Pin { .. }] if now.get() == 3), "{events:?}");
 }
 
 /// What may happen to a world that is played.
@@ -363,6 +502,7 @@ enum Happening {
     Delete { chunk: usize },
     Ticks { ticks: u64, at: Option<usize>, micros: u64 },
     Settle { after_ticks: u64 },
+    Forget,
     Reopen,
 }
 
@@ -374,6 +514,7 @@ fn event() -> impl Strategy<Value = Happening> {
         6 => (ticks, prop::option::of(0..PLACES), prop::sample::select(vec![0, 100, 1_000_000]))
             .prop_map(|(ticks, at, micros)| Happening::Ticks { ticks, at, micros }),
         1 => prop::sample::select(vec![6 * MINUTE, DAY]).prop_map(|after_ticks| Happening::Settle { after_ticks }),
+        1 => Just(Happening::Forget),
         1 => Just(Happening::Reopen),
     ]
 }
@@ -427,6 +568,10 @@ fn against_the_model<E: Engine>(
             }
             Happening::Settle { after_ticks } => {
                 world.settle_tiers(after_ticks, |_| {}).expect("settles");
+            }
+            Happening::Forget => {
+                let before = world.forget_before(u64::MAX).expect("is noted");
+                assert_eq!(before, world.forgotten_before());
             }
             Happening::Reopen => world = reopen(world),
         }

@@ -1,0 +1,69 @@
+//! Which deletions may be forgotten.
+//!
+//! A deleted chunk leaves a mark: its row in the hottest tier, with the commit that deleted it. The mark hides what
+//! colder tiers still hold, and tells who knows an older state what is gone. So it goes only when neither is needed:
+//! the host has said that nobody asks for changes since a commit so old, and no colder tier holds the place.
+
+use std::sync::atomic::Ordering;
+
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::wire::{Reader, Writer};
+use cg_format::{DecodeError, Section, Space};
+
+use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::error::{Damage, Error};
+use crate::world::World;
+
+/// The row of `worldMeta` with the first commit whose deletions are kept, a `u64`.
+const FORGOTTEN_KEY: &[u8] = b"forgottenBefore";
+
+/// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
+pub(crate) fn read_forgotten<V: ReadView>(view: &V) -> Result<u64, Error> {
+    let Some(row) = view.get(Space::WorldMeta, FORGOTTEN_KEY)? else { return Ok(0) };
+    let commit = FrameView::open(Space::WorldMeta, FORGOTTEN_KEY, &row)
+        .and_then(|frame| decode_forgotten(frame.payload()));
+    let what = "the row that says which deletions are forgotten";
+    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, FORGOTTEN_KEY, what, problem))
+}
+
+fn decode_forgotten(payload: &[u8]) -> Result<u64, DecodeError> {
+    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
+    let commit = reader.u64("forgotten before")?;
+    reader.end("bytes behind the commit")?;
+    Ok(commit)
+}
+
+impl<E: Engine> World<E> {
+    /// Allows maintenance to forget which chunks commits before this one deleted, for good; returns the first commit
+    /// whose deletions are kept. It never goes back, nor beyond the newest commit's next.
+    ///
+    /// What was deleted stays deleted. Marks that hide an older copy in a cluster are kept until the cluster is written
+    /// without it. Call it with the oldest state that somebody may still ask changes from; with
+    /// [`last_commit`](Self::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
+    /// chunk that was deleted and not saved again.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn forget_before(&self, commit: u64) -> Result<u64, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut committing = inner.commit_alone()?;
+        let known = self.forgotten_before();
+        let commit = commit.min(inner.commits.published().saturating_add(1));
+        if commit <= known {
+            return Ok(known);
+        }
+        let mut batch = Batch::new();
+        let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
+        batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
+        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        inner.forgotten_before.store(commit, Ordering::Relaxed);
+        committing.publish(seq, []);
+        Ok(commit)
+    }
+
+    /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.
+    pub fn forgotten_before(&self) -> u64 {
+        self.inner().forgotten_before.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a transaction changes once it is settled, and the rows that say it.
+//!
+//! | rows of one commit | how many |
+//! |---|---|
+//! | chunk or tombstone | one per changed chunk |
+//! | opacity patch | one per chunk whose outline changed |
+//! | change mark | one per touched 4³ and per touched 16³ cube |
+//! | entity | one per changed entity |
+//! | property | one per changed property |
+//! | commit sequence | one, by the engine |
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::frame::{Codec, Draft};
+use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
+use cg_registry::Catalog;
+
+use crate::cache::Stored;
+use crate::engine::{Batch, Stamp};
+use crate::error::ConflictKey;
+use crate::opacity;
+use crate::property::Property;
+
+/// Everything that one commit changes, and nothing that stays as it is.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// The registry by which it was checked, and is encoded.
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) chunks: Vec<(ChunkAt, ChunkChange)>,
+    /// `None` is a deletion, here and below.
+    pub(crate) entities: Vec<(EntityId, Option<Entity>)>,
+    pub(crate) properties: Vec<(Property, Option<Vec<u8>>)>,
+}
+
+/// One chunk before and after.
+#[derive(Debug)]
+pub(crate) struct ChunkChange {
+    pub(crate) old: Lookup<Stored>,
+    pub(crate) new: Option<Arc<Chunk>>,
+}
+
+impl Changes {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.chunks.is_empty() && self.entities.is_empty() && self.properties.is_empty()
+    }
+
+    /// What is changed, as transactions are checked against it.
+    pub(super) fn keys(&self) -> Vec<ConflictKey> {
+        let chunks = self.chunks.iter().map(|(at, _)| ConflictKey::Chunk(*at));
+        let entities = self.entities.iter().map(|(id, _)| ConflictKey::Entity(*id));
+        let properties = self.properties.iter().map(|(property, _)| property.conflict_key());
+        chunks.chain(entities).chain(properties).collect()
+    }
+
+    /// About the memory that it holds until it is written.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        /// What an entry takes here and among what is pending.
+        const ENTRY_BYTES: usize = 256;
+        let chunks = self.chunks.iter().filter_map(|(_, change)| change.new.as_ref());
+        let chunks: usize = chunks.map(|chunk| chunk.memory_bytes()).sum();
+        let values = self.entities.iter().filter_map(|(_, entity)| entity.as_ref());
+        let values: usize = values.flat_map(|entity| entity.components().map(|(_, bytes)| bytes.len())).sum();
+        let properties = self.properties.iter().filter_map(|(_, bytes)| bytes.as_ref());
+        let properties: usize = properties.map(Vec::len).sum();
+        let entries = self.chunks.len() + self.entities.len() + self.properties.len();
+        (entries * ENTRY_BYTES + chunks + values + properties) as u64
+    }
+
+    /// The rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, its outline.
+    pub(crate) fn encode(&self, opacity: bool) -> Batch {
+        let generation = self.catalog.current_generation();
+        let mut batch = Batch::new();
+        for (at, change) in &self.chunks {
+            let row = match &change.new {
+                Some(new) => chunk_row(new, generation),
+                None => Draft::tombstone(generation),
+            };
+            batch.put(Space::ChunkL0, key::chunk(*at), row, Stamp::Commit);
+            if opacity && let Some(patch) = change.patch(&self.catalog) {
+                batch.put(Space::OpacityPatch, key::opacity_patch(*at), patch, Stamp::Commit);
+            }
+        }
+        self.put_change_marks(&mut batch);
+        for (id, entity) in &self.entities {
+            match entity {
+                Some(entity) => {
+                    batch.put(Space::Entity, key::entity(*id), entity_row(entity, generation), Stamp::Commit)
+                }
+                None => batch.delete(Space::Entity, key::entity(*id)),
+            }
+        }
+        for (property, bytes) in &self.properties {
+            let (space, row) = property.row();
+            match bytes {
+                Some(bytes) => {
+                    let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+                    batch.put(space, row, draft, Stamp::Commit);
+                }
+                None => batch.delete(space, row),
+            }
+        }
+        batch
+    }
+
+    /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
+    fn put_change_marks(&self, batch: &mut Batch) {
+        for tier in [ClusterTier::L1, ClusterTier::L2] {
+            let cubes = self.chunks.iter().map(|(at, _)| (at.dimension, at.pos.cluster(tier)));
+            for (dimension, cluster) in cubes.collect::<BTreeSet<_>>() {
+                let mark = Draft::plain(Codec::None, 0, |_| {});
+                batch.put(Space::ChangeMark, key::change_mark(dimension, cluster), mark, Stamp::Commit);
+            }
+        }
+    }
+}
+
+impl ChunkChange {
+    /// The chunk as the commit of a number stores it.
+    pub(crate) fn stored_as(&self, seq: u64) -> Lookup<Stored> {
+        match &self.new {
+            Some(chunk) => Lookup::Here(Stored { chunk: Arc::clone(chunk), version: seq }),
+            None => Lookup::Deleted,
+        }
+    }
+
+    /// Whether anything is to be written.
+    pub(super) fn is_change(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Lookup::Here(old), Some(new)) => !Arc::ptr_eq(&old.chunk, new) && old.chunk != *new,
+            (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => true,
+            (Lookup::Deleted | Lookup::NotHere, None) => false,
+        }
+    }
+
+    /// What the opacity map must learn; `None` if the outline stays as it was.
+    fn patch(&self, catalog: &Catalog) -> Option<Draft> {
+        let old = match &self.old {
+            Lookup::Here(old) => Some(&*old.chunk),
+            Lookup::Deleted | Lookup::NotHere => None,
+        };
+        opacity::patch(old, self.new.as_deref(), &catalog.current_schema())
+    }
+}
+
+pub(super) fn chunk_row(chunk: &Chunk, generation: u32) -> Draft {
+    Draft::plain(Codec::None, generation, |out| chunk.encode(out))
+}
+
+pub(super) fn entity_row(entity: &Entity, generation: u32) -> Draft {
+    Draft::plain(Codec::None, generation, |out| entity.encode(out))
+}

@@ -1,0 +1,123 @@
+//! What a world refuses to store: what could not be read again, has no name, or is too large.
+//!
+//! Everything is checked when a transaction is accepted; nothing can be refused once its caller was told that it is.
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::frame;
+use cg_format::{ChunkAt, ComponentShape, Dimension, EntityId, SchemaView as _};
+use cg_registry::{Catalog, ListKind};
+
+use super::changes::{Changes, chunk_row, entity_row};
+use crate::error::Error;
+use crate::options::StoreLimits;
+
+/// Refuses changes of which anything could not be stored.
+pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
+    let check = Check { catalog: &changes.catalog, limits };
+    for (at, change) in &changes.chunks {
+        if let Some(new) = &change.new {
+            check.chunk(*at, new)?;
+        }
+    }
+    for (id, entity) in &changes.entities {
+        if let Some(entity) = entity {
+            check.entity(*id, entity)?;
+        }
+    }
+    for (property, bytes) in &changes.properties {
+        let len_bytes = bytes.as_ref().map_or(0, Vec::len) as u64;
+        check_limit(limits.property_bytes, len_bytes, || property.to_string())?;
+    }
+    Ok(())
+}
+
+/// At most so many bytes do the rows of changes take, keys included. Costs a look at each chunk's palette and lists.
+pub(super) fn max_batch_bytes(changes: &Changes) -> u64 {
+    /// Two change marks and an outline with their keys and frames.
+    const BESIDE_A_CHUNK_BYTES: usize = 1024;
+    /// A key and a frame.
+    const ROW_BYTES: usize = 64;
+    let chunk = |chunk: &Chunk| chunk.max_len_bytes() + BESIDE_A_CHUNK_BYTES;
+    let chunks =
+        changes.chunks.iter().map(|(_, change)| change.new.as_deref().map_or(BESIDE_A_CHUNK_BYTES, chunk));
+    let entities = changes
+        .entities
+        .iter()
+        .map(|(_, entity)| entity.as_ref().map_or(0, |entity| entity_row(entity, 0).len_bytes()));
+    let properties = changes
+        .properties
+        .iter()
+        .map(|(property, bytes)| property.row().1.len() + bytes.as_ref().map_or(0, Vec::len));
+    let values: usize = chunks.chain(entities).chain(properties).sum();
+    let rows = changes.chunks.len() + changes.entities.len() + changes.properties.len();
+    (values + rows * ROW_BYTES) as u64
+}
+
+pub(super) fn check_limit(
+    limit_bytes: u64,
+    len_bytes: u64,
+    what: impl FnOnce() -> String,
+) -> Result<(), Error> {
+    if len_bytes > limit_bytes {
+        return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
+    }
+    Ok(())
+}
+
+struct Check<'c> {
+    catalog: &'c Catalog,
+    limits: &'c StoreLimits,
+}
+
+impl Check<'_> {
+    fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
+        self.dimension(at.dimension)?;
+        let issued = self.issued(ListKind::Blocks);
+        if let Some(id) = chunk.kinds().into_iter().find(|block| block.get() >= issued) {
+            return Err(Error::UnknownBlock { at, id, issued });
+        }
+        let issued = self.issued(ListKind::Sides);
+        if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
+            return Err(Error::UnknownSide { at, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, why })?;
+        let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
+        if len_bytes as u64 > self.limits.chunk_bytes {
+            // An edited chunk may be smaller than it looks.
+            len_bytes = chunk_row(chunk, 0).len_bytes();
+        }
+        check_limit(self.limits.chunk_bytes, len_bytes as u64, || at.to_string())
+    }
+
+    fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        self.dimension(entity.position.dimension())?;
+        let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
+        if kind.get() >= issued {
+            return Err(Error::UnknownEntityType { id, kind, issued });
+        }
+        let schema = self.catalog.current_schema();
+        for (component, bytes) in entity.components() {
+            match schema.shape(component) {
+                None => return Err(Error::UnknownComponent { id, component }),
+                Some(ComponentShape::Fixed { width_bytes }) if bytes.len() != width_bytes as usize => {
+                    let found = bytes.len();
+                    return Err(Error::WrongComponentWidth { id, component, width_bytes, found });
+                }
+                Some(_) => {}
+            }
+        }
+        let len_bytes = entity_row(entity, 0).len_bytes() as u64;
+        check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))
+    }
+
+    fn dimension(&self, dimension: Dimension) -> Result<(), Error> {
+        let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
+        if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+    }
+
+    fn issued(&self, list: ListKind) -> u64 {
+        self.catalog.list(list).len() as u64
+    }
+}

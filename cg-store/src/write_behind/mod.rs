@@ -1,0 +1,197 @@
+//! Write-behind: commits that were accepted, and numbered, and are not written yet.
+//!
+//! Order of one queued commit: it is checked and numbered under the commit lock, put here, and shown to readers; later
+//! a thread encodes it and hands it to the engine. So readers ask this queue before they ask the engine.
+//!
+//! **Invariants**.
+//! - Commits are written one at a time, in the order of their numbers, and each whole: what a crash leaves is the state
+//!   after some commit, never a part of one and never a later one without an earlier.
+//! - The numbers in the queue follow the engine's newest commit without a gap. Whatever else commits takes the commit
+//!   lock and drains the queue first; moves take no number.
+//! - What is in [`Pending`] is in the engine before it leaves.
+//! - After a write has failed nothing is written any more, and what is pending stays: memory goes on serving it.
+
+mod pending;
+mod writer;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, EntityId, Lookup};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::cache::Stored;
+use crate::engine::{Batch, EngineError};
+use crate::error::Error;
+use crate::property::Property;
+use crate::transaction::Changes;
+use pending::Pending;
+pub(crate) use writer::Writer;
+
+/// The queue of one world.
+#[derive(Debug)]
+pub(crate) struct WriteBehind {
+    state: Mutex<State>,
+    /// Something was queued, or the queue ended.
+    queued: Condvar,
+    /// Something was written, or writing failed.
+    wrote: Condvar,
+    /// Held while a commit is encoded and written, so that they are written in order.
+    writing: Mutex<()>,
+    /// How many commits are queued, for those who only look.
+    len: AtomicU64,
+    max_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Queued>,
+    pending: Pending,
+    /// Memory of everything that is queued.
+    bytes: u64,
+    /// The first write that failed.
+    failed: Option<Arc<EngineError>>,
+    ended: bool,
+}
+
+/// One commit on its way.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    /// Its number.
+    pub(crate) seq: u64,
+    pub(crate) changes: Arc<Changes>,
+    /// Its rows, if they were made already.
+    pub(crate) rows: Option<Batch>,
+    /// The memory that it holds.
+    pub(crate) bytes: u64,
+}
+
+/// Whether a commit must fit into the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Its caller will not wait.
+    Needed,
+    /// Its caller waits until it is written, and has the memory anyway.
+    Taken,
+}
+
+impl WriteBehind {
+    /// An empty queue that takes at most so much, or one commit that is larger.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self {
+            state: Mutex::default(),
+            queued: Condvar::new(),
+            wrote: Condvar::new(),
+            writing: Mutex::new(()),
+            len: AtomicU64::new(0),
+            max_bytes,
+        }
+    }
+
+    /// Whether every accepted commit is in the engine.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes a commit, which readers see from now on. The caller holds the commit lock.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if it does not fit, and what a write before it failed with; nothing was taken then.
+    pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        let is_full = !state.queue.is_empty() && state.bytes + commit.bytes > self.max_bytes;
+        if is_full && room == Room::Needed {
+            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        }
+        state.bytes += commit.bytes;
+        state.pending.add(commit.seq, &commit.changes);
+        state.queue.push_back(commit);
+        self.len.fetch_add(1, Ordering::Release);
+        drop(state);
+        self.queued.notify_one();
+        Ok(())
+    }
+
+    /// A chunk that is queued, deleted or not; `None` if the engine has the last word.
+    pub(crate) fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
+        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
+    }
+
+    /// An entity that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
+    pub(crate) fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
+    }
+
+    /// A property that is queued, as [`chunk`](Self::chunk).
+    pub(crate) fn property(&self, property: &Property) -> Option<Option<Vec<u8>>> {
+        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
+    }
+
+    /// Waits until the queue holds at most so many bytes, or nothing.
+    ///
+    /// # Errors
+    /// What a write failed with.
+    pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        while state.bytes > bytes && !state.queue.is_empty() && !state.ended {
+            state.check()?;
+            self.wrote.wait(&mut state);
+        }
+        state.check()
+    }
+
+    /// The right to write the next commit. One holder at a time.
+    fn begin_writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock()
+    }
+
+    /// Takes the next commit out of the queue; it stays pending until [`finish`](Self::finish).
+    fn take_next(&self) -> Result<Option<Queued>, Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        Ok(state.queue.pop_front())
+    }
+
+    /// Notes that a commit is in the engine, or why it is not.
+    fn finish(&self, commit: &Queued, written: Result<(), EngineError>) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        if let Err(error) = written {
+            tracing::error!(%error, commit = commit.seq, "a queued commit could not be written; no more are taken");
+            state.failed = Some(Arc::new(error));
+            self.wrote.notify_all();
+            return state.check();
+        }
+        state.pending.remove(commit.seq, &commit.changes);
+        state.bytes -= commit.bytes;
+        // Only now: who finds the queue empty reads the engine.
+        self.len.fetch_sub(1, Ordering::Release);
+        self.wrote.notify_all();
+        Ok(())
+    }
+
+    /// Waits for something to write; `false` if nothing will come any more.
+    fn wait_for_work(&self) -> bool {
+        let mut state = self.state.lock();
+        self.queued.wait_while(&mut state, |state| state.queue.is_empty() && !state.ended);
+        !state.ended
+    }
+
+    /// Wakes everybody who waits, for good.
+    pub(crate) fn end(&self) {
+        self.state.lock().ended = true;
+        self.queued.notify_all();
+        self.wrote.notify_all();
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<(), Error> {
+        match &self.failed {
+            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }.into()),
+            None => Ok(()),
+        }
+    }
+}

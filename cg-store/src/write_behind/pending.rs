@@ -1,0 +1,67 @@
+//! What queued commits say, for readers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, EntityId, Lookup};
+
+use crate::cache::Stored;
+use crate::property::Property;
+use crate::transaction::Changes;
+
+/// The last queued word on each thing, and the commit that said it.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    chunks: HashMap<ChunkAt, (u64, Lookup<Stored>)>,
+    entities: HashMap<EntityId, (u64, Option<Entity>)>,
+    properties: HashMap<Property, (u64, Option<Vec<u8>>)>,
+}
+
+impl Pending {
+    pub(super) fn add(&mut self, seq: u64, changes: &Changes) {
+        for (at, change) in &changes.chunks {
+            self.chunks.insert(*at, (seq, change.stored_as(seq)));
+        }
+        for (id, entity) in &changes.entities {
+            self.entities.insert(*id, (seq, entity.clone()));
+        }
+        for (property, bytes) in &changes.properties {
+            self.properties.insert(property.clone(), (seq, bytes.clone()));
+        }
+    }
+
+    /// Forgets what a commit said, unless a later one said something else.
+    pub(super) fn remove(&mut self, seq: u64, changes: &Changes) {
+        for (at, _) in &changes.chunks {
+            remove(&mut self.chunks, *at, seq);
+        }
+        for (id, _) in &changes.entities {
+            remove(&mut self.entities, *id, seq);
+        }
+        for (property, _) in &changes.properties {
+            remove(&mut self.properties, property.clone(), seq);
+        }
+    }
+
+    pub(super) fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
+        self.chunks.get(&at).map(|(_, chunk)| chunk.clone())
+    }
+
+    pub(super) fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
+        self.entities.get(&id).cloned()
+    }
+
+    pub(super) fn property(&self, property: &Property) -> Option<Option<Vec<u8>>> {
+        self.properties.get(property).map(|(_, bytes)| bytes.clone())
+    }
+}
+
+fn remove<K: Eq + Hash, T>(map: &mut HashMap<K, (u64, T)>, key: K, seq: u64) {
+    if let Entry::Occupied(entry) = map.entry(key)
+        && entry.get().0 == seq
+    {
+        entry.remove();
+    }
+}

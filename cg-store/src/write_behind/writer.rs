@@ -1,0 +1,116 @@
+//! Writing what is queued: by a thread of its own, or by whoever cannot wait for it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use super::WriteBehind;
+use crate::commit_log::Committing;
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level};
+use crate::error::Error;
+use crate::handle::Visitor;
+use crate::opacity::patched_tiles;
+use crate::stats::Counters;
+use crate::world::Inner;
+
+/// The thread that writes; it ends when the world does.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    queue: Arc<WriteBehind>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts to write what a world's queue holds.
+    pub(crate) fn start<E: Engine>(queue: Arc<WriteBehind>, world: Visitor<E>) -> io::Result<Self> {
+        let work = {
+            let queue = Arc::clone(&queue);
+            move || {
+                // Between two commits no visit is under way: a world can be dropped there.
+                while queue.wait_for_work() {
+                    match world.visit(Inner::write_next) {
+                        Ok(Ok(_)) => {}
+                        // What failed was logged, and is told to whoever commits or waits from now on.
+                        Ok(Err(_)) | Err(_) => return,
+                    }
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("cg-store-write".into()).spawn(work)?;
+        Ok(Self { queue, thread: Some(thread) })
+    }
+
+    /// Waits for the thread to end, once the world can no longer be visited.
+    pub(crate) fn end(&mut self) {
+        self.queue.end();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say: what went wrong in it was logged.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Encodes and writes the oldest queued commit; `false` if there is none.
+    ///
+    /// # Errors
+    /// What this write or one before it failed with.
+    pub(super) fn write_next(&self) -> Result<bool, Error> {
+        let _in_order = self.queue.begin_writing();
+        let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
+        let rows = commit.rows.take().unwrap_or_else(|| commit.changes.encode(self.options.opacity));
+        let written = self.write(rows).map(|seq| {
+            assert_eq!(seq.get(), commit.seq, "queued commits are numbered without a gap");
+        });
+        self.queue.finish(&commit, written)?;
+        Ok(true)
+    }
+
+    /// Writes the rows of one transaction, and notes which opacity tiles have patches now.
+    pub(crate) fn write(&self, rows: Batch) -> Result<CommitSeq, EngineError> {
+        let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
+        let patched = patched_tiles(&rows);
+        let seq = self.engine.commit(rows, &[], Level::Process)?;
+        self.unfolded.lock().add(patched);
+        Counters::add(&self.counters.rows_written, row_count);
+        Counters::add(&self.counters.bytes_written, bytes);
+        Ok(seq)
+    }
+
+    /// Writes everything that was accepted before this call.
+    ///
+    /// # Errors
+    /// What a write failed with; the world is read-only from then on.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        self.drain_to(self.commits.published())
+    }
+
+    /// Writes everything up to a commit.
+    pub(crate) fn drain_to(&self, seq: u64) -> Result<(), Error> {
+        while !self.queue.is_empty() && self.engine.last_commit().get() < seq {
+            self.write_next()?;
+        }
+        Ok(())
+    }
+
+    /// The engine, once it holds everything that was accepted.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    pub(crate) fn settled_engine(&self) -> Result<&E, Error> {
+        self.drain()?;
+        Ok(&self.engine)
+    }
+
+    /// The right to commit past the queue, which is empty and stays so meanwhile.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    pub(crate) fn commit_alone(&self) -> Result<Committing<'_>, Error> {
+        // Most of the queue is written before others have to wait for it.
+        self.drain()?;
+        let committing = self.commits.commit();
+        self.drain()?;
+        Ok(committing)
+    }
+}

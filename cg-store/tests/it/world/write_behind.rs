@@ -1,0 +1,251 @@
+//! Commits that return before they are written.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::*;
+use cg_store::engine::{EngineError, Fault, ReadView as _};
+use cg_store::{Durability, Peek};
+
+/// A world whose engine writes a commit only when it is let, once the gate is shut.
+struct Gated {
+    world: World<MemEngine>,
+    ids: Ids,
+    gate: Arc<Mutex<Option<Receiver<Option<Fault>>>>>,
+}
+
+impl Gated {
+    fn new(queue_bytes: u64) -> Self {
+        let gate: Arc<Mutex<Option<Receiver<Option<Fault>>>>> = Arc::default();
+        let engine = MemEngine::new().with_fault({
+            let gate = Arc::clone(&gate);
+            move |_| gate.lock().expect("no panic").as_ref().and_then(|gate| gate.recv().ok().flatten())
+        });
+        let options = WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes: 0, ..options() };
+        let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+        let ids = Ids::register(&world);
+        Self { world, ids, gate }
+    }
+
+    /// From now on each commit waits for a word: `None` lets it through. When the sender is gone, all go through.
+    fn shut(&self) -> Sender<Option<Fault>> {
+        let (open, gate) = channel();
+        *self.gate.lock().expect("no panic") = Some(gate);
+        open
+    }
+}
+
+fn side(world: &World<MemEngine>, ids: &Ids, token: u8, len: usize) -> Chunk {
+    let mut chunk = filled(world, ids.stone);
+    chunk.set_side(ids.light, vec![token; len]);
+    chunk
+}
+
+fn put(gated: &Gated, x: i64, token: u8, len: usize) -> Result<cg_store::Committed<(), MemEngine>, Error> {
+    gated.world.transaction(|tx| {
+        tx.save(gated.ids.at(x, 0, 0), side(&gated.world, &gated.ids, token, len));
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_accepted_is_seen_by_every_reader_before_it_is_written() {
+    let gated = Gated::new(64 << 20);
+    let Gated { world, ids, .. } = &gated;
+    let a = ids.at(0, 0, 0);
+    let open = gated.shut();
+    let committed = world.transaction(|tx| {
+        tx.save(a, filled(world, ids.stone));
+        tx.put_entity(uuid(1), ids.cow_in(a));
+        tx.set_property(Property::Time, Some(vec![7]));
+        Ok::<_, Error>(())
+    });
+    let committed = committed.expect("is accepted");
+    let ticket = committed.durable();
+    assert!(!ticket.has_reached(engine::Level::Process) && !ticket.is_durable());
+    let (chunk, version) = world.load_versioned(a).expect("loads").expect("is there");
+    assert_eq!((version, chunk.entities()), (committed.seq, &[uuid(1)][..]));
+    assert_eq!(
+        world.load_many(&[a, ids.at(1, 0, 0)][..1])[0].as_ref().expect("loads").as_deref(),
+        Some(&*chunk)
+    );
+    assert_eq!(world.entity(uuid(1)).expect("reads").expect("is there").owner, Owner::Chunk(a));
+    assert_eq!(world.entity_version(uuid(1)).expect("reads"), Some(committed.seq));
+    assert_eq!(world.property(&Property::Time).expect("reads"), Some(vec![7]));
+    assert_eq!(world.last_commit(), committed.seq);
+    // A second one over it, which deletes.
+    let deleted = world.transaction(|tx| {
+        assert!(tx.load(a)?.is_some());
+        tx.delete(a);
+        Ok::<_, Error>(())
+    });
+    assert_eq!(deleted.expect("is accepted").seq, committed.seq + 1);
+    assert_eq!(world.load(a).expect("loads"), None);
+    assert_eq!(world.entity(uuid(1)).expect("reads"), None, "it died with its chunk");
+    drop(open);
+    ticket.wait_for(engine::Level::Process).expect("is written");
+    world.flush().expect("is written and synced");
+    assert!(ticket.is_durable());
+    assert_sound(world);
+    assert_eq!(world.load(a).expect("loads"), None);
+}
+
+#[test]
+fn a_queue_that_is_full_takes_nothing_and_says_so() {
+    let gated = Gated::new(64 << 10);
+    let open = gated.shut();
+    put(&gated, 0, 1, 40 << 10).expect("fits");
+    // The writer may have taken the first out of the queue; its memory still counts, and the queue need not be empty.
+    put(&gated, 1, 2, 1 << 10).expect("fits");
+    let last = gated.world.last_commit();
+    let error = put(&gated, 2, 3, 40 << 10).expect_err("is full");
+    let Error::Busy { queued_bytes, limit_bytes: 65_536 } = error else { panic!("{error}") };
+    assert!((41 << 10..64 << 10).contains(&queued_bytes), "{queued_bytes}");
+    assert_eq!(gated.world.last_commit(), last);
+    assert!(!matches!(gated.world.peek(gated.ids.at(2, 0, 0)), Peek::Here(_)), "nothing was kept");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| gated.world.wait_for_room());
+        drop(open);
+        waiting.join().expect("no panic").expect("there is room");
+    });
+    put(&gated, 2, 3, 40 << 10).expect("fits now");
+    gated.world.flush().expect("writes");
+    assert_sound(&gated.world);
+}
+
+#[test]
+fn one_commit_larger_than_the_queue_is_taken_when_it_is_empty() {
+    let gated = Gated::new(1);
+    put(&gated, 0, 1, 1 << 10).expect("is alone");
+    gated.world.flush().expect("writes");
+    put(&gated, 1, 1, 1 << 10).expect("is alone again");
+    gated.world.flush().expect("writes");
+    assert_eq!(gated.world.stats().conflicts, 0);
+    assert_sound(&gated.world);
+}
+
+#[test]
+fn a_safe_commit_behind_queued_ones_takes_them_along() {
+    let gated = Gated::new(1);
+    let Gated { world, ids, .. } = &gated;
+    let open = gated.shut();
+    let queued = put(&gated, 0, 1, 100).expect("is accepted").durable();
+    thread::scope(|scope| {
+        // Full or not: who waits until it is written needs no room.
+        let safe = scope.spawn(|| {
+            world.transaction_at(Durability::Safe, |tx| {
+                tx.save(ids.at(1, 0, 0), filled(world, ids.glass));
+                Ok::<_, Error>(())
+            })
+        });
+        open.send(None).expect("somebody writes");
+        open.send(None).expect("somebody writes");
+        let safe = safe.join().expect("no panic").expect("commits").durable();
+        assert!(safe.is_durable() && queued.is_durable());
+    });
+    drop(open);
+    assert_sound(world);
+}
+
+#[test]
+fn what_needs_the_whole_world_waits_for_the_queue() {
+    let gated = Gated::new(64 << 20);
+    let Gated { world, ids, .. } = &gated;
+    let open = gated.shut();
+    for x in 0..10 {
+        put(&gated, x, x as u8, 10).expect("is accepted");
+    }
+    drop(open);
+    let mut count = 0;
+    let walked = world.for_each_chunk(cg_store::Area::World, |chunk| {
+        count += usize::from(chunk.is_ok());
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    assert_eq!((walked.expect("walks"), count), (None, 10));
+    let open = gated.shut();
+    put(&gated, 20, 1, 10).expect("is accepted");
+    drop(open);
+    world.register_dimension("game:end").expect("registers behind it");
+    put(&gated, 21, 1, 10).expect("is accepted");
+    let deleted = world.transaction(|tx| tx.delete_box(ids.overworld, ChunkBox::EVERYTHING));
+    assert_eq!(deleted.expect("lists what is queued too").value, 12);
+    world.close().expect("writes what is queued");
+}
+
+#[test]
+fn a_queued_write_that_fails_ends_the_writing_and_memory_serves_on() {
+    let gated = Gated::new(64 << 20);
+    let Gated { world, ids, .. } = &gated;
+    put(&gated, 0, 1, 10).expect("is accepted");
+    world.flush().expect("writes");
+    let open = gated.shut();
+    let ticket = put(&gated, 0, 2, 10).expect("is accepted").durable();
+    put(&gated, 1, 3, 10).expect("is accepted");
+    open.send(Some(Fault::Write)).expect("somebody writes");
+    drop(open);
+    let read_only =
+        |error: Error| assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
+    read_only(ticket.wait_for(engine::Level::Process).expect_err("was not written"));
+    read_only(world.flush().expect_err("cannot"));
+    read_only(put(&gated, 2, 4, 10).expect_err("takes nothing more"));
+    read_only(world.wait_for_room().expect_err("there will be none"));
+    assert!(!ticket.is_durable());
+    let token = |x| {
+        world.load(ids.at(x, 0, 0)).expect("loads").expect("is there").side(ids.light).expect("has light")[0]
+    };
+    assert_eq!((token(0), token(1)), (2, 3), "memory has the last word");
+    assert!(world.load(ids.at(2, 0, 0)).expect("loads").is_none());
+    read_only(world.close().expect_err("says that something is lost"));
+    read_only(ticket.wait().expect_err("was not written"));
+}
+
+#[test]
+fn after_a_kill_there_is_the_state_behind_some_commit() {
+    let disk = Disk::new();
+    let options = WorldOptions { durability: Durability::Fast, ..options() };
+    let world = World::create(disk.path(), &[], &options).expect("is created");
+    let ids = Ids::register(&world);
+    // Each commit writes its number to two places.
+    let number = |world: &World, x: i64| -> Option<u8> {
+        Some(world.load(ids.at(x, 0, 0)).expect("loads")?.side(ids.light).expect("has light")[0])
+    };
+    for n in 1..=50_u8 {
+        let saved = world.transaction(|tx| {
+            for x in [0, 9] {
+                let mut chunk = filled(&world, ids.stone);
+                chunk.set_side(ids.light, vec![n]);
+                tx.save(ids.at(x, 0, 0), chunk);
+            }
+            Ok::<_, Error>(())
+        });
+        saved.expect("is accepted");
+        if n % 10 == 0 {
+            // What the disk has now is what a kill would leave.
+            let copy = disk.root().join(format!("copy {n}"));
+            copy_dir(&disk.path(), &copy);
+            let left = World::open(&copy, &[], &options).expect("opens");
+            assert_eq!(number(&left, 0), number(&left, 9), "of one commit");
+            assert!(number(&left, 0).unwrap_or(0) <= n);
+            assert_sound(&left);
+        }
+    }
+    world.close().expect("closes");
+    drop(world);
+    let world = World::open(disk.path(), &[], &options).expect("opens");
+    assert_eq!((number(&world, 0), number(&world, 9)), (Some(50), Some(50)), "closing saves");
+    assert!(world.engine().get(cg_format::Space::ChunkL0, &cg_format::key::chunk(ids.at(0, 0, 0))).is_ok());
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("makes");
+    for entry in fs::read_dir(from).expect("lists") {
+        let path = entry.expect("lists").path();
+        let target = to.join(path.file_name().expect("has a name"));
+        if path.is_dir() {
+            copy_dir(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copies");
+        }
+    }
+}
