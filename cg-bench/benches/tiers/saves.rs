@@ -54,9 +54,9 @@ fn keep_moving(stored: &Stored, world: &World, done: &AtomicBool, moved: &Atomic
                 .then(|| world.hold(stored.generator.dimension(), &area()).expect("a box that can be held"));
             let mut idle = 0;
             while idle < 40 && !done.load(Ordering::Acquire) {
-                let moves = world.tick(GameTick::new(now), &[], BUDGET).expect("ticks").moves;
-                idle = if moves.moved() == 0 { idle + 1 } else { 0 };
-                moved.fetch_add(moves.moved(), Ordering::Relaxed);
+                let report = world.tick(GameTick::new(now), &[], BUDGET).expect("ticks");
+                idle = if report.moves.moved() == 0 { idle + 1 } else { 0 };
+                moved.fetch_add(report.moves.moved(), Ordering::Relaxed);
             }
             if let Some(hold) = hold {
                 world.release(hold);

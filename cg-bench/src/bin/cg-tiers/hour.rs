@@ -204,7 +204,7 @@ fn play<S: Side>(
     let mut events = trace.events().peekable();
     let mut second = GameTick::default();
     while events.peek().is_some() {
-        // Players first, then the second's loads and saves, in their order.
+        // Players first, then the second's loads and built, in their order.
         let mut asked = Vec::new();
         while let Some(event) = events.next() {
             match event {
@@ -222,7 +222,7 @@ fn play<S: Side>(
         let per_tick = asked.len().div_ceil(GameTick::PER_SECOND as usize).max(1);
         let mut slices = asked.chunks(per_tick);
         for tick in 0..GameTick::PER_SECOND {
-            let (mut loads, mut saves) = (Vec::new(), Vec::new());
+            let (mut loads, mut built) = (Vec::new(), Vec::new());
             for event in slices.next().unwrap_or_default() {
                 match *event {
                     Event::Load { chunk, len_bytes } if len_bytes > 0 => loads.push(chunk),
@@ -232,14 +232,14 @@ fn play<S: Side>(
                         let content = contents.chunk(chunk.pos, *count);
                         saved_bytes += content.to_bytes().len() as u64;
                         saved.insert(chunk, Arc::clone(&content));
-                        saves.push((chunk, content));
+                        built.push((chunk, content));
                     }
                     _ => {}
                 }
             }
             let start = Instant::now();
             loaded += side.load(&loads)?;
-            side.save(&saves)?;
+            side.save(&built)?;
             side.tick(GameTick::new(second.get() + tick), &players)?;
             ticks.push(start.elapsed());
         }
