@@ -204,7 +204,7 @@ fn play<S: Side>(
     let mut events = trace.events().peekable();
     let mut second = GameTick::default();
     while events.peek().is_some() {
-        // Players first, then the second's loads and built, in their order.
+        // Players first, then the second's loads and saves, in their order.
         let mut asked = Vec::new();
         while let Some(event) = events.next() {
             match event {
