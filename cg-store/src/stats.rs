@@ -32,6 +32,8 @@ macro_rules! counters {
 counters! {
     /// Keys asked of the engine.
     engine_reads,
+    /// Bytes of the rows in which chunks were looked for, a whole cluster for each look into it.
+    bytes_read,
     /// Batches committed for transactions.
     commits,
     /// Moves between tiers committed.
@@ -44,6 +46,8 @@ counters! {
     deltas_written,
     /// Rows put or deleted.
     rows_written,
+    /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.
+    bytes_written,
     /// Rows of clusters fetched from the engine, by a key or by a scan.
     clusters_read,
     /// Chunks decoded from bytes.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
@@ -20,6 +20,7 @@ use crate::gather::Gather;
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
+use crate::opacity::Unfolded;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
@@ -90,6 +91,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
+    pub(crate) unfolded: Mutex<Unfolded>,
     /// The first commit whose deletions are kept.
     pub(crate) forgotten_before: AtomicU64,
     pub(crate) file: WorldFile,
@@ -161,6 +163,7 @@ impl<E: Engine> World<E> {
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
+            unfolded: Mutex::new(Unfolded::new()),
             forgotten_before: AtomicU64::new(rows.forgotten_before),
             file,
             directory,

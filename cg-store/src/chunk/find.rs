@@ -63,6 +63,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     let key = key::chunk(at);
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = view.get(Space::ChunkL0, &key)? {
+        Counters::add(&counters.bytes_read, row.len() as u64);
         return Ok(Found::Settled(match hot(at, &key, &row)? {
             Lookup::Here(chunk) => read(chunk).map(Lookup::Here)?,
             Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
@@ -73,6 +74,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let (space, key) = (Space::of_cluster(tier), key::cluster(at.dimension, pos));
         Counters::add(&counters.engine_reads, 1);
         let Some(row) = view.get(space, &key)? else { continue };
+        Counters::add(&counters.bytes_read, row.len() as u64);
         Counters::add(&counters.clusters_read, 1);
         if tier == ClusterTier::L2 && has_moved() {
             return Ok(Found::Torn(read));

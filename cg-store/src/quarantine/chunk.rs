@@ -75,6 +75,9 @@ impl<E: Engine> World<E> {
             inner.commit_aside(committing, batch, what, |seq| {
                 inner.deltas.forget_up_to(at, seq);
                 inner.cache.publish(at, Lookup::Deleted);
+                if inner.options.opacity {
+                    inner.unfolded.lock().add([key::opacity_tile(at)]);
+                }
                 written
             })?;
             return Ok(true);

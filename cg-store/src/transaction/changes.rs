@@ -21,7 +21,7 @@ use cg_registry::Catalog;
 
 use crate::cache::Stored;
 use crate::delta::{DeltaIndex, delta_row};
-use crate::engine::{Batch, Engine, EngineError, Level, Stamp};
+use crate::engine::{Batch, Stamp};
 use crate::error::ConflictKey;
 use crate::opacity;
 use crate::property::Property;
@@ -151,32 +151,19 @@ impl Rows {
         self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
     }
 
-    /// Writes the rows as the commit of a number, which must be the engine's next. Nothing else may commit meanwhile.
-    pub(crate) fn commit<E: Engine>(
-        self,
-        engine: &E,
-        index: &DeltaIndex,
-        counters: &Counters,
-        seq: u64,
-    ) -> Result<(), EngineError> {
+    /// The batch of the commit of a number, and the chunks whose deltas it deletes. Deltas of its own are in the index
+    /// before they are written: who misses one there reads the row alone.
+    pub(crate) fn numbered(self, seq: u64, index: &DeltaIndex, counters: &Counters) -> (Batch, Vec<ChunkAt>) {
         let Self { mut batch, deltas, whole } = self;
         for at in &whole {
             index.delete_rows(&mut batch, *at);
         }
         Counters::add(&counters.deltas_written, deltas.len() as u64);
         for (at, row) in deltas {
-            // Before it is written: who misses it here reads the row alone.
             index.add(at, seq);
             batch.put(Space::ChunkDelta, key::delta(at, seq), row, Stamp::Commit);
         }
-        let row_count = batch.op_count() as u64;
-        let written = engine.commit(batch, &[], Level::Process)?;
-        assert_eq!(written.get(), seq, "commits are numbered without a gap");
-        Counters::add(&counters.rows_written, row_count);
-        for at in whole {
-            index.forget_up_to(at, seq);
-        }
-        Ok(())
+        (batch, whole)
     }
 }
 

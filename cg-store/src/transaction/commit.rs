@@ -81,9 +81,7 @@ fn enter<E: Engine>(
     let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
     match rows {
         // What is queued was accepted before.
-        Some(rows) if !durability.is_queued() && world.queue.is_empty() => {
-            rows.commit(&world.engine, &world.deltas, &world.counters, seq)?;
-        }
+        Some(rows) if !durability.is_queued() && world.queue.is_empty() => world.write(rows, seq)?,
         rows => {
             let bytes = changes.memory_bytes();
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };

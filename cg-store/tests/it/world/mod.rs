@@ -29,6 +29,7 @@ mod property;
 mod quarantine;
 mod registry;
 mod room;
+mod scale;
 mod tier;
 mod transaction;
 mod unknown;
