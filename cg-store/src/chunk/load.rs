@@ -132,20 +132,24 @@ fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
 
 impl<E: Engine> Inner<E> {
     /// A chunk as last committed.
+    #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         self.check_open()?;
-        let ticket = match self.cache.get(at) {
-            Ok(entry) => {
-                Counters::add(&self.counters.cache_hits, 1);
-                return Ok(entry);
+        match self.cache.get(at) {
+            Ok(found) => {
+                self.cache.count_hit();
+                Ok(found)
             }
-            Err(ticket) => ticket,
-        };
+            Err(ticket) => self.stored_behind_memory(at, ticket),
+        }
+    }
+
+    #[cold]
+    fn stored_behind_memory(&self, at: ChunkAt, ticket: Ticket) -> Result<Lookup<Stored>, Error> {
         Counters::add(&self.counters.cache_misses, 1);
         self.tiering.touch([at]);
         let found = self.read_through(at)?;
-        self.keep(at, ticket, &found);
-        Ok(found)
+        Ok(self.keep(at, ticket, found))
     }
 
     /// A chunk past the cache: as it is queued, else as the engine has it.
@@ -180,7 +184,7 @@ impl<E: Engine> Inner<E> {
                         missed.push(*at);
                         tickets.push(ticket);
                     }
-                    found.push(queued.map(Ok));
+                    found.push(queued.map(|queued| Ok(self.remember(*at, ticket, queued))));
                 }
             }
         }
@@ -195,19 +199,24 @@ impl<E: Engine> Inner<E> {
             .iter()
             .zip(tickets)
             .zip(read)
-            .map(|((at, ticket), read)| read.inspect(|entry| self.keep(*at, ticket, entry)));
+            .map(|((at, ticket), read)| read.map(|entry| self.keep(*at, ticket, entry)));
         let missed = "one was read for each that memory did not have";
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
     }
 
-    /// Remembers what a load found, and tells who records it.
-    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
-        self.cache.fill(at, ticket, found.clone());
-        let chunk = match found {
+    /// Remembers what a load found, and tells who records it. Returns what the load must answer.
+    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
+        let chunk = match &found {
             Lookup::Here(stored) => Some(&*stored.chunk),
             Lookup::Deleted | Lookup::NotHere => None,
         };
         self.tiering.recorder.loaded(at, chunk);
+        self.remember(at, ticket, found)
+    }
+
+    /// Remembers what was found behind the cache. Returns what it must be answered with.
+    fn remember(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
+        self.cache.fill(at, ticket, &found).unwrap_or(found)
     }
 
     pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {

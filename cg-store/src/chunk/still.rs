@@ -7,7 +7,7 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
-use crate::cache::{ChunkCache, Moment};
+use crate::cache::Moment;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::stats::Counters;
@@ -46,7 +46,8 @@ impl<E: Engine> StillWorld<'_, E> {
     /// That of the first chunk that is damaged; others may have been shown.
     pub(crate) fn show(&self, at: &[ChunkAt], mut show: impl FnMut(ChunkAt, &Chunk)) -> Result<u64, Error> {
         let world = self.world;
-        let keep = |at, found: &_| world.keep(at, ChunkCache::ticket(at, &self.moment), found);
+        // What is committed since does not concern this reader: what it found is what it answers.
+        let keep = |at, found| drop(world.keep(at, world.cache.ticket(at, &self.moment), found));
         let (mut missed, mut absent) = (Vec::new(), 0);
         for at in at {
             match world.cache.get_as_of(*at, &self.moment) {
@@ -65,7 +66,7 @@ impl<E: Engine> StillWorld<'_, E> {
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
             let stored = world.read(&self.catalog, chunk)?;
             show(chunk.at, &stored.chunk);
-            keep(chunk.at, &Lookup::Here(stored));
+            keep(chunk.at, Lookup::Here(stored));
             Ok(())
         });
         for (at, found) in missed.into_iter().zip(found) {
@@ -75,7 +76,7 @@ impl<E: Engine> StillWorld<'_, E> {
                 Lookup::NotHere => Lookup::NotHere,
             };
             absent += 1;
-            keep(at, &found);
+            keep(at, found);
         }
         Ok(absent)
     }

@@ -67,8 +67,9 @@ impl<E: Engine> World<E> {
                 batch.put(Space::OpacityPatch, key::opacity_patch(at), opacity::nothing(), Stamp::Commit);
             }
             let what = || format!("setting {at} and its {} entities aside", owned.len());
+            let announced = inner.cache.announce([at]);
             inner.commit_aside(committing, batch, what, |_| {
-                inner.cache.publish(at, Lookup::Deleted);
+                announced.publish(at, Lookup::Deleted);
                 written
             })?;
             return Ok(true);

@@ -77,6 +77,7 @@ fn enter<E: Engine>(
     if changes.is_empty() {
         return Ok(world.commits.published());
     }
+    let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     let seq = match rows {
         // What is queued was accepted before.
         Some(rows) if !durability.is_queued() && world.queue.is_empty() => {
@@ -99,8 +100,9 @@ fn enter<E: Engine>(
     world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
     for (at, change) in &changes.chunks {
         world.tiering.recorder.saved(*at, change.new.as_deref());
-        world.cache.publish(*at, change.stored_as(seq));
+        announced.publish(*at, change.stored_as(seq));
     }
+    drop(announced);
     committing.publish(seq, written);
     Ok(seq)
 }
