@@ -3,7 +3,9 @@
 //! | group | what is allowed |
 //! |---|---|
 //! | load a cached chunk | 60 ns, and 1.2 × the bare cache for the path that hands out an `Arc` |
-//! | two threads, same chunks | 80 ns for each thread through `with` |
+//! | two threads, same chunks; the same 24 chunks | 80 ns for each thread through `with` |
+//! | a cached column | 80 ns |
+//! | an absent column again | 3 µs |
 //!
 //! One iteration is one chunk, or one column where the group says so; with two threads, one for each of them.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
@@ -86,7 +88,58 @@ fn one_thread(criterion: &mut Criterion) {
     group.bench_function("load", |bench| {
         bench.iter(|| world.load(next()).expect("sound").expect("stored"));
     });
+    group.bench_function("with", |bench| {
+        bench.iter(|| world.with(next(), |chunk| chunk.entities().len()).expect("sound").expect("stored"));
+    });
     group.finish();
+}
+
+/// The chunks of a column, from the lowest up.
+fn heights(bottom: ChunkAt) -> impl Iterator<Item = ChunkAt> {
+    (0..HEIGHT)
+        .map(move |y| ChunkAt::new(bottom.dimension, bottom.pos.offset(0, y, 0).expect("in the world")))
+}
+
+fn columns(criterion: &mut Criterion) {
+    let Cached { world, bare, positions } = Cached::new();
+    let bottoms: Vec<_> = positions.iter().copied().filter(|at| at.pos.y() == 0).collect();
+    let mut bottoms = bottoms.iter().copied().cycle();
+    let mut next = || bottoms.next().expect("endless");
+    let column =
+        |at: ChunkAt| world.column(at.dimension, at.pos.x(), at.pos.z(), 0..=HEIGHT - 1).expect("sound");
+    let mut group = criterion.benchmark_group("a cached column");
+    group.bench_function("ref: quick_cache get, 24 times", |bench| {
+        bench.iter(|| heights(next()).for_each(|at| drop(black_box(bare.get(&at).expect("inserted")))));
+    });
+    group.bench_function("load, 24 times", |bench| {
+        bench.iter(|| heights(next()).for_each(|at| drop(black_box(world.load(at).expect("sound")))));
+    });
+    group.bench_function("column", |bench| bench.iter(|| column(next())));
+    group.finish();
+
+    // Nothing is stored a thousand chunks further; an area as large as the stored one is asked for twice and more.
+    let mut next = || {
+        let at = next();
+        ChunkAt::new(at.dimension, at.pos.offset(1000, 0, 0).expect("in the world"))
+    };
+    let mut group = criterion.benchmark_group("an absent column again");
+    let before = world.stats();
+    for _ in 0..SIDE * SIDE {
+        let absent = heights(next()).all(|at| world.load(at).expect("sound").is_none());
+        assert!(absent, "nothing was stored there");
+    }
+    let learnt = world.stats();
+    println!(
+        "absent columns: {} engine reads to learn {} of them",
+        (learnt - before).engine_reads,
+        SIDE * SIDE
+    );
+    group.bench_function("load, 24 times", |bench| {
+        bench.iter(|| heights(next()).for_each(|at| drop(black_box(world.load(at).expect("sound")))));
+    });
+    group.bench_function("column", |bench| bench.iter(|| column(next())));
+    group.finish();
+    assert_eq!((world.stats() - learnt).engine_reads, 0, "asking again costs no engine read");
 }
 
 /// The time of one of two threads that do something with the same places in the same order.
@@ -123,6 +176,13 @@ fn two_threads(criterion: &mut Criterion) {
                 on_two_threads(count, positions, |at| drop(black_box(world.load(at).expect("sound"))))
             });
         });
+        group.bench_function("with", |bench| {
+            bench.iter_custom(|count| {
+                on_two_threads(count, positions, |at| {
+                    black_box(world.with(at, |chunk| chunk.entities().len()).expect("sound"));
+                })
+            });
+        });
         group.finish();
     }
 }
@@ -131,6 +191,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(30).measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(300));
-    targets = one_thread, two_threads
+    targets = one_thread, columns, two_threads
 }
 criterion_main!(benches);

@@ -81,6 +81,13 @@ impl Epochs {
         Change { epochs: self, slots, _changing: changing }
     }
 
+    /// Waits until everything that is being remembered is.
+    pub(crate) fn wait_for_keepers(&self) {
+        for lock in &self.locks {
+            drop(lock.lock());
+        }
+    }
+
     fn lock(&self, slot: Slot) -> MutexGuard<'_> {
         self.locks[slot.0 as usize % self.locks.len()].lock()
     }

@@ -45,6 +45,34 @@ impl<E: Engine> World<E> {
         Ok(self.inner().stored(at)?.here().map(|stored| stored.chunk))
     }
 
+    /// Shows a chunk to a closure, if it is stored. For readers who do not need to hold it: nothing is counted up and
+    /// down, so threads that look at the same chunks do not wait for each other.
+    ///
+    /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
+    /// column, costs no shared write. For that each thread holds up to 1,024 chunks that it was shown last, in all at most
+    /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
+    /// [`cache_stats`](Self::cache_stats).
+    ///
+    /// No lock is held while the closure runs, so it may use the world.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    #[inline]
+    pub fn with<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        match inner.cache.show(at, show) {
+            Ok(shown) => {
+                inner.cache.count_hit();
+                Ok(Some(shown))
+            }
+            Err((show, known)) => {
+                let found = inner.known_or_stored(at, known)?;
+                Ok(found.here().map(|stored| show(&stored.chunk)))
+            }
+        }
+    }
+
     /// A chunk and its version: the commit that last changed its content.
     ///
     /// # Errors
@@ -135,7 +163,17 @@ impl<E: Engine> Inner<E> {
     #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         self.check_open()?;
-        match self.cache.get(at) {
+        self.known_or_stored(at, self.cache.get(at))
+    }
+
+    /// A chunk of which the cache has been asked.
+    #[inline]
+    fn known_or_stored(
+        &self,
+        at: ChunkAt,
+        known: Result<Lookup<Stored>, Ticket>,
+    ) -> Result<Lookup<Stored>, Error> {
+        match known {
             Ok(found) => {
                 self.cache.count_hit();
                 Ok(found)
@@ -211,6 +249,9 @@ impl<E: Engine> Inner<E> {
             Lookup::Deleted | Lookup::NotHere => None,
         };
         self.tiering.recorder.loaded(at, chunk);
+        if matches!(found, Lookup::NotHere) && self.learn_absence(at, ticket) {
+            return found;
+        }
         self.remember(at, ticket, found)
     }
 
