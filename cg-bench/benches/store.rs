@@ -16,17 +16,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_bench::fill::fill;
+use cg_bench::order::shuffle;
+use cg_bench::raw::{self, Db, family};
 use cg_bench::world::{Generator, Scene};
 use cg_format::frame::{Codec, Draft};
 use cg_format::opacity::Patch;
 use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
 use cg_store::engine::COMMIT_SEQUENCE_KEY;
-use cg_store::{Durability, Error, World, WorldOptions, directory};
+use cg_store::{Durability, Error, World, WorldOptions};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use rocksdb::{Cache, ColumnFamily, DBWithThreadMode, Env, Options, SingleThreaded, WriteBatch};
+use rocksdb::WriteBatch;
 use tempfile::TempDir;
-
-type Db = DBWithThreadMode<SingleThreaded>;
 
 const SEED: u64 = 7;
 /// Memory for the engine, of which three quarters are RocksDB's block cache: everything that is read fits.
@@ -59,22 +59,14 @@ impl Stored {
         let world = World::open(&path, &[], &options).expect("just closed");
         world.checkpoint(&copy).expect("an empty directory");
         let mut positions: Vec<_> = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos)).collect();
-        shuffle(&mut positions);
+        shuffle(&mut positions, SEED);
         Self { world, generator, raw: open_raw(&copy), positions, dir }
     }
 }
 
 /// RocksDB on a world's files, with the options recorded there.
 fn open_raw(world: &Path) -> Db {
-    let dir = directory::engine_dir(world);
-    let env = Env::new().expect("the default environment");
-    let cache = Cache::new_hyper_clock_cache(ENGINE_BYTES as usize / 4 * 3, 0);
-    let (options, families) = Options::load_latest(&dir, env, false, cache).expect("RocksDB's own file");
-    Db::open_cf_descriptors(&options, &dir, families).expect("RocksDB's own files")
-}
-
-fn family(db: &Db, space: Space) -> &ColumnFamily {
-    db.cf_handle(space.family().name()).expect("every world has every family")
+    raw::open(world, ENGINE_BYTES as usize / 4 * 3).expect("RocksDB's own files")
 }
 
 fn read(criterion: &mut Criterion) {
@@ -87,7 +79,7 @@ fn read(criterion: &mut Criterion) {
         (|| keys.next().expect("endless"), || positions.next().expect("endless"));
 
     let mut group = criterion.benchmark_group("view a stored chunk");
-    group.bench_function("ref: RocksDB get", |bench| {
+    group.bench_function("ref: RocksDB get <= 1.3", |bench| {
         bench.iter(|| {
             let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
             black_box(row.len())
@@ -100,7 +92,7 @@ fn read(criterion: &mut Criterion) {
     group.finish();
 
     let mut group = criterion.benchmark_group("load a stored chunk");
-    group.bench_function("ref: RocksDB get and decode", |bench| {
+    group.bench_function("ref: RocksDB get and decode <= 1.1", |bench| {
         bench.iter(|| {
             let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
             Chunk::decode(&row[frame::LEN_BYTES..], generator.schema()).expect("a sound chunk")
@@ -168,7 +160,7 @@ fn save(criterion: &mut Criterion) {
         };
         let z = 1000 * count as i64;
         check_rows(&stored, &next(z));
-        group.bench_function(BenchmarkId::new("ref: RocksDB write batch", count), |bench| {
+        group.bench_function(BenchmarkId::new("ref: RocksDB write batch <= 1.3", count), |bench| {
             bench.iter_batched(
                 || rows(generator, &next(z), 1),
                 |rows| write_raw(&stored.raw, &rows),
@@ -209,15 +201,6 @@ fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     for (space, key, row) in rows(&stored.generator, chunks, seq) {
         let found = raw.get_cf(family(&raw, space), &key).expect("sound files");
         assert_eq!(found.as_ref(), Some(&row), "{space:?} {key:02x?}");
-    }
-}
-
-/// A Fisher-Yates shuffle with a small generator: always the same order.
-fn shuffle<T>(items: &mut [T]) {
-    let mut bits = SEED;
-    for last in (1..items.len()).rev() {
-        bits = bits.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        items.swap(last, (bits >> 33) as usize % (last + 1));
     }
 }
 

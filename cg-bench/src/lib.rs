@@ -1,8 +1,10 @@
 //! Worlds from a seed, the demonstration that stores one, and the benchmarks of the workspace.
 //!
 //! Nothing here is part of the product. [`world`] makes chunks in which every section of the format is in use,
-//! [`fill`] puts them into a store, [`compare`] holds a stored world against a fresh generation, and [`survey`] sums up
-//! what a stored world holds. The benchmarks under `benches/` and the binary `cg-demo` are made of these.
+//! [`fill`] puts them into a store, [`settled`] has them end in one tier, [`compare`] holds a stored world against a
+//! fresh generation, and [`survey`] sums up what a stored world holds; [`raw`] is the RocksDB that the store is measured
+//! against, [`order`] the little statistics that a benchmark needs. The benchmarks under `benches/` and the binaries
+//! `cg-demo` and `cg-tiers` are made of these.
 //!
 //! ```
 //! use cg_bench::world::{Generator, Scene};
@@ -22,5 +24,8 @@
 
 pub mod compare;
 pub mod fill;
+pub mod order;
+pub mod raw;
+pub mod settled;
 pub mod survey;
 pub mod world;

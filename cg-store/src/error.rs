@@ -126,6 +126,17 @@ pub enum Error {
         /// How many bytes the entity has of it.
         found: usize,
     },
+    /// The disk has less room than the world's host demands. Nothing was written, and nothing failed: reads, deletions
+    /// and what is queued go on.
+    #[error(
+        "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room and try again"
+    )]
+    NoRoom {
+        /// What is free.
+        free_bytes: u64,
+        /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
+        min_free_bytes: u64,
+    },
     /// So much is accepted and not yet written that nothing more is taken. Nothing of the transaction was kept.
     #[error(
         "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"

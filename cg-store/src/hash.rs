@@ -15,7 +15,8 @@ use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, Section, Space};
 use cg_registry::{Catalog, ListKind};
 use sha2::{Digest, Sha256};
 
-use crate::chunk::{Area, decode, walk};
+use crate::chunk::{Area, decode};
+use crate::delta::walk_folded;
 use crate::engine::{ALL_KEYS, Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::meta;
@@ -109,7 +110,7 @@ impl<E: Engine> Inner<E> {
         mut also: impl FnMut(ChunkAt, &Chunk),
     ) -> Result<(), Error> {
         let mut value = Vec::new();
-        let failed = walk(view, &self.counters, area, |stored| {
+        let failed = walk_folded(self, view, area, |stored| {
             let hashed = stored.and_then(|stored| {
                 let chunk = self.decode(catalog, stored)?;
                 value.clear();

@@ -7,7 +7,8 @@ use cg_format::entity::Entity;
 use cg_format::key::{self, Family};
 use cg_format::{EntityId, Space};
 
-use crate::chunk::{Area, StoredChunk, walk};
+use crate::chunk::{Area, StoredChunk};
+use crate::delta::walk_folded;
 use crate::engine::{ALL_KEYS, Engine, ReadView};
 use crate::entity;
 use crate::error::{Damage, Error};
@@ -49,7 +50,7 @@ impl<E: Engine> World<E> {
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
-        walk(&inner.settled_engine()?.snapshot(), &inner.counters, area, visit)
+        walk_folded(inner, &inner.settled_engine()?.snapshot(), area, visit)
     }
 
     /// Decodes a stored chunk and carries it to the current schema generation. Nothing is written.

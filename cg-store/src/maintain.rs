@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::opacity::Folding;
 use crate::tiering::{Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
@@ -45,19 +46,12 @@ struct Progress {
     clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
-    /// The key in the opacity map behind which folding goes on.
-    folded_up_to: Vec<u8>,
 }
 
 impl Maintenance {
     /// Nothing is begun; the clock goes on where it was left.
     pub(crate) fn at(clock: GameTick) -> Self {
-        let mut state = Progress {
-            clock: GameClock::default(),
-            work: Work::default(),
-            heat_kept_at: clock,
-            folded_up_to: Vec::new(),
-        };
+        let mut state = Progress { clock: GameClock::default(), work: Work::default(), heat_kept_at: clock };
         state.clock.advance(clock);
         Self { state: Mutex::new(state) }
     }
@@ -76,6 +70,10 @@ impl<E: Engine> World<E> {
     /// If a row of the opacity map is damaged, or the engine fails. Damaged chunks are no error: they are left where they
     /// are, and counted.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
+        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
+    }
+
+    fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         let inner = self.inner();
         inner.check_open()?;
         let deadline = Instant::now() + budget;
@@ -102,13 +100,13 @@ impl<E: Engine> World<E> {
             inner.forget_heat(&mut progress.work)?;
         }
         while !due.is_over() {
-            if let Some((tile, folded)) = inner.fold_next_tile(&progress.folded_up_to)? {
-                progress.folded_up_to = tile.to_vec();
-                report.tiles_folded += usize::from(folded);
-            } else {
-                progress.folded_up_to.clear();
-                report.work_left = false;
-                break;
+            match inner.fold_known_tile()? {
+                Folding::Done => report.tiles_folded += 1,
+                Folding::Overtaken => break,
+                Folding::Searched | Folding::Nothing => {
+                    report.work_left = false;
+                    break;
+                }
             }
         }
         Ok(report)
@@ -135,7 +133,9 @@ impl<E: Engine> World<E> {
             inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)?;
         if counts.moved() > 0 {
             // What was moved away is still in the engine's files; who settles a world wants it to be small.
-            for family in [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index] {
+            for family in
+                [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::OpacityMap]
+            {
                 inner.engine.compact(family, ALL_KEYS)?;
             }
         }

@@ -11,7 +11,12 @@ pub struct WorldOptions {
     /// Memory for commits that were accepted and are not written yet. Default 64 MiB. A commit for which there is no room
     /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
     pub queue_bytes: u64,
-    /// Memory for decoded chunks. Default 128 MiB. Less memory means more reads from the engine.
+    /// What is to stay free on the disk: below it commits that put anything fail with
+    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails. Default 1 GiB; 0 demands nothing.
+    pub min_free_bytes: u64,
+    /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
+    /// Beside it stand the areas of [`keep_in_memory`](crate::World::keep_in_memory), a 64th for what is known of absent
+    /// cubes, and a 64th for each thread that uses [`with`](crate::World::with).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
     ///
@@ -20,6 +25,10 @@ pub struct WorldOptions {
     pub engine_bytes: u64,
     /// Memory and threads of its own, shared with the worlds that carry a clone. Default: those of the process.
     pub resources: Option<Resources>,
+    /// Whether a commit that changes little of a chunk writes what it changes instead of the chunk: a few blocks without
+    /// components, and references to entities. Default off. Loading such a chunk costs a scan of its deltas, at most 16;
+    /// saving it as a whole ends them. A world with deltas is read whatever this says.
+    pub deltas: bool,
     /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
     /// chunk's outline; the map can be rebuilt later.
     pub opacity: bool,
@@ -39,9 +48,11 @@ impl Default for WorldOptions {
         Self {
             durability: Durability::Safe,
             queue_bytes: 64 << 20,
+            min_free_bytes: 1 << 30,
             cache_bytes: 128 << 20,
             engine_bytes: DEFAULT_MEMORY_BYTES as u64,
             resources: None,
+            deltas: false,
             opacity: true,
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
@@ -52,9 +63,29 @@ impl Default for WorldOptions {
 }
 
 impl WorldOptions {
-    /// Every commit is on the disk before it returns.
+    /// Every commit is on the disk before it returns: for hosts whose commits must not be lost, and tools.
     pub fn safe() -> Self {
         Self::default()
+    }
+
+    /// Commits return when they are accepted and are synced about a second later: recommended for servers.
+    pub fn balanced() -> Self {
+        Self { durability: Durability::Balanced, ..Self::default() }
+    }
+
+    /// Commits return when they are accepted; the disk is forced only by `flush` and `close`.
+    pub fn fast() -> Self {
+        Self { durability: Durability::Fast, ..Self::default() }
+    }
+
+    /// As [`balanced`](Self::balanced), with twice the memory and with deltas: for worlds in which many players change much.
+    pub fn active_world() -> Self {
+        Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, deltas: true, ..Self::balanced() }
+    }
+
+    /// As [`fast`](Self::fast), with half the memory, with deltas and without an opacity map: for arenas that are thrown away.
+    pub fn ephemeral() -> Self {
+        Self { cache_bytes: 64 << 20, deltas: true, opacity: false, ..Self::fast() }
     }
 
     /// Commits survive a killed process at once, a power cut about a second later.

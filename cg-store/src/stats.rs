@@ -32,14 +32,22 @@ macro_rules! counters {
 counters! {
     /// Keys asked of the engine.
     engine_reads,
+    /// Bytes of the rows in which chunks were looked for, a whole cluster for each look into it.
+    bytes_read,
     /// Batches committed for transactions.
     commits,
     /// Moves between tiers committed.
     moves,
     /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
     saves_elided,
+    /// Transactions refused because the queue was full.
+    busy,
+    /// Deltas written in place of chunks.
+    deltas_written,
     /// Rows put or deleted.
     rows_written,
+    /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.
+    bytes_written,
     /// Rows of clusters fetched from the engine, by a key or by a scan.
     clusters_read,
     /// Chunks decoded from bytes.

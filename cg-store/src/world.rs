@@ -6,21 +6,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
 use crate::commit_log::CommitLog;
+use crate::delta::DeltaIndex;
 use crate::directory::{State, WorldFile};
+use crate::durations::Stopwatch;
 use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::gather::Gather;
 use crate::handle::{Handle, Visitor};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
+use crate::opacity::Unfolded;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::registry::Registry;
+use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
 use crate::write_behind::WriteBehind;
@@ -76,13 +80,18 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
+    pub(crate) deltas: DeltaIndex,
     pub(crate) queue: Arc<WriteBehind>,
     pub(crate) gather: Gather,
+    pub(crate) space: Space,
+    pub(crate) transactions: Stopwatch,
+    pub(crate) ticks: Stopwatch,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
+    pub(crate) unfolded: Mutex<Unfolded>,
     /// The first commit whose deletions are kept.
     pub(crate) forgotten_before: AtomicU64,
     pub(crate) file: WorldFile,
@@ -140,8 +149,12 @@ impl<E: Engine> World<E> {
         let clock = tiering::read_clock(&engine)?;
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
+            deltas: DeltaIndex::read(&engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
             gather: Gather::default(),
+            space: Space::new(options.min_free_bytes),
+            transactions: Stopwatch::default(),
+            ticks: Stopwatch::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
@@ -150,6 +163,7 @@ impl<E: Engine> World<E> {
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
+            unfolded: Mutex::new(Unfolded::new()),
             forgotten_before: AtomicU64::new(rows.forgotten_before),
             file,
             directory,

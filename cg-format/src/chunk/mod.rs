@@ -27,6 +27,7 @@ mod canonical;
 mod column;
 mod columns;
 mod components;
+mod difference;
 mod edit;
 mod entities;
 mod header;

@@ -335,3 +335,80 @@ proptest! {
         prop_assert_eq!(at_once.to_bytes(), one_by_one.to_bytes());
     }
 }
+
+/// An edit of a chunk.
+#[derive(Debug, Clone, Copy)]
+enum Edit {
+    Set(CellLayer, u64),
+    Push(LocalPos, u64),
+    Pop(LocalPos),
+    Side(u8),
+    Fill(CellLayer),
+    Add(u8),
+    Remove(u8),
+}
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let cell = (0..3_u8, 12..16_u8).prop_map(|(x, z)| LocalPos::new(x, 0, z));
+    let place = (cell.clone(), 0..3_u8).prop_map(|(cell, layer)| CellLayer::new(cell, layer));
+    let edit = prop_oneof![
+        6 => (place.clone(), 0..9_u64).prop_map(|(at, block)| Edit::Set(at, block)),
+        2 => (cell.clone(), 0..9_u64).prop_map(|(cell, block)| Edit::Push(cell, block)),
+        1 => cell.prop_map(Edit::Pop),
+        1 => (0..3_u8).prop_map(Edit::Side),
+        1 => place.prop_map(Edit::Fill),
+        2 => (0..4_u8).prop_map(Edit::Add),
+        2 => (0..4_u8).prop_map(Edit::Remove),
+    ];
+    proptest::collection::vec(edit, 0..8)
+}
+
+fn edit(chunk: &mut Chunk, edit: Edit) {
+    // What a chunk refuses leaves it as it was.
+    let _ = match edit {
+        Edit::Set(at, block) => chunk.set_layer(at, BlockId::new(block), &Chests).map(drop),
+        Edit::Push(cell, block) => chunk.push_layer(cell, BlockId::new(block), &Chests).map(drop),
+        Edit::Pop(cell) => {
+            let top = chunk.layer_count(cell) as u8 - 1;
+            chunk.remove_layer(cell, top.max(1)).map(drop)
+        }
+        Edit::Fill(at) => chunk.set_component(at, CONTENT, b"silver"),
+        Edit::Side(n) => {
+            chunk.set_side(crate::SideKind::new(1), std::vec![n]);
+            Ok(())
+        }
+        Edit::Add(n) => {
+            chunk.add_entity(id(n.into()));
+            Ok(())
+        }
+        Edit::Remove(n) => {
+            chunk.remove_entity(id(n.into()));
+            Ok(())
+        }
+    };
+}
+
+proptest! {
+    #[test]
+    fn what_is_between_two_chunks_makes_one_of_the_other(before in edits(), after in edits()) {
+        let mut old = room();
+        before.into_iter().for_each(|word| edit(&mut old, word));
+        let mut new = old.clone();
+        after.iter().for_each(|word| edit(&mut new, *word));
+        if let Some(delta) = Delta::between(&old, &new, &Chests, 64) {
+            let mut applied = old.clone();
+            delta.apply(&mut applied, &Chests).unwrap();
+            prop_assert_eq!(&applied, &new);
+            prop_assert_eq!(delta.is_empty(), old == new);
+            let sets = delta.sets().len();
+            prop_assert_eq!(Delta::between(&old, &new, &Chests, sets), Some(delta));
+            prop_assert!(sets == 0 || Delta::between(&old, &new, &Chests, sets - 1).is_none());
+        } else {
+            // There is a reason: a component, side data, or fewer layers somewhere.
+            let sides = |chunk: &Chunk| chunk.sides().map(|(_, data)| data.to_vec()).collect::<Vec<_>>();
+            let fewer = LocalPos::all().any(|cell| new.layer_count(cell) < old.layer_count(cell));
+            let moved = old.components().ne(new.components());
+            prop_assert!(fewer || moved || sides(&old) != sides(&new), "{old:?} {new:?}");
+        }
+    }
+}

@@ -1,11 +1,12 @@
 //! Absence by cubes: which 4³ and 16³ cubes are known to hold nothing, so that no chunk of them is asked for.
 //!
-//! One entry for each 16³ cube that was asked about: a bit for each of its 64 cubes of 4³. All bits together are the
-//! whole 16³ cube. So an entry of about [`CUBE_BYTES`] bytes says as much as 4,096 entries for single chunks.
+//! One entry for each 16³ cube that was asked about: a bit for each of its 64 cubes of 4³, its groups. All bits together
+//! are the whole 16³ cube. So an entry of about [`CUBE_BYTES`] bytes says as much as 4,096 entries for single chunks.
+//! Once a chunk is saved into a group that held nothing, an entry of its own has a bit for each of the other 63.
 //!
-//! **Invariant**: a set bit means that no tier and no queued commit has a row in the 4³ cube. It is set only if no
-//! commit into the 16³ cube has begun since the ticket was taken, and cleared before such a commit is in the queue or
-//! in the engine. Moves between tiers make no chunk of what is none.
+//! **Invariant**: a set bit means that no tier and no queued commit has a row of the group, or of the chunk. It is set
+//! only if no commit into the 16³ cube has begun since the ticket was taken, and cleared before such a commit is in the
+//! queue or in the engine. Moves between tiers make no chunk of what is none.
 
 use cg_format::cluster::Slot;
 use cg_format::{ChunkAt, ClusterPos, ClusterTier, Dimension};
@@ -16,7 +17,11 @@ const CUBE_BYTES: u64 = 128;
 
 /// What is known of some cubes; the rest is not known.
 #[derive(Debug)]
-pub(super) struct AbsentCubes(Cache<(Dimension, ClusterPos), Cube>);
+pub(super) struct AbsentCubes {
+    cubes: Cache<(Dimension, ClusterPos), Cube>,
+    /// The chunks that are absent in groups that hold something by now.
+    groups: Cache<(Dimension, ClusterPos), u64>,
+}
 
 /// What is known of a 16³ cube, by groups.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,27 +48,31 @@ pub(crate) enum Absence {
 impl AbsentCubes {
     /// Room for entries of so many bytes.
     pub(super) fn new(max_bytes: u64) -> Self {
-        Self(Cache::new((max_bytes / CUBE_BYTES) as usize))
+        let half = || (max_bytes / 2 / CUBE_BYTES) as usize;
+        Self { cubes: Cache::new(half()), groups: Cache::new(half()) }
     }
 
     /// Whether a chunk lies in a cube that is known to hold nothing.
     pub(super) fn has(&self, at: ChunkAt) -> bool {
-        self.0.get(&cube(at)).is_some_and(|cube| cube.absent & bit(at) != 0)
+        let Some(known) = self.cubes.get(&cube(at)) else { return false };
+        // Where its cube was forgotten, a group is of no use: nobody says any more that it was asked about.
+        known.absent & bit(at) != 0
+            || self.groups.get(&group(at)).is_some_and(|absent| absent & chunk_bit(at) != 0)
     }
 
     /// Notes that a chunk is absent; says whether it is time to ask about its cubes: when another chunk of the 16³ cube
     /// was absent before, and nobody has asked about this group.
     pub(super) fn is_to_be_asked(&self, at: ChunkAt) -> bool {
-        let known = self.0.get(&cube(at));
+        let known = self.cubes.get(&cube(at));
         if known.is_none() {
-            self.0.insert(cube(at), Cube::default());
+            self.cubes.insert(cube(at), Cube::default());
         }
         known.is_some_and(|cube| cube.asked & bit(at) == 0)
     }
 
     /// Learns of the cubes around a chunk. The caller has made sure that no commit into them has begun.
     pub(super) fn learn(&self, at: ChunkAt, absence: Absence) {
-        let mut known = self.0.get(&cube(at)).unwrap_or_default();
+        let mut known = self.cubes.get(&cube(at)).unwrap_or_default();
         match absence {
             Absence::WholeCube => known.absent = u64::MAX,
             Absence::Group => known.absent |= bit(at),
@@ -71,25 +80,33 @@ impl AbsentCubes {
             Absence::Unknowable => known.asked = u64::MAX,
         }
         known.asked |= known.absent | bit(at);
-        self.0.insert(cube(at), known);
+        self.cubes.insert(cube(at), known);
     }
 
     /// Forgets that the cube of a chunk holds nothing. The caller has announced a commit of the chunk.
     pub(super) fn forget(&self, at: ChunkAt) {
-        if let Some(mut known) = self.0.get(&cube(at)) {
+        let mut absent = self.groups.get(&group(at)).unwrap_or_default();
+        if let Some(mut known) = self.cubes.get(&cube(at)) {
+            if known.absent & bit(at) != 0 {
+                absent = u64::MAX;
+            }
             known.absent &= !bit(at);
             known.asked |= bit(at);
-            self.0.insert(cube(at), known);
+            self.cubes.insert(cube(at), known);
+        }
+        if absent != 0 {
+            self.groups.insert(group(at), absent & !chunk_bit(at));
         }
     }
 
     pub(super) fn clear(&self) {
-        self.0.clear();
+        self.cubes.clear();
+        self.groups.clear();
     }
 
     /// How many cubes there are entries for.
     pub(super) fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.cubes.len() as u64
     }
 }
 
@@ -98,7 +115,17 @@ pub(super) fn cube(at: ChunkAt) -> (Dimension, ClusterPos) {
     (at.dimension, at.pos.cluster(ClusterTier::L2))
 }
 
-/// The bit of a chunk's 4³ cube.
+/// The 4³ cube of a chunk.
+fn group(at: ChunkAt) -> (Dimension, ClusterPos) {
+    (at.dimension, at.pos.cluster(ClusterTier::L1))
+}
+
+/// The bit of a chunk in its group.
+fn chunk_bit(at: ChunkAt) -> u64 {
+    1 << Slot::of(at.pos, ClusterTier::L2).in_group()
+}
+
+/// The bit of a group in its cube.
 fn bit(at: ChunkAt) -> u64 {
     1 << Slot::of(at.pos, ClusterTier::L2).group()
 }
@@ -137,7 +164,10 @@ mod tests {
         cubes.learn(at(0), Absence::WholeCube);
         assert_eq!(absent(&cubes), (0..16).collect::<Vec<_>>());
         cubes.forget(at(5));
-        assert_eq!(absent(&cubes), [0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(absent(&cubes), [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        cubes.forget(at(7));
+        cubes.forget(at(7));
+        assert_eq!(absent(&cubes), [0, 1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert!(!cubes.is_to_be_asked(at(5)), "it holds something now");
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Stored {
     pub(crate) chunk: Arc<Chunk>,
     /// The commit that last changed it.
     pub(crate) version: u64,
+    /// Whether its row has the current schema generation, so that a delta may go on it.
+    pub(crate) is_current: bool,
 }
 
 /// The state of a place before the queue and the engine were asked.
@@ -414,6 +416,11 @@ impl Announced<'_> {
     pub(crate) fn publish(&self, at: ChunkAt, entry: Lookup<Stored>) {
         self.cache.insert(at, entry);
     }
+
+    /// Lets the next load of a committed chunk find out what it is. It must have been announced.
+    pub(crate) fn forget(&self, at: ChunkAt) {
+        self.cache.entries.remove(&at);
+    }
 }
 
 #[cfg(test)]
@@ -429,7 +436,7 @@ mod tests {
     fn stored(version: u64) -> Lookup<Stored> {
         let chunk = Chunk::filled(BlockId::new(version), &NoComponents).expect("any block is known");
         let chunk = Arc::new(chunk);
-        Lookup::Here(Stored { chunk, version })
+        Lookup::Here(Stored { chunk, version, is_current: true })
     }
 
     fn version(cache: &ChunkCache, at: ChunkAt) -> Option<u64> {
@@ -492,6 +499,33 @@ mod tests {
         let after = cache.get(at(1)).unwrap_err();
         assert!(cache.fill(at(1), after, &stored(1)).is_none());
         assert_eq!(version(&cache, at(1)), Some(1));
+    }
+
+    #[test]
+    fn a_walk_over_the_world_does_not_push_out_what_is_used() {
+        const BOUND: u64 = 1 << 20;
+        let cache = ChunkCache::new(BOUND);
+        let bytes = u64::from(Entry::new(stored(1), false).bytes);
+        let look = |x| match cache.get(at(x)) {
+            Ok(_) => true,
+            Err(ticket) => {
+                cache.fill(at(x), ticket, &stored(1));
+                false
+            }
+        };
+        let used = (BOUND * 3 / 4 / bytes) as i64;
+        let walk = (BOUND * 20 / bytes) as i64;
+        let (mut hits, mut looks) = (0, 0);
+        for step in 0..walk {
+            assert!(!look(1_000_000 + step), "a walk meets nothing twice");
+            // Ten looks at what is used for each step of the walk.
+            for nth in 0..10 {
+                looks += 1;
+                hits += i64::from(look((step * 10 + nth) * 7 % used));
+            }
+        }
+        let cold = looks - hits - used;
+        assert!(cold * 50 < looks, "{cold} of {looks} looks found what was used pushed out");
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 struct Recent {
     places: Vec<Option<(Seen, Arc<Chunk>)>>,
+    /// What was last shown at each place. Only what is shown twice without another between is held: who looks at more
+    /// than fits gains nothing, and pays little.
+    candidates: Vec<Option<Seen>>,
     bytes: u64,
 }
 
@@ -57,8 +60,7 @@ pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, 
 
 /// Remembers a chunk for this thread, which holds at most so many bytes of them.
 pub(super) fn note(seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
-    let bytes = chunk.memory_bytes() as u64;
-    if bytes > max_bytes || !seen.epoch.is_calm() {
+    if !seen.epoch.is_calm() || max_bytes == 0 {
         return;
     }
     // A thread that ends has nothing to remember for.
@@ -66,6 +68,14 @@ pub(super) fn note(seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
         let Ok(mut recent) = recent.try_borrow_mut() else { return };
         if recent.places.is_empty() {
             recent.places.resize_with(PLACES, || None);
+            recent.candidates.resize(PLACES, None);
+        }
+        if recent.candidates[place(seen.at)].replace(seen) != Some(seen) {
+            return;
+        }
+        let bytes = chunk.memory_bytes() as u64;
+        if bytes > max_bytes {
+            return;
         }
         if recent.bytes + bytes > max_bytes {
             recent.places.fill(None);

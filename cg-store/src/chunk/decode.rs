@@ -2,7 +2,7 @@
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
-use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
+use cg_registry::{Catalog, Schema, UpgradeFunctions, Upgrader};
 
 use super::StoredChunk;
 use crate::engine::Engine;
@@ -24,14 +24,33 @@ pub(crate) fn decode(
     functions: &UpgradeFunctions,
     stored: StoredChunk<'_>,
 ) -> Result<Chunk, Error> {
+    upgrade(catalog, functions, stored, decode_as_stored(catalog, stored)?)
+}
+
+/// Decodes a stored chunk with the schema that it was written with.
+pub(crate) fn decode_as_stored(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
+    let schema = schema_of(catalog, stored)?;
+    Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))
+}
+
+/// The schema that a stored chunk was written with.
+pub(crate) fn schema_of(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Schema, Error> {
     let generation = stored.schema_generation;
-    let schema = catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
+    catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
         what: stored.at.to_string(),
         found: generation,
         newest: catalog.current_generation(),
-    })?;
-    let chunk = Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))?;
-    let upgrade = Upgrader::new(catalog, functions).upgrade(&chunk, generation);
+    })
+}
+
+/// Carries a chunk from the generation of its row to the current one.
+pub(crate) fn upgrade(
+    catalog: &Catalog,
+    functions: &UpgradeFunctions,
+    stored: StoredChunk<'_>,
+    chunk: Chunk,
+) -> Result<Chunk, Error> {
+    let upgrade = Upgrader::new(catalog, functions).upgrade(&chunk, stored.schema_generation);
     match upgrade.map_err(|why| Error::NotUpgraded { at: stored.at, why })? {
         Some(upgrade) => Ok(upgrade.chunk),
         None => Ok(chunk),

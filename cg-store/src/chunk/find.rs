@@ -25,10 +25,20 @@ pub(crate) fn find<E: Engine, T>(
     let before = engine.batch_count();
     match look_up(engine, counters, at, || engine.batch_count() != before, read)? {
         Found::Settled(found) => Ok(found),
-        Found::Torn(read) => match look_up(&engine.snapshot(), counters, at, || false, read)? {
-            Found::Settled(found) => Ok(found),
-            Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
-        },
+        Found::Torn(read) => find_in(&engine.snapshot(), counters, at, read),
+    }
+}
+
+/// As [`find`], in a view in which nothing moves.
+pub(crate) fn find_in<V: ReadView, T>(
+    view: &V,
+    counters: &Counters,
+    at: ChunkAt,
+    read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+) -> Result<Lookup<T>, Error> {
+    match look_up(view, counters, at, || false, read)? {
+        Found::Settled(found) => Ok(found),
+        Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
     }
 }
 
@@ -53,6 +63,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     let key = key::chunk(at);
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = view.get(Space::ChunkL0, &key)? {
+        Counters::add(&counters.bytes_read, row.len() as u64);
         return Ok(Found::Settled(match hot(at, &key, &row)? {
             Lookup::Here(chunk) => read(chunk).map(Lookup::Here)?,
             Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
@@ -63,6 +74,7 @@ fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let (space, key) = (Space::of_cluster(tier), key::cluster(at.dimension, pos));
         Counters::add(&counters.engine_reads, 1);
         let Some(row) = view.get(space, &key)? else { continue };
+        Counters::add(&counters.bytes_read, row.len() as u64);
         Counters::add(&counters.clusters_read, 1);
         if tier == ClusterTier::L2 && has_moved() {
             return Ok(Found::Torn(read));

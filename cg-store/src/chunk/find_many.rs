@@ -109,6 +109,9 @@ impl<'p, T> Search<'p, T> {
             let asked: Vec<_> = keys.iter().map(|key| (Space::ChunkL0, &key[..])).collect();
             for ((place, key), row) in wanted.iter().zip(&keys).zip(view.get_many(&asked)) {
                 let at = self.at[*place];
+                if let Ok(Some(row)) = &row {
+                    Counters::add(&counters.bytes_read, row.len() as u64);
+                }
                 self.found[*place] = match row {
                     Ok(None) => {
                         self.missing.push(*place);
@@ -168,6 +171,7 @@ impl<'p, T> Search<'p, T> {
         counters: &Counters,
         read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
     ) {
+        Counters::add(&counters.bytes_read, row.len() as u64);
         let cluster = match StoredCluster::open(tier, key, row) {
             Ok(cluster) => cluster,
             Err(problem) => return self.damaged(tier, key, places, problem),

@@ -7,9 +7,11 @@ use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
-use super::{StoredChunk, find, find_many};
+use super::decode::upgrade;
+use super::{StoredChunk, find, find_in, find_many};
 use crate::cache::{Stored, Ticket};
-use crate::engine::Engine;
+use crate::delta::{find_folded_in, fold_stored};
+use crate::engine::{Engine, ReadView};
 use crate::error::Error;
 use crate::pool::caught;
 use crate::stats::Counters;
@@ -134,7 +136,7 @@ impl<E: Engine> World<E> {
         if inner.queue.chunk(at).is_some() {
             inner.drain()?;
         }
-        Ok(find(&inner.engine, &inner.counters, at, read)?.here())
+        Ok(inner.find_folded(at, read)?.here())
     }
 }
 
@@ -196,7 +198,24 @@ impl<E: Engine> Inner<E> {
             return Ok(queued);
         }
         let catalog = self.registry.catalog();
+        if self.deltas.has(at) {
+            let view = self.engine.snapshot();
+            return find_in(&view, &self.counters, at, |stored| self.read_folded(&view, &catalog, stored));
+        }
         find(&self.engine, &self.counters, at, |stored| self.read(&catalog, stored))
+    }
+
+    /// Finds a chunk and shows its bytes, with its deltas folded in if it has any.
+    pub(crate) fn find_folded<T>(
+        &self,
+        at: ChunkAt,
+        read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+    ) -> Result<Lookup<T>, Error> {
+        if self.deltas.has(at) {
+            let catalog = self.registry.catalog();
+            return find_folded_in(&self.engine.snapshot(), &self.counters, &catalog, at, read);
+        }
+        find(&self.engine, &self.counters, at, read)
     }
 
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
@@ -231,8 +250,7 @@ impl<E: Engine> Inner<E> {
         if !missed.is_empty() {
             self.tiering.touch(missed.iter().copied());
         }
-        let catalog = self.registry.catalog();
-        let read = find_many(&self.engine, &self.counters, &missed, |stored| self.read(&catalog, stored));
+        let read = self.read_many_through(&missed);
         let mut read = missed
             .iter()
             .zip(tickets)
@@ -240,6 +258,19 @@ impl<E: Engine> Inner<E> {
             .map(|((at, ticket), read)| read.map(|entry| self.keep(*at, ticket, entry)));
         let missed = "one was read for each that memory did not have";
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
+    }
+
+    /// Many chunks as the engine has them, read together but for those that have deltas.
+    fn read_many_through(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        let plain: Vec<_> = at.iter().copied().filter(|at| !self.deltas.has(*at)).collect();
+        let catalog = self.registry.catalog();
+        let read = find_many(&self.engine, &self.counters, &plain, |stored| self.read(&catalog, stored));
+        let mut read = plain.iter().zip(read).peekable();
+        let next = |at: &ChunkAt| match read.next_if(|(plain, _)| *plain == at) {
+            Some((_, read)) => read,
+            None => self.read_through(*at),
+        };
+        at.iter().map(next).collect()
     }
 
     /// Remembers what a load found, and tells who records it. Returns what the load must answer.
@@ -261,6 +292,21 @@ impl<E: Engine> Inner<E> {
     }
 
     pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
-        Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version })
+        let is_current = stored.schema_generation == catalog.current_generation();
+        Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version, is_current })
+    }
+
+    /// As [`read`](Self::read), with what the chunk's deltas say, which the view has as well.
+    pub(super) fn read_folded<V: ReadView>(
+        &self,
+        view: &V,
+        catalog: &Catalog,
+        stored: StoredChunk<'_>,
+    ) -> Result<Stored, Error> {
+        Counters::add(&self.counters.chunks_decoded, 1);
+        let (chunk, version) = fold_stored(view, catalog, stored)?;
+        let chunk = upgrade(catalog, &self.options.upgrades, stored, chunk)?;
+        let is_current = stored.schema_generation == catalog.current_generation();
+        Ok(Stored { chunk: Arc::new(chunk), version, is_current })
     }
 }

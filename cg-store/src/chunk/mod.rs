@@ -14,7 +14,7 @@ use cg_format::{ChunkAt, Tier};
 
 pub use cubes::Area;
 pub(crate) use cubes::Cubes;
-pub(crate) use find::{find, hot};
+pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
 pub(crate) use walk::walk;

@@ -1,5 +1,6 @@
 //! Many reads of one state of the world: what is committed or moved between two of them is not seen.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -8,6 +9,7 @@ use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
 use crate::cache::Moment;
+use crate::delta::chunks_with_deltas;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::stats::Counters;
@@ -19,6 +21,7 @@ pub(crate) struct StillWorld<'w, E: Engine> {
     view: E::Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
+    with_deltas: HashSet<ChunkAt>,
 }
 
 impl<E: Engine> Inner<E> {
@@ -27,9 +30,11 @@ impl<E: Engine> Inner<E> {
     pub(crate) fn still(&self) -> Result<StillWorld<'_, E>, Error> {
         self.check_open()?;
         let _no_commit = self.commit_alone()?;
+        let view = self.engine.snapshot();
         Ok(StillWorld {
+            with_deltas: chunks_with_deltas(&view)?,
             world: self,
-            view: self.engine.snapshot(),
+            view,
             moment: self.cache.moment(),
             catalog: self.registry.catalog(),
         })
@@ -64,7 +69,11 @@ impl<E: Engine> StillWorld<'_, E> {
         world.tiering.touch(missed.iter().copied());
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
-            let stored = world.read(&self.catalog, chunk)?;
+            let stored = if self.with_deltas.contains(&chunk.at) {
+                world.read_folded(&self.view, &self.catalog, chunk)?
+            } else {
+                world.read(&self.catalog, chunk)?
+            };
             show(chunk.at, &stored.chunk);
             keep(chunk.at, Lookup::Here(stored));
             Ok(())

@@ -139,6 +139,14 @@ impl Batch {
         self.ops.is_empty()
     }
 
+    /// The keys of a space that are put.
+    pub(crate) fn keys_put(&self, wanted: Space) -> impl Iterator<Item = &[u8]> {
+        self.ops.iter().filter_map(move |op| match op {
+            StoredOp::Put { space, key, .. } if *space == wanted => self.keys.get(key.clone()),
+            _ => None,
+        })
+    }
+
     /// Hands the operations over in order.
     pub(crate) fn drain(self, mut each: impl FnMut(Op<'_>)) {
         let Self { keys, ops, .. } = self;

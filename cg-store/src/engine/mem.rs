@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::batch::Op;
 use super::{
@@ -38,6 +38,7 @@ pub struct MemEngine {
     closed: Arc<AtomicBool>,
     max_batch_bytes: u64,
     fault: Box<dyn Fn(CommitSeq) -> Option<Fault> + Send + Sync>,
+    free_bytes: Option<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 /// How a commit fails on purpose.
@@ -78,6 +79,7 @@ impl MemEngine {
             closed: Arc::default(),
             max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
             fault: Box::new(|_| None),
+            free_bytes: None,
         }
     }
 
@@ -91,6 +93,12 @@ impl MemEngine {
     #[must_use]
     pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
         Self { fault: Box::new(fault), ..self }
+    }
+
+    /// The same, with as much room as a function says.
+    #[must_use]
+    pub fn with_free_bytes(self, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { free_bytes: Some(Box::new(free_bytes)), ..self }
     }
 }
 
@@ -138,7 +146,8 @@ impl Engine for MemEngine {
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        let mut state = self.state.write();
+        // One commit at a time; a fault that takes its time keeps no reader waiting.
+        let state = self.state.upgradable_read();
         check_open(&self.closed)?;
         state.check_writable()?;
         for guard in guards {
@@ -147,6 +156,7 @@ impl Engine for MemEngine {
         let is_rearrangement = batch.is_rearrangement();
         let seq = if is_rearrangement { state.last_commit } else { state.last_commit.next() };
         let fault = (self.fault)(seq);
+        let mut state = RwLockUpgradableReadGuard::upgrade(state);
         match fault {
             Some(Fault::NoSpace) => {
                 let no_space = || EngineError::NoSpace { message: "by request".into() };
@@ -211,6 +221,10 @@ impl Engine for MemEngine {
             return Ok(());
         }
         state.sync()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.free_bytes.as_ref().map(|free_bytes| free_bytes())
     }
 
     fn caps(&self) -> Caps {

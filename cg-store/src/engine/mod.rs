@@ -185,6 +185,9 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// As [`flush`](Self::flush); the engine is closed all the same.
     fn close(&self) -> Result<(), EngineError>;
 
+    /// What the system says is free where the engine writes; `None` if it cannot say.
+    fn free_bytes(&self) -> Option<u64>;
+
     /// What the engine can do.
     fn caps(&self) -> Caps;
 

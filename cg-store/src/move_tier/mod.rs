@@ -88,12 +88,14 @@ impl MoveWrites {
         if self.batch.is_empty() {
             return Ok(Outcome::Nothing);
         }
-        self.moved.bytes_written = self.batch.len_bytes();
+        let bytes = self.batch.len_bytes();
+        self.moved.bytes_written = bytes;
         let rows = self.batch.op_count() as u64;
         match engine.commit(self.batch.rearranging(), &self.guards, Level::Process) {
             Ok(_) => {
                 Counters::add(&counters.moves, 1);
                 Counters::add(&counters.rows_written, rows);
+                Counters::add(&counters.bytes_written, bytes);
                 Ok(Outcome::Done(self.moved))
             }
             Err(EngineError::Conflict { .. }) => Ok(Outcome::Overtaken),

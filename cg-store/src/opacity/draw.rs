@@ -9,7 +9,8 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, key};
 use cg_registry::Catalog;
 
 use super::{Column, TileKey};
-use crate::chunk::{Area, StoredChunk, walk};
+use crate::chunk::{Area, StoredChunk};
+use crate::delta::walk_folded;
 use crate::engine::{Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -36,7 +37,7 @@ impl Drawing {
     ) -> Result<Self, Error> {
         let mut drawing = Self::default();
         let area = Area::Box(column.dimension(), column.area());
-        walk(view, &world.counters, area, |stored| {
+        walk_folded(world, view, area, |stored| {
             match stored {
                 Err(Error::Corrupt(damage)) => drawing.unread.extend(place_of(&damage)),
                 Err(_) => {}

@@ -7,7 +7,9 @@
 mod draw;
 mod parts;
 mod rebuild;
+mod unfolded;
 
+use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
 use cg_format::chunk::Chunk;
@@ -19,10 +21,16 @@ use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView, Stamp};
 use crate::error::{Damage, Error};
+use crate::stats::Counters;
 use crate::world::{Inner, World};
 
 pub(crate) use draw::Drawing;
 pub(crate) use parts::{Column, Part, each_part};
+use unfolded::Next;
+pub(crate) use unfolded::Unfolded;
+
+/// So many rows are searched in one tick for patches that no commit of this process told of.
+const ROWS_SEARCHED: usize = 64;
 
 /// The key of a tile, which begins the keys of its patches too.
 pub(crate) type TileKey = [u8; key::OPACITY_TILE_LEN_BYTES];
@@ -55,6 +63,12 @@ impl OpacityColumn {
 pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
     let (old, new) = (outline(old, schema), outline(new, schema));
     (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
+}
+
+/// The tiles that get patches from a batch.
+pub(crate) fn patched_tiles(batch: &Batch) -> BTreeSet<TileKey> {
+    let patches = batch.keys_put(Space::OpacityPatch);
+    patches.filter_map(|key| key::decode_opacity_patch(key).ok()).map(key::opacity_tile).collect()
 }
 
 /// The patch of a chunk that was taken away without its outline being known.
@@ -101,38 +115,113 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     /// Folds the first tile behind a key that has patches, and returns its key and whether it was folded; `None` if there is
     /// none.
-    ///
-    /// A commit that changes the tile meanwhile wins: then the tile stays as it is until it is met again.
-    pub(crate) fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
+    fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.check_open()?;
+        let Found::Patch(tile) = self.find_patch(behind, usize::MAX)? else { return Ok(None) };
+        let folded = self.fold_tile(tile)?;
+        Ok(Some((tile, folded)))
+    }
+
+    /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known.
+    ///
+    /// Costs nothing when there is nothing to fold, however large the map is.
+    pub(crate) fn fold_known_tile(&self) -> Result<Folding, Error> {
+        self.check_open()?;
+        let next = self.unfolded.lock().next();
+        let tile = match next {
+            None => return Ok(Folding::Nothing),
+            Some(Next::Tile(tile)) => tile,
+            Some(Next::Search(search)) => match self.find_patch(&search.behind, ROWS_SEARCHED)? {
+                Found::Patch(tile) => tile,
+                Found::End => {
+                    self.unfolded.lock().searched(&search, None);
+                    return Ok(Folding::Nothing);
+                }
+                Found::Nothing { up_to } => {
+                    self.unfolded.lock().searched(&search, Some(up_to));
+                    return Ok(Folding::Searched);
+                }
+            },
+        };
+        Ok(if self.fold_tile(tile)? { Folding::Done } else { Folding::Overtaken })
+    }
+
+    /// Looks for a patch behind a key among so many rows.
+    fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<Found, Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
-        let next = self.engine.scan(Family::OpacityMap, range, |key, _| {
-            match Space::of_row(Family::OpacityMap, key) {
-                Some(Space::OpacityPatch) => ControlFlow::Break(key.to_vec()),
-                _ => ControlFlow::Continue(()),
+        let mut passed = 0;
+        let found = self.engine.scan(Family::OpacityMap, range, |key, _| {
+            Counters::add(&self.counters.keys_scanned, 1);
+            passed += 1;
+            let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
+            if is_patch || passed >= most_rows {
+                return ControlFlow::Break((key.to_vec(), is_patch));
             }
+            ControlFlow::Continue(())
         })?;
-        let Some(patch_key) = next else { return Ok(None) };
-        let at = key::decode_opacity_patch(&patch_key).map_err(|problem| {
-            Damage::of_row(Space::OpacityPatch, &patch_key, "an opacity patch", problem)
-        })?;
-        let tile_key = key::opacity_tile(at);
+        match found {
+            None => Ok(Found::End),
+            Some((up_to, false)) => Ok(Found::Nothing { up_to }),
+            Some((key, true)) => match key::decode_opacity_patch(&key) {
+                Ok(at) => Ok(Found::Patch(key::opacity_tile(at))),
+                Err(problem) => Err(Damage::of_row(Space::OpacityPatch, &key, "an opacity patch", problem)),
+            },
+        }
+    }
+
+    /// Folds a tile, unless a commit changes it meanwhile; whether it was folded.
+    fn fold_tile(&self, tile_key: TileKey) -> Result<bool, Error> {
+        // Before its patches are read: a commit that adds one later says so later too.
+        self.unfolded.lock().forget(&tile_key);
+        let folded = self.replace_by_folded(tile_key);
+        if !matches!(folded, Ok(true)) {
+            self.unfolded.lock().add([tile_key]);
+        }
+        folded
+    }
+
+    fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
         let view = self.engine.snapshot();
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
         for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
             batch.delete(Space::OpacityPatch, &guard.key);
         }
+        if batch.is_empty() {
+            return Ok(true);
+        }
         if let Some(bytes) = folded(&view, tile_key)? {
             let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
         match self.engine.commit(batch.rearranging(), &guards, Level::Process) {
-            Ok(_) => Ok(Some((tile_key, true))),
-            Err(EngineError::Conflict { .. }) => Ok(Some((tile_key, false))),
+            Ok(_) => Ok(true),
+            Err(EngineError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What became of the wish to fold a tile.
+pub(crate) enum Folding {
+    /// One was folded.
+    Done,
+    /// A commit came in between; it stays as it is until it is met again.
+    Overtaken,
+    /// A part of the map was searched in vain; there may be patches behind it.
+    Searched,
+    /// None is known to have patches, and the map was searched for them.
+    Nothing,
+}
+
+/// What a search for a patch found.
+enum Found {
+    /// The tile of the first patch.
+    Patch(TileKey),
+    /// No patch up to this key.
+    Nothing { up_to: Vec<u8> },
+    /// No patch up to the end of the map.
+    End,
 }
 
 /// That a tile and its patches are what they are.

@@ -8,6 +8,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
 
 use super::{Damaged, put_change_marks};
+use crate::commit_log::Committing;
 use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Place, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::opacity;
@@ -53,6 +54,9 @@ impl<E: Engine> World<E> {
             {
                 continue;
             }
+            if damaged.space == Space::ChunkDelta {
+                return inner.set_delta_aside(committing, at, &damaged);
+            }
             let mut written: Vec<_> = owned.iter().map(|owned| ConflictKey::Entity(owned.id)).collect();
             if committing.written_since(begun.at, &written).is_some() {
                 owned = inner.read_again(at, &owned)?;
@@ -62,14 +66,19 @@ impl<E: Engine> World<E> {
             inner.put_copy(&mut batch, &damaged, &committing)?;
             let generation = inner.registry.catalog().current_generation();
             batch.put(Space::ChunkL0, key::chunk(at), Draft::tombstone(generation), Stamp::Commit);
+            inner.deltas.delete_rows(&mut batch, at);
             put_change_marks(&mut batch, at);
             if inner.options.opacity {
                 batch.put(Space::OpacityPatch, key::opacity_patch(at), opacity::nothing(), Stamp::Commit);
             }
             let what = || format!("setting {at} and its {} entities aside", owned.len());
             let announced = inner.cache.announce([at]);
-            inner.commit_aside(committing, batch, what, |_| {
+            inner.commit_aside(committing, batch, what, |seq| {
+                inner.deltas.forget_up_to(at, seq);
                 announced.publish(at, Lookup::Deleted);
+                if inner.options.opacity {
+                    inner.unfolded.lock().add([key::opacity_tile(at)]);
+                }
                 written
             })?;
             return Ok(true);
@@ -90,6 +99,30 @@ impl<E: Engine> Inner<E> {
             Err(error) => return Err(error),
         };
         self.damaged_row(space, &row).map(Some)
+    }
+
+    /// Copies a damaged delta into quarantine and takes it away: the chunk is as its row and its other deltas say.
+    fn set_delta_aside(
+        &self,
+        committing: Committing<'_>,
+        at: ChunkAt,
+        damaged: &Damaged,
+    ) -> Result<bool, Error> {
+        let mut batch = Batch::new();
+        self.put_copy(&mut batch, damaged, &committing)?;
+        batch.delete(Space::ChunkDelta, &damaged.key);
+        put_change_marks(&mut batch, at);
+        let what = || format!("setting a delta of {at} aside");
+        let announced = self.cache.announce([at]);
+        self.commit_aside(committing, batch, what, |_| {
+            if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
+                self.deltas.forget(at, seq);
+            }
+            // What memory holds of the chunk was read or written before.
+            announced.forget(at);
+            vec![ConflictKey::Chunk(at)]
+        })?;
+        Ok(true)
     }
 
     /// The entities whose owner is a chunk. Reads every entity of the world.

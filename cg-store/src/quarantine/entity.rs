@@ -10,8 +10,9 @@ use cg_registry::Upgrader;
 
 use super::{Damaged, put_change_marks};
 use crate::cache::{Announced, Stored};
+use crate::chunk::Area;
 use crate::chunk::decode::damage;
-use crate::chunk::{Area, find, walk};
+use crate::delta::walk_folded;
 use crate::engine::{Batch, Engine, EngineError, Stamp};
 use crate::entity;
 use crate::error::{ConflictKey, Error};
@@ -62,12 +63,14 @@ impl<E: Engine> World<E> {
             for Released { at, generation, chunk } in &released {
                 let draft = Draft::plain(Codec::None, *generation, |out| chunk.encode(out));
                 batch.put(Space::ChunkL0, key::chunk(*at), draft, Stamp::Commit);
+                inner.deltas.delete_rows(&mut batch, *at);
                 put_change_marks(&mut batch, *at);
             }
             let what = || format!("setting entity {id} aside");
             let announced = inner.cache.announce(released.iter().map(|released| released.at));
             inner.commit_aside(committing, batch, what, |seq| {
                 for released in released {
+                    inner.deltas.forget_up_to(released.at, seq);
                     inner.show(&announced, released, seq);
                 }
                 written
@@ -100,7 +103,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        walk(&self.engine.snapshot(), &self.counters, Area::World, |stored| {
+        walk_folded(self, &self.engine.snapshot(), Area::World, |stored| {
             // Nobody can tell what a damaged chunk refers to.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)
@@ -120,7 +123,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         let mut released = Vec::new();
         for at in referrers {
-            let found = find(&self.engine, &self.counters, *at, |stored| {
+            let found = self.find_folded(*at, |stored| {
                 let generation = stored.schema_generation;
                 let schema = catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
                     what: at.to_string(),
@@ -146,7 +149,7 @@ impl<E: Engine> Inner<E> {
         // What cannot be upgraded cannot be loaded, so memory does not have it.
         if let Ok(upgraded) = Upgrader::new(&catalog, &self.options.upgrades).upgrade(&chunk, generation) {
             let chunk = Arc::new(upgraded.map_or(chunk, |upgrade| upgrade.chunk));
-            seen.publish(at, Lookup::Here(Stored { chunk, version }));
+            seen.publish(at, Lookup::Here(Stored { chunk, version, is_current: false }));
         }
     }
 }

@@ -137,6 +137,10 @@ impl Engine for Watched {
         self.engine.close()
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        self.engine.free_bytes()
+    }
+
     fn caps(&self) -> Caps {
         self.engine.caps()
     }

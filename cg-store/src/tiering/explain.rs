@@ -39,6 +39,7 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         let found = find(&inner.engine, &inner.counters, at, |stored| Ok((stored.tier, stored.version)))?;
         let Some((tier, version)) = found.here() else { return Ok(None) };
+        let version = inner.deltas.commits(at).last().map_or(version, |delta| version.max(*delta));
         let cube = CubeAt::of(at);
         inner.learn_heat(cube)?;
         let now = inner.tiering.now();

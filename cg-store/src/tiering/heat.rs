@@ -11,6 +11,7 @@ use cg_tiering::{CubeAt, GameTick, Heat, Observers};
 
 use crate::engine::{Batch, Engine, Level, ReadView};
 use crate::error::{Damage, Error};
+use crate::stats::Counters;
 use crate::world::Inner;
 
 /// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
@@ -96,10 +97,12 @@ impl<E: Engine> Inner<E> {
         let clock = self.tiering.now();
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
         batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
+        let bytes = batch.len_bytes();
         if let Err(error) = self.engine.commit(batch.rearranging(), &[], Level::Process) {
             self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
             return Err(error.into());
         }
+        Counters::add(&self.counters.bytes_written, bytes);
         Ok(dirty.len())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | rows of one commit | how many |
 //! |---|---|
-//! | chunk or tombstone | one per changed chunk |
+//! | chunk, tombstone or delta | one per changed chunk |
+//! | deletion of a delta | one per delta of a chunk that is saved or deleted as a whole |
 //! | opacity patch | one per chunk whose outline changed |
 //! | change mark | one per touched 4³ and per touched 16³ cube |
 //! | entity | one per changed entity |
@@ -19,10 +20,12 @@ use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
 use cg_registry::Catalog;
 
 use crate::cache::Stored;
+use crate::delta::{DeltaIndex, delta_row};
 use crate::engine::{Batch, Stamp};
 use crate::error::ConflictKey;
 use crate::opacity;
 use crate::property::Property;
+use crate::stats::Counters;
 
 /// Everything that one commit changes, and nothing that stays as it is.
 #[derive(Debug)]
@@ -45,6 +48,13 @@ pub(crate) struct ChunkChange {
 impl Changes {
     pub(crate) const fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.entities.is_empty() && self.properties.is_empty()
+    }
+
+    /// Whether anything is put, or all is deleted.
+    pub(super) fn puts_anything(&self) -> bool {
+        self.chunks.iter().any(|(_, change)| change.new.is_some())
+            || self.entities.iter().any(|(_, entity)| entity.is_some())
+            || self.properties.iter().any(|(_, bytes)| bytes.is_some())
     }
 
     /// What is changed, as transactions are checked against it.
@@ -70,15 +80,23 @@ impl Changes {
     }
 
     /// The rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, its outline.
-    pub(crate) fn encode(&self, opacity: bool) -> Batch {
+    ///
+    /// Chunks of which `deltas` says that they may get another are looked at for what changed in them first.
+    pub(crate) fn encode(&self, opacity: bool, deltas: Option<&DeltaIndex>) -> Rows {
         let generation = self.catalog.current_generation();
         let mut batch = Batch::new();
+        let (mut delta_rows, mut whole) = (Vec::new(), Vec::new());
         for (at, change) in &self.chunks {
-            let row = match &change.new {
-                Some(new) => chunk_row(new, generation),
-                None => Draft::tombstone(generation),
-            };
-            batch.put(Space::ChunkL0, key::chunk(*at), row, Stamp::Commit);
+            if let Some(row) = deltas.and_then(|deltas| change.delta(&self.catalog, deltas.has_room(*at))) {
+                delta_rows.push((*at, row));
+            } else {
+                let row = match &change.new {
+                    Some(new) => chunk_row(new, generation),
+                    None => Draft::tombstone(generation),
+                };
+                batch.put(Space::ChunkL0, key::chunk(*at), row, Stamp::Commit);
+                whole.push(*at);
+            }
             if opacity && let Some(patch) = change.patch(&self.catalog) {
                 batch.put(Space::OpacityPatch, key::opacity_patch(*at), patch, Stamp::Commit);
             }
@@ -102,7 +120,7 @@ impl Changes {
                 None => batch.delete(space, row),
             }
         }
-        batch
+        Rows { batch, deltas: delta_rows, whole }
     }
 
     /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
@@ -117,12 +135,54 @@ impl Changes {
     }
 }
 
+/// The rows of a commit, but for what needs its number.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    batch: Batch,
+    deltas: Vec<(ChunkAt, Draft)>,
+    /// The chunks that are saved or deleted as a whole.
+    whole: Vec<ChunkAt>,
+}
+
+impl Rows {
+    /// About the bytes of the batch, without the deletion of deltas.
+    pub(super) fn len_bytes(&self) -> u64 {
+        let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
+        self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
+    }
+
+    /// The batch of the commit of a number, and the chunks whose deltas it deletes. Deltas of its own are in the index
+    /// before they are written: who misses one there reads the row alone.
+    pub(crate) fn numbered(self, seq: u64, index: &DeltaIndex, counters: &Counters) -> (Batch, Vec<ChunkAt>) {
+        let Self { mut batch, deltas, whole } = self;
+        for at in &whole {
+            index.delete_rows(&mut batch, *at);
+        }
+        Counters::add(&counters.deltas_written, deltas.len() as u64);
+        for (at, row) in deltas {
+            index.add(at, seq);
+            batch.put(Space::ChunkDelta, key::delta(at, seq), row, Stamp::Commit);
+        }
+        (batch, whole)
+    }
+}
+
 impl ChunkChange {
     /// The chunk as the commit of a number stores it.
     pub(crate) fn stored_as(&self, seq: u64) -> Lookup<Stored> {
         match &self.new {
-            Some(chunk) => Lookup::Here(Stored { chunk: Arc::clone(chunk), version: seq }),
+            Some(chunk) => Lookup::Here(Stored { chunk: Arc::clone(chunk), version: seq, is_current: true }),
             None => Lookup::Deleted,
+        }
+    }
+
+    /// The row that says what changed, if one may be added and is worth it.
+    fn delta(&self, catalog: &Catalog, has_room: bool) -> Option<Draft> {
+        match (&self.old, &self.new) {
+            (Lookup::Here(old), Some(new)) if has_room && old.is_current => {
+                delta_row(&old.chunk, new, &catalog.current_schema())
+            }
+            _ => None,
         }
     }
 

@@ -77,25 +77,22 @@ fn enter<E: Engine>(
     if changes.is_empty() {
         return Ok(world.commits.published());
     }
+    // Nobody but tests writes past the world.
+    let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
-    let seq = match rows {
+    match rows {
         // What is queued was accepted before.
-        Some(rows) if !durability.is_queued() && world.queue.is_empty() => {
-            let row_count = rows.op_count() as u64;
-            let seq = world.engine.commit(rows, &[], Level::Process)?.get();
-            Counters::add(&world.counters.rows_written, row_count);
-            seq
-        }
+        Some(rows) if !durability.is_queued() && world.queue.is_empty() => world.write(rows, seq)?,
         rows => {
-            // Nobody but tests writes past the world.
-            let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
             let bytes = changes.memory_bytes();
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
             // Who waits until it is written needs no room to be promised.
-            world.queue.push(commit, if durability.is_queued() { Room::Needed } else { Room::Taken })?;
-            seq
+            let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
+            world.queue.push(commit, room).inspect_err(|error| {
+                Counters::add(&world.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+            })?;
         }
-    };
+    }
     Counters::add(&world.counters.commits, 1);
     world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
     for (at, change) in &changes.chunks {

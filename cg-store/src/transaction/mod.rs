@@ -15,7 +15,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
-pub(crate) use changes::Changes;
+pub(crate) use changes::{Changes, Rows};
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
 pub(crate) use ownership::reason;
@@ -80,6 +80,15 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`transaction`](Self::transaction).
     pub fn transaction_at<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
+    ) -> Result<Committed<T, E>, X> {
+        let run = || self.run_transaction(durability, body);
+        self.inner().transactions.time("a transaction", run)
+    }
+
+    fn run_transaction<T, X: From<Error>>(
         &self,
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Writes;
-use super::changes::Changes;
+use super::changes::{Changes, Rows};
 use super::check::{check, check_limit, max_batch_bytes};
 use super::ownership::settle;
-use crate::engine::{Batch, Engine};
+use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -15,7 +15,7 @@ use crate::world::Inner;
 pub(super) struct Prepared {
     pub(super) changes: Arc<Changes>,
     /// The rows of the changes, if they are encoded already.
-    pub(super) rows: Option<Batch>,
+    pub(super) rows: Option<Rows>,
     /// What the commit changes.
     pub(super) written: Vec<ConflictKey>,
     /// The commit behind which the stored state was read.
@@ -55,8 +55,12 @@ pub(super) fn prepare<E: Engine>(
     Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
     check(&changes, &limits)?;
     let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
-    let encode_now = encoding == Encoding::Now || max_batch_bytes(&changes) > limit_bytes;
-    let rows = (encode_now && !changes.is_empty()).then(|| changes.encode(world.options.opacity));
+    let max_bytes = max_batch_bytes(&changes);
+    if changes.puts_anything() {
+        world.space.check(&world.engine, max_bytes)?;
+    }
+    let encode_now = encoding == Encoding::Now || max_bytes > limit_bytes;
+    let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
     if let Some(rows) = &rows {
         check_limit(limit_bytes, rows.len_bytes(), || "the transaction".into())?;
     }

@@ -6,8 +6,9 @@ use cg_registry::{Catalog, ListKind};
 
 use super::Verifier;
 use super::entities::Referrers;
+use crate::chunk::Area;
 use crate::chunk::decode::row_of;
-use crate::chunk::{Area, walk};
+use crate::delta::walk_folded;
 use crate::engine::{Engine, ReadView};
 use crate::error::Error;
 use crate::world::Inner;
@@ -21,7 +22,7 @@ impl Verifier<'_> {
         catalog: &Catalog,
     ) -> Result<(), Error> {
         let mut referrers = Referrers::new();
-        walk(view, &world.counters, Area::World, |stored| {
+        walk_folded(world, view, Area::World, |stored| {
             // A row that does not open was found by itself already.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");

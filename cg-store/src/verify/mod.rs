@@ -17,6 +17,7 @@ use cg_registry::Catalog;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::meta;
+use crate::stats::Counters;
 use crate::world::World;
 
 /// How closely a world is looked at.
@@ -75,6 +76,7 @@ impl<E: Engine> World<E> {
             Some(Err(error)) => (None, Some(error)),
         };
         let mut verifier = Verifier {
+            counters: &inner.counters,
             last_commit: inner.engine.last_commit().get(),
             report: VerifyReport::default(),
             catalog,
@@ -101,6 +103,7 @@ impl<E: Engine> World<E> {
 }
 
 struct Verifier<'p> {
+    counters: &'p Counters,
     last_commit: u64,
     report: VerifyReport,
     /// The registry, if it is asked for and can be read.
@@ -129,7 +132,9 @@ impl Verifier<'_> {
 /// What helps if a row is damaged.
 const fn remedy(space: Space) -> &'static str {
     match space {
-        Space::ChunkL0 | Space::Entity => "restore it from a checkpoint or set it aside with `cg quarantine`",
+        Space::ChunkL0 | Space::ChunkDelta | Space::Entity => {
+            "restore it from a checkpoint or set it aside with `cg quarantine`"
+        }
         Space::ClusterL1 | Space::ClusterL2 => {
             "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
         }
@@ -138,7 +143,6 @@ const fn remedy(space: Space) -> &'static str {
         Space::Quarantine => "delete it with `cg quarantine forget`",
         Space::WorldMeta
         | Space::WorldProperty
-        | Space::ChunkDelta
         | Space::Object
         | Space::Record
         | Space::Snapshot

@@ -8,9 +8,11 @@ use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView};
-use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Section, Space};
+use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, Section, Space};
 
 use super::{Verifier, VerifyDepth};
+use crate::chunk::find_in;
+use crate::delta;
 use crate::engine::{ALL_KEYS, EngineError, ReadView};
 use crate::error::Error;
 
@@ -88,7 +90,18 @@ impl Verifier<'_> {
                 key::decode_opacity_patch(key)?;
                 Patch::decode(frame.payload())?;
             }
-            Space::ChunkDelta => drop(key::decode_delta(key)?),
+            Space::ChunkDelta => {
+                delta::read(key, row)?;
+                let (at, _) = key::decode_delta(key)?;
+                // What lies in a damaged row is reported by that row.
+                if depth == VerifyDepth::Full
+                    && let Ok(Lookup::Deleted | Lookup::NotHere) =
+                        find_in(view, self.counters, at, |_| Ok(()))
+                {
+                    let what = format!("it changes {at}, which is not stored");
+                    self.find(space.family(), Some(space), key, what);
+                }
+            }
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;

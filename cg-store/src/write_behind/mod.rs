@@ -23,10 +23,10 @@ use cg_format::{ChunkAt, EntityId, Lookup};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::cache::Stored;
-use crate::engine::{Batch, EngineError};
+use crate::engine::EngineError;
 use crate::error::Error;
 use crate::property::Property;
-use crate::transaction::Changes;
+use crate::transaction::{Changes, Rows};
 use pending::Pending;
 pub(crate) use writer::Writer;
 
@@ -63,7 +63,7 @@ pub(crate) struct Queued {
     pub(crate) seq: u64,
     pub(crate) changes: Arc<Changes>,
     /// Its rows, if they were made already.
-    pub(crate) rows: Option<Batch>,
+    pub(crate) rows: Option<Rows>,
     /// The memory that it holds.
     pub(crate) bytes: u64,
 }
@@ -93,6 +93,12 @@ impl WriteBehind {
     /// Whether every accepted commit is in the engine.
     pub(crate) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// How many commits are queued, and their memory.
+    pub(crate) fn load(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.

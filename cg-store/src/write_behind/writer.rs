@@ -6,10 +6,12 @@ use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
 use crate::commit_log::Committing;
-use crate::engine::{Engine, Level};
+use crate::engine::{Engine, EngineError, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::opacity::patched_tiles;
 use crate::stats::Counters;
+use crate::transaction::{Changes, Rows};
 use crate::world::Inner;
 
 /// The thread that writes; it ends when the world does.
@@ -50,6 +52,11 @@ impl Writer {
 }
 
 impl<E: Engine> Inner<E> {
+    /// The rows of changes, as the world's options want them.
+    pub(crate) fn encode(&self, changes: &Changes) -> Rows {
+        changes.encode(self.options.opacity, self.options.deltas.then_some(&self.deltas))
+    }
+
     /// Encodes and writes the oldest queued commit; `false` if there is none.
     ///
     /// # Errors
@@ -57,13 +64,27 @@ impl<E: Engine> Inner<E> {
     pub(super) fn write_next(&self) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
         let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
-        let rows = commit.rows.take().unwrap_or_else(|| commit.changes.encode(self.options.opacity));
-        Counters::add(&self.counters.rows_written, rows.op_count() as u64);
-        let written = self.engine.commit(rows, &[], Level::Process).map(|seq| {
-            assert_eq!(seq.get(), commit.seq, "queued commits are numbered without a gap");
-        });
+        let rows = commit.rows.take().unwrap_or_else(|| self.encode(&commit.changes));
+        let written = self.write(rows, commit.seq);
         self.queue.finish(&commit, written)?;
         Ok(true)
+    }
+
+    /// Writes the rows of one transaction as the commit of a number, which must be the engine's next: nothing else may
+    /// commit meanwhile. Notes which chunks have deltas and which opacity tiles have patches now.
+    pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
+        let (rows, whole) = rows.numbered(seq, &self.deltas, &self.counters);
+        let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
+        let patched = patched_tiles(&rows);
+        let written = self.engine.commit(rows, &[], Level::Process)?;
+        assert_eq!(written.get(), seq, "commits are numbered without a gap");
+        for at in whole {
+            self.deltas.forget_up_to(at, seq);
+        }
+        self.unfolded.lock().add(patched);
+        Counters::add(&self.counters.rows_written, row_count);
+        Counters::add(&self.counters.bytes_written, bytes);
+        Ok(())
     }
 
     /// Writes everything that was accepted before this call.

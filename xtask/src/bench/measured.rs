@@ -10,6 +10,8 @@ use super::folders;
 
 /// Begins the function id of what others are compared with.
 const REFERENCE: &str = "ref: ";
+/// Stands in it between a reference's name and how many times its time the others may take.
+const AIM: &str = " <= ";
 
 /// One benchmark's result.
 #[derive(Debug, Clone)]
@@ -81,6 +83,12 @@ impl Measured {
 
     /// What others of the group are compared with: its name.
     pub(super) fn reference(&self) -> Option<&str> {
-        self.function.strip_prefix(REFERENCE)
+        let named = self.function.strip_prefix(REFERENCE)?;
+        Some(named.split_once(AIM).map_or(named, |(name, _)| name))
+    }
+
+    /// How many times the reference's time the others of the group may take, if that is stated.
+    pub(super) fn aim(&self) -> Option<f64> {
+        self.function.strip_prefix(REFERENCE)?.split_once(AIM)?.1.parse().ok()
     }
 }

@@ -3,9 +3,12 @@
 //! The convention that a benchmark follows: what is measured and what it is compared with stand in one criterion
 //! group, and the function id of a reference begins with `ref: ` ("ref: memcpy"). Every other benchmark of the group
 //! is printed with its time divided by that of each reference, where a reference with the same parameter goes before
-//! one without any. Below 1 means faster than the reference.
+//! one without any. Below 1 means faster than the reference. A reference whose id ends in ` <= 1.3` says how many times
+//! its time the others may take; the table says whether they do.
 //!
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
+//!
+//! `scale` and `hour` are no benchmarks but programs, as what they measure is too long to be repeated.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
@@ -27,7 +30,8 @@ use crate::{metadata, setup};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only benchmarks whose name holds this.
+    /// Only benchmarks whose name holds this; `scale` and `hour` run the programs of that name instead, a few minutes
+    /// each.
     name: Option<String>,
     /// A few iterations of each: shows that everything runs, and figures to one digit at best.
     #[arg(long)]
@@ -45,8 +49,14 @@ const CONDITIONS: &str = "conditions.txt";
 /// Begins the conditions of a run that was no full one.
 const PARTIAL: &str = "partial: ";
 
+/// What is too long to be repeated: subcommands of `cg-tiers`.
+const PROGRAMS: [&str; 2] = ["scale", "hour"];
+
 /// Measures and prints.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
+        return run_program(context, program);
+    }
     let metadata = metadata::stated(context)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let results = Path::new(target).join("xtask/bench");
@@ -69,6 +79,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         record::write(&path, &table::markdown(&table), &conditions)?;
         println!("written to {}", path.display());
     }
+    Ok(())
+}
+
+/// Runs one of the programs, which prints its own table.
+fn run_program(context: &Context, name: &str) -> Result<()> {
+    let environment = setup::prepare(context)?;
+    let tool =
+        context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers", "--", name]);
+    environment.apply(tool).run()?;
+    print!("\n{}", conditions(context));
     Ok(())
 }
 

@@ -64,10 +64,23 @@ fn ratios(result: &Measured, results: &[Measured]) -> String {
             .clone()
             .any(|other| other.function == reference.function && other.parameter == result.parameter);
         if same_parameter || (reference.parameter.is_none() && !is_matched) {
-            ratios.push(format!("{:.2} x {name}", result.median_ns / reference.median_ns));
+            let ratio = result.median_ns / reference.median_ns;
+            ratios.push(format!(
+                "{ratio:.2} x {name}{}",
+                reference.aim().map_or(String::new(), |aim| met(ratio, aim))
+            ));
         }
     }
     ratios.join(", ")
+}
+
+/// Whether a ratio is what was aimed at.
+fn met(ratio: f64, aim: f64) -> String {
+    if ratio <= aim {
+        format!(" (<= {aim}: met)")
+    } else {
+        format!(" (<= {aim}: missed by {:.2} x)", ratio / aim)
+    }
 }
 
 fn time(ns: f64) -> String {
@@ -103,6 +116,26 @@ mod tests {
         let parameter = parameter.map(str::to_owned);
         let (group, function) = (group.to_owned(), function.to_owned());
         Measured { group, function, parameter, median_ns, deviation_ns: median_ns / 50.0, work: None }
+    }
+
+    #[test]
+    fn a_ratio_is_held_against_the_aim_that_its_reference_states() {
+        let results = [
+            measured("load", "ref: get <= 1.3", Some("L0"), 100.0),
+            measured("load", "ref: get <= 1.3", Some("L1"), 100.0),
+            measured("load", "ref: memcpy", None, 10.0),
+            measured("load", "ours", Some("L0"), 130.0),
+            measured("load", "ours", Some("L1"), 260.0),
+        ];
+        let ratios: Vec<_> = rows(&results).into_iter().map(|row| row[4].clone()).collect();
+        let expected = [
+            "(reference)",
+            "(reference)",
+            "(reference)",
+            "1.30 x get (<= 1.3: met), 13.00 x memcpy",
+            "2.60 x get (<= 1.3: missed by 2.00 x), 26.00 x memcpy",
+        ];
+        assert_eq!(ratios, expected);
     }
 
     #[test]

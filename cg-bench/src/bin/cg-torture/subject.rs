@@ -50,6 +50,7 @@ pub(crate) fn options() -> WorldOptions {
         engine_bytes: ENGINE_BYTES,
         cache_bytes: 4 << 20,
         tiers: mover::policy(),
+        deltas: true,
         ..WorldOptions::default()
     }
 }

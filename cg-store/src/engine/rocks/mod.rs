@@ -463,6 +463,10 @@ impl Engine for RocksEngine {
         flushed
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        open::free_bytes(&self.dir)
+    }
+
     fn caps(&self) -> Caps {
         let read_only = self.access == Access::ReadOnly;
         Caps { durable: true, checkpoint: !read_only, read_only, max_batch_bytes: self.max_batch_bytes }

@@ -195,9 +195,10 @@ proptest! {
     fn a_world_on_disk_is_a_map(
         steps in prop::collection::vec(step(), 20..80),
         durability in prop::sample::select(&[Durability::Process, Durability::Balanced][..]),
+        deltas in any::<bool>(),
     ) {
         let disk = Disk::new();
-        let options = WorldOptions { durability, ..options() };
+        let options = WorldOptions { durability, deltas, ..options() };
         let mut world = World::create(disk.path(), &[], &options).expect("is created");
         let ids = Ids::register(&world);
         let places: Vec<_> =

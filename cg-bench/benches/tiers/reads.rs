@@ -1,0 +1,166 @@
+//! Boxes of chunks and of blocks, and single chunks, from each tier.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use cg_bench::order::shuffle;
+use cg_bench::raw::{Db, family};
+use cg_format::{BlockId, CellOrder, Chunk, ChunkAt, LocalPos, Tier, key};
+use cg_store::World;
+use criterion::measurement::WallTime;
+use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
+
+use crate::stored::{Stored, area, view};
+
+const REFERENCE: &str = "ref: fetch and decode <= 1.3";
+
+/// Chunks by the row that has them, ascending by key.
+type Rows = Vec<([u8; key::CHUNK_LEN_BYTES], Vec<ChunkAt>)>;
+
+fn rows(stored: &Stored, chunks: &[ChunkAt]) -> Rows {
+    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for at in chunks {
+        rows.entry(stored.row_key(*at)).or_default().push(*at);
+    }
+    rows.into_iter().collect()
+}
+
+/// The same rows, fetched by RocksDB, and what was asked for decoded: hot rows in one call, clusters one by one.
+fn fetch(stored: &Stored, raw: &Db, rows: &Rows, mut take: impl FnMut(ChunkAt, Chunk)) {
+    let family = family(raw, stored.space());
+    if stored.tier == Tier::L0 {
+        for rows in rows.chunks(1024) {
+            let found = raw.batched_multi_get_cf(family, rows.iter().map(|(key, _)| key), false);
+            for ((_, at), row) in rows.iter().zip(found) {
+                stored.decode_row(&row.expect("sound files").expect("a stored row"), at, &mut take);
+            }
+        }
+        return;
+    }
+    for (key, at) in rows {
+        let row = raw.get_pinned_cf(family, key).expect("sound files").expect("a stored row");
+        stored.decode_row(&row, at, &mut take);
+    }
+}
+
+/// Each side on a database that was just opened, and on one whose caches are full.
+fn cold_and_warm(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    stored: &Stored,
+    ours: impl Fn(&World),
+    reference: impl Fn(&Db),
+    name: &str,
+) {
+    let id = |function: &str, how: &str| BenchmarkId::new(function, format!("{:?} {how}", stored.tier));
+    let once = BatchSize::PerIteration;
+    group.bench_function(id(REFERENCE, "cold"), |bench| {
+        bench.iter_batched_ref(|| stored.open_raw(), |raw| reference(raw), once);
+    });
+    group.bench_function(id(name, "cold"), |bench| {
+        bench.iter_batched_ref(|| stored.open(), |world| ours(world), once);
+    });
+    let raw = stored.open_raw();
+    group.bench_function(id(REFERENCE, "warm"), |bench| bench.iter(|| reference(&raw)));
+    drop(raw);
+    let world = stored.open();
+    group.bench_function(id(name, "warm"), |bench| bench.iter(|| ours(&world)));
+}
+
+/// 11×11×24 chunks, as chunks and as a flat array of blocks.
+pub(crate) fn boxes(criterion: &mut Criterion) {
+    let all: Vec<_> = Tier::ALL.into_iter().map(Stored::in_tier).collect();
+    let mut group = criterion.benchmark_group("tiers: chunks of a box");
+    group.throughput(Throughput::Elements(view().count() as u64)).sampling_mode(SamplingMode::Flat);
+    for stored in &all {
+        let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
+        let rows = rows(stored, &asked);
+        let ours = |world: &World| {
+            for chunk in world.load_many(&asked) {
+                black_box(chunk.expect("sound").expect("stored"));
+            }
+        };
+        let reference = |raw: &Db| fetch(stored, raw, &rows, |_, chunk| drop(black_box(chunk)));
+        cold_and_warm(&mut group, stored, ours, reference, "load_many");
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("tiers: blocks of a box");
+    group.throughput(Throughput::Elements(view().count() as u64)).sampling_mode(SamplingMode::Flat);
+    let blocks = view().blocks();
+    let [side_x, side_y, side_z] = blocks.size().map(|side| side as usize);
+    let out = std::cell::RefCell::new(vec![0_u16; side_x * side_y * side_z]);
+    for stored in &all {
+        let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
+        let rows = rows(stored, &asked);
+        let dimension = stored.generator.dimension();
+        let ours = |world: &World| {
+            let mut out = out.borrow_mut();
+            let absent = world.read_box(dimension, blocks, CellOrder::Xyz, &mut out, short);
+            assert_eq!(absent.expect("sound"), 0);
+        };
+        let reference = |raw: &Db| {
+            let out = &mut out.borrow_mut();
+            fetch(stored, raw, &rows, |at, chunk| {
+                for cell in LocalPos::all() {
+                    let block = at.pos.block(cell);
+                    let [x, y, z] = [
+                        block.x.abs_diff(blocks.min().x) as usize,
+                        block.y.abs_diff(blocks.min().y) as usize,
+                        block.z.abs_diff(blocks.min().z) as usize,
+                    ];
+                    out[(x * side_y + y) * side_z + z] = short(chunk.block(cell));
+                }
+            });
+        };
+        check(&stored.open(), &stored.open_raw(), &ours, &reference, &out);
+        cold_and_warm(&mut group, stored, ours, reference, "read_box");
+    }
+    group.finish();
+}
+
+/// As a host keeps ids that are few.
+fn short(block: BlockId) -> u16 {
+    block.get() as u16
+}
+
+/// Makes sure that both sides read the same.
+fn check(
+    world: &World,
+    raw: &Db,
+    ours: &impl Fn(&World),
+    reference: &impl Fn(&Db),
+    out: &std::cell::RefCell<Vec<u16>>,
+) {
+    let read = |read: &dyn Fn()| {
+        out.borrow_mut().fill(u16::MAX);
+        read();
+        out.borrow().clone()
+    };
+    let [a, b] = [read(&|| ours(world)), read(&|| reference(raw))];
+    assert!(a == b && !a.contains(&u16::MAX), "both sides read the same blocks, and all of them");
+}
+
+/// One chunk at a time, in no order.
+pub(crate) fn single(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("tiers: load one chunk");
+    for tier in Tier::ALL {
+        let stored = Stored::in_tier(tier);
+        let mut positions: Vec<_> = area().iter().map(|pos| stored.at(pos)).collect();
+        shuffle(&mut positions, 7);
+        let mut places = positions.iter().copied().cycle();
+        let mut next = || places.next().expect("endless");
+        let (world, raw) = (stored.open(), stored.open_raw());
+        let family = family(&raw, stored.space());
+        group.bench_function(BenchmarkId::new("ref: fetch and decode", format!("{tier:?}")), |bench| {
+            bench.iter(|| {
+                let at = next();
+                let row = raw.get_pinned_cf(family, stored.row_key(at)).expect("sound files");
+                stored.decode_row(&row.expect("a stored row"), &[at], |_, chunk| drop(black_box(chunk)));
+            });
+        });
+        group.bench_function(BenchmarkId::new("load", format!("{tier:?}")), |bench| {
+            bench.iter(|| world.load(next()).expect("sound").expect("stored"));
+        });
+    }
+    group.finish();
+}

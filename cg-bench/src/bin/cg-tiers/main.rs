@@ -1,0 +1,52 @@
+//! Tiers at their full size: a world of a million chunks beside one of ten thousand, and an hour of a server.
+//!
+//! What takes too long for a benchmark that repeats itself. Each prints a table with its reference in the same run.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "the figures are for a person")]
+
+mod contents;
+mod hour;
+mod process;
+mod scale;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Why a run ends early.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Tiers at their full size.
+#[derive(Debug, Parser)]
+#[command(name = "cg-tiers", version)]
+struct Args {
+    #[command(subcommand)]
+    run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum Run {
+    /// Time to open, memory and time per tick of a large world against a small one.
+    Scale(scale::Options),
+    /// A world that moves its chunks against RocksDB with one key per chunk, on an hour of a server.
+    Hour(hour::Options),
+    /// Opens a world, ticks it and prints what that cost.
+    #[command(hide = true)]
+    Measure(scale::Measure),
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().run {
+        Run::Scale(options) => scale::run(&options),
+        Run::Hour(options) => hour::run(&options),
+        Run::Measure(measure) => scale::measure(&measure),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cg-tiers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! One look at how a world is doing.
+
+use std::fmt;
+
+use crate::cache::CacheStats;
+use crate::durations::Durations;
+use crate::engine::Engine;
+use crate::stats::Stats;
+use crate::world::World;
+
+/// How a world is doing, since it was opened. Cheap to take, if no area is kept in memory: see [`CacheStats`]. The parts are not of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Work done, by kind.
+    pub stats: Stats,
+    /// What the chunks in memory take.
+    pub cache: CacheStats,
+    /// The newest commit that readers see.
+    pub last_commit: u64,
+    /// The newest commit that a killed process leaves.
+    pub last_written: u64,
+    /// The newest commit that a power cut leaves.
+    pub last_synced: u64,
+    /// Commits that are accepted and not written yet, and the memory that they hold.
+    pub queued_commits: u64,
+    /// See [`queued_commits`](Self::queued_commits).
+    pub queued_bytes: u64,
+    /// Calls of `transaction`, the host's closure included: the stalls that a tick thread meets.
+    pub transactions: Durations,
+    /// Calls of `tick`.
+    pub ticks: Durations,
+    /// What the system says is free where the world lies, if it can say.
+    pub free_bytes: Option<u64>,
+}
+
+impl<E: Engine> World<E> {
+    /// How the world is doing. Asks the system for the room on the disk, and otherwise reads counters.
+    pub fn metrics(&self) -> Metrics {
+        let inner = self.inner();
+        let (queued_commits, queued_bytes) = inner.queue.load();
+        Metrics {
+            stats: self.stats(),
+            cache: inner.cache.stats(),
+            last_commit: inner.commits.published(),
+            last_written: inner.engine.last_commit().get(),
+            last_synced: inner.engine.last_synced().get(),
+            queued_commits,
+            queued_bytes,
+            transactions: inner.transactions.read(),
+            ticks: inner.ticks.read(),
+            free_bytes: inner.engine.free_bytes(),
+        }
+    }
+}
+
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stats, queued_commits, queued_bytes, .. } = self;
+        let hits = stats.cache_hits as f64 / (stats.cache_hits + stats.cache_misses).max(1) as f64;
+        write!(
+            f,
+            "commit {} (written {}, synced {})",
+            self.last_commit, self.last_written, self.last_synced
+        )?;
+        write!(f, ", {queued_commits} queued with {queued_bytes} bytes, {} refused as busy", stats.busy)?;
+        let (chunk_bytes, kept_bytes) =
+            (self.cache.evictable_bytes + self.cache.kept_bytes, self.cache.kept_bytes);
+        write!(f, ", {:.1} % of loads from memory", 100.0 * hits)?;
+        write!(f, ", which has {chunk_bytes} bytes of chunks, {kept_bytes} of them kept")?;
+        for (name, took) in [("transactions", self.transactions), ("ticks", self.ticks)] {
+            let (p50, p99, longest) = (took.quantile(0.5), took.quantile(0.99), took.longest());
+            write!(f, ", {} {name} (p50 {p50:?}, p99 {p99:?}, longest {longest:?})", took.count())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! Commits that write what they change of a chunk instead of the chunk: nobody may notice but the disk.
+
+use std::ops::ControlFlow;
+
+use super::damage::corrupt;
+use super::tier::demote;
+use super::*;
+use cg_format::{CellOrder, ClusterTier, Space, Tier, key};
+use cg_store::Area;
+use cg_store::engine::ReadView as _;
+
+fn deltas() -> WorldOptions {
+    WorldOptions { deltas: true, ..options() }
+}
+
+/// The same changes to a world with deltas and to one without.
+fn twins() -> [World<MemEngine>; 2] {
+    [deltas(), options()].map(|options| World::temporary(&[], &options).expect("a world in memory"))
+}
+
+/// How many deltas of a chunk are stored.
+fn stored<E: Engine>(world: &World<E>, at: ChunkAt) -> usize {
+    let (first, last) = (key::delta(at, 0), key::delta(at, u64::MAX));
+    let range = (std::ops::Bound::Included(&first[..]), std::ops::Bound::Included(&last[..]));
+    let mut count = 0;
+    let scanned = world.engine().scan(Family::ChunkDelta, range, |_, _| {
+        count += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    scanned.expect("scans");
+    count
+}
+
+fn set<E: Engine>(world: &World<E>, ids: &Ids, x: i64, block: BlockId) -> u64 {
+    let set = world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(x, 3, 5), block));
+    set.expect("sets").seq
+}
+
+/// Terrain: a chunk that is worth a delta.
+fn hills<E: Engine>(world: &World<E>, ids: &Ids) -> Chunk {
+    let mut chunk = filled(world, ids.stone);
+    let schema = world.catalog().current_schema();
+    for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) & 3 == 0) {
+        chunk.set_block(cell, ids.glass, &schema).expect("is registered");
+    }
+    chunk
+}
+
+#[test]
+fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
+    let [with, without] = twins();
+    for world in [&with, &without] {
+        let ids = Ids::register(world);
+        let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
+        save(world, [(a, hills(world, &ids)), (b, hills(world, &ids))]);
+        let base =
+            world.engine().get(Space::ChunkL0, &key::chunk(a)).expect("reads").expect("is hot").to_vec();
+        set(world, &ids, 4, ids.air);
+        let last = set(world, &ids, 5, ids.air);
+        let cow = world.transaction(|tx| {
+            tx.put_entity(uuid(1), ids.cow_in(a));
+            Ok::<_, Error>(())
+        });
+        cow.expect("is put");
+        // It walks over the border.
+        let moved = world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(b)));
+        let moved = moved.expect("moves").seq;
+        let now =
+            world.engine().get(Space::ChunkL0, &key::chunk(a)).expect("reads").expect("is hot").to_vec();
+        let is_delta = std::ptr::eq(world, &with);
+        assert_eq!(now == base, is_delta, "the chunk itself is not written again");
+        assert_eq!((stored(world, a), stored(world, b)), if is_delta { (4, 1) } else { (0, 0) });
+        assert_eq!(world.stats().deltas_written, if is_delta { 5 } else { 0 });
+        for _ in 0..2 {
+            let (chunk, version) = world.load_versioned(a).expect("loads").expect("is there");
+            assert_eq!((version, chunk.entities()), (moved, &[][..]));
+            assert_eq!(chunk.block(LocalPos::new(4, 3, 5)), ids.air);
+            assert_eq!(chunk.block(LocalPos::new(5, 3, 5)), ids.air);
+            assert_eq!(
+                world.load_many(&[b, a])[0].as_ref().expect("loads").as_ref().expect("is there").entities(),
+                [uuid(1)]
+            );
+            world.forget_chunks();
+        }
+        assert!(last < moved);
+    }
+    let ids = Ids::of(&with);
+    let a = ids.at(0, 0, 0);
+    // What the twins answer to everybody who does not go through the cache.
+    let view = |world: &World<MemEngine>| {
+        world.view(a, |stored| Ok((stored.value.to_vec(), stored.version))).expect("reads").expect("is there")
+    };
+    assert_eq!(view(&with), view(&without));
+    let walked = |world: &World<MemEngine>| {
+        let mut all = Vec::new();
+        let walked = world.for_each_chunk(Area::World, |stored| {
+            let stored = stored.expect("is sound");
+            all.push((stored.at, stored.version, stored.value.to_vec()));
+            ControlFlow::<()>::Continue(())
+        });
+        walked.expect("walks");
+        all
+    };
+    assert_eq!(walked(&with), walked(&without));
+    let boxed = |world: &World<MemEngine>| {
+        let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(31, 15, 15));
+        let mut out = vec![BlockId::new(0); 32 * 16 * 16];
+        world.forget_chunks();
+        world.read_box(ids.overworld, area, CellOrder::Yzx, &mut out, |block| block).expect("reads");
+        out
+    };
+    assert_eq!(boxed(&with), boxed(&without));
+    assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
+    for world in [&with, &without] {
+        world.rebuild_opacity().expect("draws");
+        assert_eq!(
+            world.opacity(ids.overworld, 4, 5).expect("reads"),
+            with.opacity(ids.overworld, 4, 5).expect("reads")
+        );
+        assert_sound(world);
+    }
+}
+
+#[test]
+fn many_deltas_end_in_a_whole_chunk() {
+    let [world, _] = twins();
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    let mut most = 0;
+    for n in 0..100 {
+        set(&world, &ids, n % 16, if n % 32 < 16 { ids.air } else { ids.stone });
+        most = most.max(stored(&world, a));
+    }
+    assert_eq!(most, 16);
+    assert!(stored(&world, a) < 16 && world.stats().deltas_written > 80);
+    world.forget_chunks();
+    let before = world.stats();
+    assert_eq!(world.load(a).expect("loads").expect("is there").block(LocalPos::new(3, 3, 5)), ids.air);
+    assert_eq!((world.stats() - before).chunks_decoded, 1);
+    assert_sound(&world);
+}
+
+#[test]
+fn what_a_delta_cannot_say_is_saved_as_a_whole() {
+    let [world, _] = twins();
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    let whole = |what: &str| {
+        assert_eq!(stored(&world, a), 0, "{what}");
+        let now = world.load(a).expect("loads").expect("is there").block(LocalPos::new(7, 3, 5));
+        set(&world, &ids, 7, if now == ids.air { ids.stone } else { ids.air });
+        assert_eq!(stored(&world, a), 1, "a delta, to be ended");
+    };
+    set(&world, &ids, 1, ids.machine);
+    whole("a block with components");
+    set(&world, &ids, 1, ids.stone);
+    whole("in place of one");
+    let lit = world.transaction(|tx| tx.set_side(a, ids.light, Some(vec![1])));
+    lit.expect("sets");
+    whole("side data");
+    save(&world, [(a, marked(&world, &ids, 9))]);
+    whole("most of the chunk");
+    let deleted = world.transaction(|tx| {
+        tx.delete(a);
+        Ok::<_, Error>(())
+    });
+    deleted.expect("deletes");
+    assert_eq!((stored(&world, a), world.load(a).expect("loads")), (0, None));
+    assert_sound(&world);
+}
+
+#[test]
+fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
+    let disk = Disk::new();
+    let mut world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let ids = Ids::register(&world);
+    let places: Vec<_> = (0..3).map(|x| ids.at(x, 0, 0)).collect();
+    save(&world, places.iter().map(|at| (*at, hills(&world, &ids))));
+    for x in [2, 18, 34] {
+        set(&world, &ids, x, ids.air);
+    }
+    let hash = world.content_hash().expect("hashes");
+    demote(&world, ClusterTier::L1, &places[1..2], false);
+    demote(&world, ClusterTier::L2, &places[2..], false);
+    world.forget_chunks();
+    assert_eq!(world.content_hash().expect("hashes"), hash, "a move is no change");
+    for x in [3, 19, 35] {
+        set(&world, &ids, x, ids.air);
+    }
+    for reopened in [false, true] {
+        if reopened {
+            drop(world);
+            // Without the option deltas are read all the same.
+            world = disk.open(&[]);
+        }
+        world.forget_chunks();
+        for (at, x) in places.iter().zip(0..) {
+            let chunk = world.load(*at).expect("loads").expect("is there");
+            let blocks = [2, 3].map(|cell| chunk.block(LocalPos::new(cell, 3, 5)));
+            assert_eq!(blocks, [ids.air; 2], "chunk {x}");
+            assert_eq!(stored(&world, *at), 2);
+        }
+        assert_sound(&world);
+    }
+    let tiers = world.census().expect("counts");
+    assert_eq!([Tier::L0, Tier::L1, Tier::L2].map(|tier| tiers.tier(tier).chunks), [1, 1, 1]);
+    set(&world, &ids, 20, ids.air);
+    assert_eq!((stored(&world, places[1]), stored(&world, places[0])), (0, 2), "without the option they end");
+    assert_sound(&world);
+}
+
+#[test]
+fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
+    let disk = Disk::new();
+    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    let [first, second, third] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air));
+    drop(world);
+    let row = key::delta(a, second);
+    disk.raw().flip(Family::ChunkDelta, row, cg_format::frame::LEN_BYTES + 6);
+    let world = World::open(disk.path(), &[], &deltas()).expect("opens");
+    let damage = corrupt(world.load(a));
+    assert_eq!((damage.space, &*damage.key), (Space::ChunkDelta, &row[..]));
+    let error = world.transaction(|tx| {
+        tx.save(a, filled(&world, ids.air));
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(error, Err(Error::Corrupt(_))), "damage is not overwritten blindly");
+    assert!(world.content_hash().is_err());
+    assert!(!findings(&world).is_empty());
+    assert!(world.set_aside(a).expect("sets the delta aside"));
+    let chunk = world.load(a).expect("loads").expect("the chunk is still there");
+    let blocks = [1, 2, 3].map(|x| chunk.block(LocalPos::new(x, 3, 5)));
+    assert_eq!(blocks, [ids.air, hills(&world, &ids).block(LocalPos::new(2, 3, 5)), ids.air]);
+    assert_eq!(world.quarantined().expect("lists")[0].key, row);
+    assert!(first < third && stored(&world, a) == 2);
+}
+
+/// A pack whose stone has a component, or none yet.
+fn mill(components: &str) -> PackManifest {
+    let text = format!(
+        r#"{{ "pack": "mill", "version": "1", "namespaces": ["mill"],
+            "components": [{{ "name": "mill:grain", "size": 4 }}],
+            "blocks": [{{ "name": "mill:stone", "components": [{components}] }}, {{ "name": "mill:dust" }}] }}"#
+    );
+    PackManifest::from_json(&text).expect("a manifest")
+}
+
+#[test]
+fn deltas_of_an_older_schema_are_applied_before_the_chunk_is_upgraded() {
+    let disk = Disk::new();
+    let world = World::create(disk.path(), &[mill("")], &deltas()).expect("is created");
+    let block = |world: &World, name| world.catalog().block_id(name).expect("offered");
+    let (stone, dust) = (block(&world, "mill:stone"), block(&world, "mill:dust"));
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    for (x, block) in [(1, stone), (2, stone), (2, dust)] {
+        set(&world, &ids, x, block);
+    }
+    assert_eq!(stored(&world, a), 3);
+    drop(world);
+    // The stone that a delta put there has a component now.
+    let world = World::open(disk.path(), &[mill(r#""mill:grain""#)], &deltas()).expect("opens");
+    let chunk = world.load(a).expect("loads").expect("is there");
+    let grain = world.catalog().component_id("mill:grain").expect("offered");
+    let place = |x| CellLayer::base(LocalPos::new(x, 3, 5));
+    assert_eq!((chunk.block(place(1).cell), chunk.block(place(2).cell)), (stone, dust));
+    assert_eq!([1, 2].map(|x| chunk.component(place(x), grain)), [Some(&[0; 4][..]), None]);
+    set(&world, &ids, 3, ids.air);
+    assert_eq!(stored(&world, a), 0, "no delta of another generation than its row's");
+    world.forget_chunks();
+    let chunk = world.load(a).expect("loads").expect("is there");
+    assert_eq!([1, 2].map(|x| chunk.component(place(x), grain)), [Some(&[0; 4][..]), None]);
+    assert_sound(&world);
+}
+
+#[test]
+fn a_delta_without_its_chunk_is_found() {
+    let [world, _] = twins();
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    set(&world, &ids, 1, ids.air);
+    plant(&world, [(Space::ChunkL0, key::chunk(a).to_vec(), None)]);
+    assert!(
+        findings(&world)
+            .iter()
+            .any(|finding| finding
+                == "chunkDelta: it changes chunk 0, 0, 0 of dimension 0, which is not stored"),
+        "{:?}",
+        findings(&world)
+    );
+}
