@@ -31,7 +31,7 @@ pub(crate) struct Slot(pub(super) u32);
 /// The epochs of all places.
 #[derive(Debug)]
 pub(crate) struct Epochs {
-    epochs: Box<[AtomicU64]>,
+    now: Box<[AtomicU64]>,
     /// Held while something is remembered, and while an epoch becomes odd. A lock is shared by many slots.
     locks: Box<[Mutex]>,
     /// Held by the change under way.
@@ -42,20 +42,20 @@ impl Epochs {
     /// So many epochs, and so many locks for them.
     pub(crate) fn new(slots: u32, locks: u32) -> Self {
         Self {
-            epochs: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            now: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             locks: (0..locks).map(|_| Mutex::new()).collect(),
             changing: Mutex::new(),
         }
     }
 
     pub(crate) fn slots(&self) -> u32 {
-        self.epochs.len() as u32
+        self.now.len() as u32
     }
 
     /// The epoch of now. What is read afterwards is at least as new.
     #[inline]
     pub(crate) fn now(&self, slot: Slot) -> Epoch {
-        Epoch(self.epochs[slot.0 as usize].load(Ordering::Acquire))
+        Epoch(self.now[slot.0 as usize].load(Ordering::Acquire))
     }
 
     /// Remembers what was read since an epoch was taken, unless a commit has begun since; says whether it did.
@@ -94,7 +94,7 @@ impl Epochs {
 
     fn advance(&self, slot: Slot) {
         // Only the holder of `changing` writes.
-        let epoch = &self.epochs[slot.0 as usize];
+        let epoch = &self.now[slot.0 as usize];
         epoch.store(epoch.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 }

@@ -139,6 +139,7 @@ const COLUMNS_PART: u64 = 4;
 impl ChunkCache {
     /// A cache of at most so many bytes.
     pub(crate) fn new(max_bytes: u64) -> Self {
+        static CACHES: AtomicU64 = AtomicU64::new(0);
         /// A usual decoded chunk; only a hint for the size of the tables.
         const TYPICAL_BYTES: u64 = 2048;
         let options = OptionsBuilder::new()
@@ -148,7 +149,6 @@ impl ChunkCache {
             .build()
             .expect("both capacities are given");
         let hashes = DefaultHashBuilder::default();
-        static CACHES: AtomicU64 = AtomicU64::new(0);
         Self {
             id: CACHES.fetch_add(1, Relaxed),
             max_bytes,
@@ -220,12 +220,12 @@ impl ChunkCache {
             None => return None,
         };
         // Behind the look: what a later commit shows, it shows after it has changed the epoch.
-        let is_of_then = self.epochs.now(column_slot(at)) == self.ticket(at, moment).chunk;
+        let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).chunk;
         is_of_then.then_some(known)
     }
 
     /// With it a loader may tell what it finds of a chunk in the engine as it was at a moment.
-    pub(crate) fn ticket(&self, at: ChunkAt, moment: &Moment) -> Ticket {
+    pub(crate) fn ticket(at: ChunkAt, moment: &Moment) -> Ticket {
         let then = |slot: Slot| moment.0[slot.0 as usize];
         Ticket { chunk: then(column_slot(at)), cube: then(cube_slot(at)) }
     }
@@ -475,7 +475,7 @@ mod tests {
         publish(&cache, at(1), stored(1));
         let moment = cache.moment();
         assert_eq!(cache.get_as_of(at(1), &moment).unwrap().here().map(|stored| stored.version), Some(1));
-        let absent = cache.ticket(at(2), &moment);
+        let absent = ChunkCache::ticket(at(2), &moment);
         publish(&cache, at(1), stored(2));
         publish(&cache, at(2), stored(2));
         assert!(cache.get_as_of(at(1), &moment).is_none(), "it is of a later state");

@@ -34,6 +34,7 @@ mod primitives {
 
 #[path = "epoch.rs"]
 #[expect(dead_code, reason = "a model needs only the protocol")]
+#[expect(clippy::duplicate_mod, reason = "it is compiled over other primitives than for use")]
 mod epoch;
 
 const PLACE: Slot = Slot(0);

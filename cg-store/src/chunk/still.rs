@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
-use crate::cache::Moment;
+use crate::cache::{ChunkCache, Moment};
 use crate::delta::chunks_with_deltas;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -52,7 +52,7 @@ impl<E: Engine> StillWorld<'_, E> {
     pub(crate) fn show(&self, at: &[ChunkAt], mut show: impl FnMut(ChunkAt, &Chunk)) -> Result<u64, Error> {
         let world = self.world;
         // What is committed since does not concern this reader: what it found is what it answers.
-        let keep = |at, found| drop(world.keep(at, world.cache.ticket(at, &self.moment), found));
+        let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
         let (mut missed, mut absent) = (Vec::new(), 0);
         for at in at {
             match world.cache.get_as_of(*at, &self.moment) {

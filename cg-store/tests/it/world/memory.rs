@@ -155,7 +155,7 @@ fn asking_an_empty_area_again_reads_nothing<E: Engine>(world: &World<E>) {
     assert!(world.cache_stats().chunks < 100, "{:?}", world.cache_stats());
 
     // Who asks by columns or boxes reads nothing either.
-    let (_, columns) = work(world, || {
+    let ((), columns) = work(world, || {
         for at in area.iter().step_by(24).skip(1) {
             let column = world.column(ids.overworld, at.pos.x(), at.pos.z(), -4..=19).expect("is sound");
             assert!(column.is_absent());
@@ -183,7 +183,7 @@ fn clusters_and_cold_cubes_are_not_taken_for_absent() {
     for at in [warm, cold] {
         assert_eq!(world.load(at).expect("loads").as_deref(), Some(&filled(&world, ids.stone)));
     }
-    let (_, again) = work(&world, || around(warm).chain(around(cold)).for_each(|at| drop(world.load(at))));
+    let ((), again) = work(&world, || around(warm).chain(around(cold)).for_each(|at| drop(world.load(at))));
     assert_eq!(again.engine_reads, 0);
 }
 
