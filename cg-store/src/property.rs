@@ -114,8 +114,8 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Inner<E> {
     pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        if let Some(queued) = self.queue.property(property) {
-            return Ok(queued);
+        if let Some((_, bytes)) = self.queue.property(property) {
+            return Ok(bytes);
         }
         let (space, key) = property.row();
         let Some(row) = self.engine.get(space, key)? else { return Ok(None) };

@@ -44,8 +44,8 @@ impl Chunk {
             }
         }
         for entry in &self.upper {
-            let place = usize::from(entry.cell.x()) << 4 | usize::from(entry.cell.z());
-            if let Some(column) = columns.get_mut(place) {
+            let index = usize::from(entry.cell.x()) << 4 | usize::from(entry.cell.z());
+            if let Some(column) = columns.get_mut(index) {
                 *column |= look_up(entry.local) << entry.cell.y();
             }
         }

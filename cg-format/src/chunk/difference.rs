@@ -26,8 +26,8 @@ impl Chunk {
     /// Costs one look at every cell of both, less where they differ much.
     pub(crate) fn blocks_changed_in(&self, later: &Self, at_most: usize) -> Option<Vec<ChangedBlock>> {
         let mut changed = self.base_changed_in(later, at_most)?;
-        let (mut old, mut new) = (self.upper_layers().peekable(), later.upper_layers().peekable());
-        while let Some((at, block)) = new.next() {
+        let mut old = self.upper_layers().peekable();
+        for (at, block) in later.upper_layers() {
             // An old layer that the later chunk passed by is gone.
             let old = match old.peek() {
                 Some((old_at, _)) if *old_at < at => return None,

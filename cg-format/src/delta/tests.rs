@@ -392,9 +392,13 @@ proptest! {
     #[test]
     fn what_is_between_two_chunks_makes_one_of_the_other(before in edits(), after in edits()) {
         let mut old = room();
-        before.into_iter().for_each(|word| edit(&mut old, word));
+        for word in before {
+            edit(&mut old, word);
+        }
         let mut new = old.clone();
-        after.iter().for_each(|word| edit(&mut new, *word));
+        for word in after {
+            edit(&mut new, word);
+        }
         if let Some(delta) = Delta::between(&old, &new, &Chests, 64) {
             let mut applied = old.clone();
             delta.apply(&mut applied, &Chests).unwrap();

@@ -105,7 +105,7 @@ impl Changes {
         for (id, entity) in &self.entities {
             match entity {
                 Some(entity) => {
-                    batch.put(Space::Entity, key::entity(*id), entity_row(entity, generation), Stamp::Commit)
+                    batch.put(Space::Entity, key::entity(*id), entity_row(entity, generation), Stamp::Commit);
                 }
                 None => batch.delete(Space::Entity, key::entity(*id)),
             }

@@ -131,8 +131,8 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
     }
 
-    /// A property that is queued, as [`chunk`](Self::chunk).
-    pub(crate) fn property(&self, property: &Property) -> Option<Option<Vec<u8>>> {
+    /// A property that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
+    pub(crate) fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
         if self.is_empty() { None } else { self.state.lock().pending.property(property) }
     }
 

@@ -53,8 +53,8 @@ impl Pending {
         self.entities.get(&id).cloned()
     }
 
-    pub(super) fn property(&self, property: &Property) -> Option<Option<Vec<u8>>> {
-        self.properties.get(property).map(|(_, bytes)| bytes.clone())
+    pub(super) fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
+        self.properties.get(property).cloned()
     }
 }
 

@@ -165,7 +165,7 @@ impl Life {
             match message {
                 Message::Intent { step } => begun = step + 1,
                 Message::Done { step, commit } if is_written(step) => {
-                    (committed, newest) = (step + 1, commit)
+                    (committed, newest) = (step + 1, commit);
                 }
                 Message::Done { .. } => accepted += 1,
                 Message::Ready | Message::End => {}

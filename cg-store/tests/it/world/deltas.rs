@@ -40,7 +40,7 @@ fn set<E: Engine>(world: &World<E>, ids: &Ids, x: i64, block: BlockId) -> u64 {
 fn hills<E: Engine>(world: &World<E>, ids: &Ids) -> Chunk {
     let mut chunk = filled(world, ids.stone);
     let schema = world.catalog().current_schema();
-    for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) & 3 == 0) {
+    for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 4 == 0) {
         chunk.set_block(cell, ids.glass, &schema).expect("is registered");
     }
     chunk
@@ -49,7 +49,7 @@ fn hills<E: Engine>(world: &World<E>, ids: &Ids) -> Chunk {
 #[test]
 fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     let [with, without] = twins();
-    for world in [&with, &without] {
+    for (world, is_delta) in [(&with, true), (&without, false)] {
         let ids = Ids::register(world);
         let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
         save(world, [(a, hills(world, &ids)), (b, hills(world, &ids))]);
@@ -67,7 +67,6 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
         let moved = moved.expect("moves").seq;
         let now =
             world.engine().get(Space::ChunkL0, &key::chunk(a)).expect("reads").expect("is hot").to_vec();
-        let is_delta = std::ptr::eq(world, &with);
         assert_eq!(now == base, is_delta, "the chunk itself is not written again");
         assert_eq!((stored(world, a), stored(world, b)), if is_delta { (4, 1) } else { (0, 0) });
         assert_eq!(world.stats().deltas_written, if is_delta { 5 } else { 0 });
