@@ -187,6 +187,15 @@ fn clusters_and_cold_cubes_are_not_taken_for_absent() {
     assert_eq!(again.engine_reads, 0);
 }
 
+/// Tells threads to end when it is dropped, by a failed assertion too.
+struct Ends<'d>(&'d AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 fn what_is_saved_into_an_absent_cube_is_seen<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     let area = area(&ids);
@@ -202,6 +211,7 @@ fn what_is_saved_into_an_absent_cube_is_seen<E: Engine>(world: &World<E>) {
                 }
             });
         }
+        let _ends = Ends(&done);
         let chunk = Arc::new(filled(world, ids.stone));
         let fast = [Durability::Process, Durability::Fast];
         for (at, durability) in area.iter().step_by(17).zip(fast.iter().cycle()) {
@@ -216,7 +226,6 @@ fn what_is_saved_into_an_absent_cube_is_seen<E: Engine>(world: &World<E>) {
             assert!(column.chunk(at.pos.y()).is_some(), "{at} is not in its column after its commit");
             assert_eq!(world.with(*at, |_| ()).expect("is sound"), Some(()));
         }
-        done.store(true, Ordering::Release);
     });
     assert_eq!(scan(world, &area), area.len().div_ceil(17));
 }
