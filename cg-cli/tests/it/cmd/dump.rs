@@ -93,8 +93,8 @@ fn a_damaged_row_is_shown_up_to_the_damage() {
           000001  01                                                kind
           000002  00                                                codec
           000003  00                                                reserved byte
-          000004  da 93 e0 b7                                       checksum
-          000008  0d 00 00 00 00 00 00 00                           version
+          000004  24 9e ec 45                                       checksum
+          000008  0c 00 00 00 00 00 00 00                           version
           000010  00 00 00 00                                       schema generation
           000014  00 00 00 00                                       reserved word
         chunk header
