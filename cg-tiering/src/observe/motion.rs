@@ -118,6 +118,13 @@ impl Motion {
         Path { from, to }
     }
 
+    /// Measures a player's speed from here on, whatever it was.
+    pub fn restart(&mut self, player: &PlayerAt, now: GameTick) {
+        let here = Seen { block: player.block, tick: now };
+        let (dimension, update) = (player.dimension, self.updates);
+        self.tracks.insert(player.id, Track { dimension, anchor: here, recent: here, last: here, update });
+    }
+
     /// How many players are followed.
     pub fn len(&self) -> usize {
         self.tracks.len()
