@@ -84,6 +84,7 @@ impl<E: Engine> World<E> {
         inner.tiering.set_now(now);
         inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
+        self.prefetch(players, now);
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
         for _ in 0..CUBES_SWEPT {

@@ -246,7 +246,9 @@ impl Courses {
             }
             let path = self.motion.path(player, self.ahead.ticks);
             let entered = self.ahead.entered(&path);
-            let is_changed = entered != followed.entered;
+            // A speed that wavers shortens a course for a moment; what was wanted along it is wanted still.
+            let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
+            let is_changed = entered != followed.entered && !is_kept;
             // Not at every change, nor when he may be leaving it: a course that follows a turn step by step is never left.
             let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
             if followed.entered.is_empty() || is_old {

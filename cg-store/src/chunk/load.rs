@@ -66,8 +66,10 @@ impl<E: Engine> World<E> {
     /// A chunk if memory has it. Never reads from disk and never waits for it.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         match self.inner().cache.get(at) {
-            Ok(Lookup::Here(stored)) => Peek::Here(stored.chunk),
-            Ok(Lookup::Deleted | Lookup::NotHere) => Peek::Absent,
+            Ok(found) => {
+                self.inner().note_asked(at, true);
+                found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
+            }
             Err(_) => Peek::NotLoaded,
         }
     }
@@ -139,11 +141,13 @@ impl<E: Engine> Inner<E> {
         let ticket = match self.cache.get(at) {
             Ok(entry) => {
                 Counters::add(&self.counters.cache_hits, 1);
+                self.note_asked(at, true);
                 return Ok(entry);
             }
             Err(ticket) => ticket,
         };
         Counters::add(&self.counters.cache_misses, 1);
+        self.note_asked(at, false);
         self.tiering.touch([at]);
         let found = self.read_through(at)?;
         self.keep(at, ticket, &found);
@@ -192,8 +196,12 @@ impl<E: Engine> Inner<E> {
         let (mut found, mut missed, mut tickets) = (Vec::with_capacity(at.len()), Vec::new(), Vec::new());
         for at in at {
             match self.cache.get(*at) {
-                Ok(entry) => found.push(Some(Ok(entry))),
+                Ok(entry) => {
+                    self.note_asked(*at, true);
+                    found.push(Some(Ok(entry)));
+                }
                 Err(ticket) => {
+                    self.note_asked(*at, false);
                     let queued = self.queue.chunk(*at);
                     if queued.is_none() {
                         missed.push(*at);
