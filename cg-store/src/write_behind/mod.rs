@@ -17,6 +17,7 @@ mod writer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, EntityId, Lookup};
@@ -53,8 +54,15 @@ struct State {
     bytes: u64,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
+    /// The thread that writes must be woken.
+    is_asleep: bool,
     ended: bool,
 }
+
+/// How long the thread that writes leaves a commit in the queue at most, while commits come.
+const NAP: Duration = Duration::from_millis(1);
+/// After so many naps without a commit it sleeps.
+const NAPS: u32 = 200;
 
 /// One commit on its way.
 #[derive(Debug)]
@@ -116,8 +124,11 @@ impl WriteBehind {
         state.pending.add(commit.seq, &commit.changes);
         state.queue.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
+        let is_asleep = state.is_asleep;
         drop(state);
-        self.queued.notify_one();
+        if is_asleep {
+            self.queued.notify_one();
+        }
         Ok(())
     }
 
@@ -179,9 +190,23 @@ impl WriteBehind {
     }
 
     /// Waits for something to write; `false` if nothing will come any more.
+    ///
+    /// Naps for a while before it sleeps: waking a thread costs the one who commits as much as all the rest of a small
+    /// commit, and naps need no waking.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
-        self.queued.wait_while(&mut state, |state| state.queue.is_empty() && !state.ended);
+        let mut naps = 0;
+        while state.queue.is_empty() && !state.ended {
+            if naps < NAPS {
+                naps += 1;
+                self.queued.wait_for(&mut state, NAP);
+            } else {
+                state.is_asleep = true;
+                self.queued.wait(&mut state);
+                state.is_asleep = false;
+                naps = 0;
+            }
+        }
         !state.ended
     }
 

@@ -1,0 +1,281 @@
+//! A busy server's commits: what a caller waits for when it hands a column of 24 chunks over, in each mode.
+//!
+//! The references are RocksDB with the options of the world, handed finished rows.
+//!
+//! | group | what is allowed |
+//! |---|---|
+//! | hand over a changed column | stated: the time until the call returns, and until the rows are written |
+//! | save an unchanged column | stated, beside encoding and comparing its chunks |
+//! | set one block | stated, beside saving the chunk |
+//! | synced commits | 1.1 × a synced batch of the same rows; eight callers together, per commit |
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cg_bench::raw;
+use cg_bench::world::{Generator, Scene};
+use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos, Space, key};
+use cg_store::{Durability, Error, World, WorldOptions};
+use criterion::{Criterion, criterion_group, criterion_main};
+use rocksdb::{WriteBatch, WriteOptions};
+use tempfile::TempDir;
+
+const SEED: u64 = 7;
+const COLUMNS: i64 = 32;
+const HEIGHT: i64 = 24;
+
+type Column = Vec<(ChunkAt, Arc<Chunk>)>;
+
+/// A world in which the same columns are saved again and again, each time with other content.
+struct Busy {
+    world: World,
+    generator: Generator,
+    /// The same columns twice, with one block of each chunk changed.
+    columns: [Vec<Column>; 2],
+    dir: TempDir,
+    turn: usize,
+}
+
+impl Busy {
+    fn new(options: &WorldOptions) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let world = World::create(dir.path().join("world"), &[], options).expect("an empty directory");
+        let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+        let column = |x: i64| -> Column {
+            let chunks = (0..HEIGHT).map(|y| {
+                let pos = ChunkPos::new(x, y - 12, 0).expect("a place in the world");
+                let chunk = generator.chunk(pos).chunk_without_entities();
+                (ChunkAt::new(generator.dimension(), pos), Arc::new(chunk))
+            });
+            chunks.collect()
+        };
+        let first: Vec<Column> = (0..COLUMNS).map(column).collect();
+        let changed = |chunk: &Arc<Chunk>| {
+            let mut changed = Chunk::clone(chunk);
+            let cell = LocalPos::new(3, 3, 3);
+            let kinds = changed.palette();
+            let other = kinds.iter().map(|kind| kind.block).find(|block| *block != chunk.block(cell));
+            let other = other.unwrap_or(cg_format::BlockId::new(u64::from(chunk.block(cell).get() == 0)));
+            changed.set_block(cell, other, generator.schema()).expect("a registered block");
+            changed.pack();
+            Arc::new(changed)
+        };
+        let second =
+            first.iter().map(|column| column.iter().map(|(at, chunk)| (*at, changed(chunk))).collect());
+        let columns = [first.clone(), second.collect()];
+        for column in &columns[0] {
+            save(&world, column, Durability::Process);
+        }
+        world.close().expect("the disk has room");
+        drop(world);
+        let world = World::open(dir.path().join("world"), &[], options).expect("just closed");
+        for column in &columns[0] {
+            assert!(column.iter().all(|(at, _)| world.load(*at).is_ok_and(|chunk| chunk.is_some())));
+        }
+        Self { world, generator, columns, dir, turn: 0 }
+    }
+
+    /// A column as it is not stored.
+    fn next(&mut self) -> &Column {
+        self.turn += 1;
+        let columns = COLUMNS as usize;
+        &self.columns[self.turn / columns % 2][self.turn % columns]
+    }
+}
+
+fn options() -> WorldOptions {
+    WorldOptions { cache_bytes: 256 << 20, min_free_bytes: 0, ..WorldOptions::balanced() }
+}
+
+fn save(world: &World, column: &Column, durability: Durability) -> u64 {
+    let saved = world.transaction_at(durability, |tx| {
+        for (at, chunk) in column {
+            tx.save(*at, Arc::clone(chunk));
+        }
+        Ok::<_, Error>(())
+    });
+    saved.expect("the disk has room").seq
+}
+
+/// The time of a call, each made when the queue is empty.
+fn handed_over(busy: &mut Busy, times: u64, until_written: bool, durability: Durability) -> Duration {
+    let mut total = Duration::ZERO;
+    for _ in 0..times {
+        let world = busy.world.clone();
+        let column = busy.next();
+        let begun = Instant::now();
+        black_box(save(&world, column, durability));
+        if until_written {
+            world.flush_queue();
+        }
+        total += begun.elapsed();
+        world.flush_queue();
+    }
+    total
+}
+
+trait FlushQueue {
+    /// Waits until nothing is queued.
+    fn flush_queue(&self);
+}
+
+impl FlushQueue for World {
+    fn flush_queue(&self) {
+        while self.metrics().queued_commits > 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn hand_over(criterion: &mut Criterion) {
+    let mut busy = Busy::new(&options());
+    let copy = busy.dir.path().join("copy");
+    busy.world.checkpoint(&copy).expect("an empty directory");
+    let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
+    let hot = raw::family(&raw, Space::ChunkL0);
+    let mut group = criterion.benchmark_group("hand over a changed column");
+    group.bench_function("ref: RocksDB write batch of its chunks", |bench| {
+        bench.iter_custom(|times| {
+            let mut total = Duration::ZERO;
+            for _ in 0..times {
+                let column = busy.next();
+                let rows: Vec<_> =
+                    column.iter().map(|(at, chunk)| (key::chunk(*at), chunk.to_bytes())).collect();
+                let begun = Instant::now();
+                let mut batch = WriteBatch::default();
+                for (key, row) in &rows {
+                    batch.put_cf(hot, key, row);
+                }
+                raw.write(batch).expect("the disk has room");
+                total += begun.elapsed();
+            }
+            total
+        });
+    });
+    for (name, until_written) in
+        [("Balanced, until it returns", false), ("Balanced, until it is written", true)]
+    {
+        group.bench_function(name, |bench| {
+            bench.iter_custom(|times| handed_over(&mut busy, times, until_written, Durability::Balanced));
+        });
+    }
+    group.bench_function("Process", |bench| {
+        bench.iter_custom(|times| handed_over(&mut busy, times, false, Durability::Process));
+    });
+    group.finish();
+}
+
+fn unchanged(criterion: &mut Criterion) {
+    let mut busy = Busy::new(&options());
+    let column = busy.next().clone();
+    save(&busy.world, &column, Durability::Safe);
+    let equal: Column = column.iter().map(|(at, chunk)| (*at, Arc::new(Chunk::clone(chunk)))).collect();
+    let mut group = criterion.benchmark_group("save an unchanged column");
+    group.bench_function("ref: encode and compare", |bench| {
+        let stored: Vec<_> = column.iter().map(|(_, chunk)| chunk.to_bytes()).collect();
+        bench.iter(|| column.iter().zip(&stored).all(|((_, chunk), stored)| chunk.to_bytes() == *stored));
+    });
+    group.bench_function("Safe, the same Arcs", |bench| {
+        bench.iter(|| save(&busy.world, &column, Durability::Safe));
+    });
+    group.bench_function("Safe, equal chunks", |bench| {
+        bench.iter(|| save(&busy.world, &equal, Durability::Safe));
+    });
+    group.finish();
+}
+
+fn one_block(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("set one block");
+    for (name, deltas) in [("ref: the whole chunk", false), ("a delta", true)] {
+        let busy = Busy::new(&WorldOptions { deltas, ..options() });
+        let (at, chunk) = busy.columns[0][0][12].clone();
+        let kinds: Vec<_> =
+            chunk.palette().iter().map(|kind| kind.block).chain([cg_format::BlockId::new(0)]).collect();
+        let place =
+            BlockPos::new(at.pos.min_block().x + 5, at.pos.min_block().y + 5, at.pos.min_block().z + 5);
+        let mut turn = 0;
+        group.bench_function(name, |bench| {
+            bench.iter_custom(|times| {
+                let mut total = Duration::ZERO;
+                for _ in 0..times {
+                    turn += 1;
+                    let block = kinds[turn % kinds.len().min(2)];
+                    let begun = Instant::now();
+                    let set =
+                        busy.world.transaction(|tx| tx.set_block(busy.generator.dimension(), place, block));
+                    total += begun.elapsed();
+                    black_box(set.expect("is stored").seq);
+                    busy.world.flush_queue();
+                }
+                total
+            });
+        });
+    }
+    group.finish();
+}
+
+fn synced(criterion: &mut Criterion) {
+    const CALLERS: u64 = 8;
+    let mut busy = Busy::new(&options());
+    let copy = busy.dir.path().join("copy");
+    busy.world.checkpoint(&copy).expect("an empty directory");
+    let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
+    let hot = raw::family(&raw, Space::ChunkL0);
+    let mut sync = WriteOptions::default();
+    sync.set_sync(true);
+    let mut group = criterion.benchmark_group("synced commits of a column");
+    group.sample_size(10);
+    group.bench_function("ref: RocksDB synced batch of its chunks <= 1.1", |bench| {
+        bench.iter(|| {
+            let mut batch = WriteBatch::default();
+            for (at, chunk) in busy.next() {
+                batch.put_cf(hot, key::chunk(*at), chunk.to_bytes());
+            }
+            raw.write_opt(batch, &sync).expect("the disk has room");
+        });
+    });
+    group.bench_function("Safe", |bench| {
+        bench.iter(|| {
+            let world = busy.world.clone();
+            save(&world, busy.next(), Durability::Safe)
+        });
+    });
+    // Each caller has columns of its own; the time is that of all divided by their commits.
+    let turn = AtomicU64::new(0);
+    for durability in [Durability::Safe, Durability::SafeBatch] {
+        group.bench_function(format!("{durability:?}, {CALLERS} callers, each"), |bench| {
+            bench.iter_custom(|times| {
+                let begun = Instant::now();
+                std::thread::scope(|scope| {
+                    for caller in 0..CALLERS {
+                        let (busy, turn) = (&busy, &turn);
+                        scope.spawn(move || {
+                            for _ in 0..times {
+                                let content = turn.fetch_add(1, Ordering::Relaxed) / (2 * CALLERS) % 2;
+                                let column = caller * (COLUMNS as u64 / CALLERS);
+                                save(
+                                    &busy.world,
+                                    &busy.columns[content as usize][column as usize],
+                                    durability,
+                                );
+                            }
+                        });
+                    }
+                });
+                begun.elapsed() / CALLERS as u32
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(2))
+        .warm_up_time(Duration::from_millis(300));
+    targets = hand_over, unchanged, one_block, synced
+}
+criterion_main!(benches);
