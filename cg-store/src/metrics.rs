@@ -61,6 +61,10 @@ impl fmt::Display for Metrics {
         )?;
         write!(f, ", {queued_commits} queued with {queued_bytes} bytes, {} refused as busy", stats.busy)?;
         write!(f, ", {:.1} % of loads from memory", 100.0 * hits)?;
+        if stats.prefetched > 0 {
+            let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
+            write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;
+        }
         for (name, took) in [("transactions", self.transactions), ("ticks", self.ticks)] {
             let (p50, p99, longest) = (took.quantile(0.5), took.quantile(0.99), took.longest());
             write!(f, ", {} {name} (p50 {p50:?}, p99 {p99:?}, longest {longest:?})", took.count())?;

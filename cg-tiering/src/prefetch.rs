@@ -202,6 +202,8 @@ struct Followed {
 impl Courses {
     /// A speed is believed when it was measured for so long.
     const SETTLED_TICKS: u64 = 5;
+    /// Who came less far stands: a step over the border of two blocks is no speed.
+    const MOVED_BLOCKS: u64 = 2;
     /// A course is foreseen anew after so long.
     const FORESEEN_TICKS: u64 = GameTick::PER_SECOND;
     /// So far beside his course a player has not left it, whatever his speed.
@@ -244,7 +246,11 @@ impl Courses {
             if now.since(followed.since) < Self::SETTLED_TICKS {
                 continue;
             }
-            let path = self.motion.path(player, self.ahead.ticks);
+            let path = if self.motion.moved_blocks(player.id) < Self::MOVED_BLOCKS {
+                Path::still(player.block)
+            } else {
+                self.motion.path(player, self.ahead.ticks)
+            };
             let entered = self.ahead.entered(&path);
             // A speed that wavers shortens a course for a moment; what was wanted along it is wanted still.
             let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
