@@ -36,8 +36,8 @@ pub struct PrefetchOptions {
     pub width_chunks: u8,
     /// The same above and below. Default 4.
     pub height_chunks: u8,
-    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Players who move share it
-    /// evenly; what has no room is not fetched.
+    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Each player has an even
+    /// share of it; what has no room is not fetched.
     pub waiting_chunks: usize,
     /// The most chunks that are fetched at once. Default 64. Fewer let go earlier of what a turn made useless.
     pub in_flight_chunks: usize,
@@ -98,13 +98,13 @@ impl Prefetch {
         let changed = courses.update(players, now);
         let followed = courses.len();
         drop(courses);
-        let mut wasted = self.unused.expire(now);
+        let mut in_vain = self.unused.expire(now);
         let mut dropped = 0;
         for course in changed {
             let (player, wanted) = match course {
                 Course::Wants(player, wanted) => (player, wanted),
                 Course::Gone(player) => {
-                    wasted += self.unused.forget_player(player);
+                    in_vain += self.unused.forget_player(player);
                     (player, Vec::new())
                 }
             };
@@ -114,7 +114,7 @@ impl Prefetch {
             let replaced = queue.waiting.replace(player, unknown, followed);
             dropped += replaced.no_room + replaced.old.iter().filter(|at| !still.contains(at)).count();
         }
-        Counters::add(&counters.prefetched_wasted, wasted as u64);
+        Counters::add(&counters.prefetched_wasted, in_vain as u64);
         Counters::add(&counters.prefetched_dropped, dropped as u64);
         let mut queue = self.queue.lock();
         let starts = !queue.is_served && !queue.waiting.is_empty();
@@ -166,18 +166,18 @@ impl<E: Engine> Inner<E> {
         // What panics, in a function of the host, panics again when the host loads it, and is told then.
         let found = caught(|| self.stored_many(&wanted)).unwrap_or_default();
         let now = self.tiering.now();
-        let mut wasted = 0;
+        let mut in_vain = 0;
         for (at, found) in wanted.into_iter().zip(found) {
             match found {
                 Ok(_) => {
                     Counters::add(&self.counters.prefetched, 1);
-                    wasted += prefetch.unused.put(at, player, now);
+                    in_vain += prefetch.unused.put(at, player, now);
                 }
                 // Neither kept nor counted: who loads it gets the error.
                 Err(error) => tracing::debug!(%at, %error, "a chunk could not be prefetched"),
             }
         }
-        Counters::add(&self.counters.prefetched_wasted, wasted as u64);
+        Counters::add(&self.counters.prefetched_wasted, in_vain as u64);
         true
     }
 }

@@ -151,8 +151,8 @@ fn who_turns_wants_nothing_of_the_old_way_and_soon_something_of_the_new() {
             let mut walk = Walk::new([8; 3]);
             walk.walk([0.8, 0.0, 0.0], 100 + phase);
             assert_eq!(walk.wants.len(), 3);
-            let ticks = (1..).find(|_| walk.walk(turned, 1) > 0 && walk.wants.is_empty()).unwrap();
-            assert!(ticks <= 20, "{turned:?}: {ticks} ticks");
+            let dropped = (1..=20).any(|_| walk.walk(turned, 1) > 0 && walk.wants.is_empty());
+            assert!(dropped, "{turned:?}: {:?} is wanted still after a second", walk.wants);
             walk.walk(turned, 6);
             let ahead = turned.map(|speed: f64| (speed * 1.25) as i64);
             let mut expected: Vec<_> = (1..=3).map(|n| walk.here().offset_by(ahead.map(|c| c * n))).collect();
