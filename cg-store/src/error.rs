@@ -27,6 +27,9 @@ pub enum Error {
         /// What was changed.
         key: ConflictKey,
     },
+    /// A position outside the world.
+    #[error(transparent)]
+    Position(#[from] cg_format::OutOfRange),
     /// A transaction was started inside another one on the same thread.
     #[error("a transaction is already running on this thread; use its handle instead of starting another")]
     Nested,

@@ -72,6 +72,7 @@ pub mod prelude {
 }
 
 pub use bind::{Binding, BlockKind};
+pub use cache::{CacheStats, Column, KeepId};
 pub use census::{Census, TierCensus};
 pub use chunk::{Area, Peek, PendingChunks, StoredChunk};
 pub use durability::Durability;

@@ -2,17 +2,20 @@
 
 use std::fmt;
 
+use crate::cache::CacheStats;
 use crate::durations::Durations;
 use crate::engine::Engine;
 use crate::stats::Stats;
 use crate::world::World;
 
-/// How a world is doing, since it was opened. Cheap to take; the parts are not of one moment.
+/// How a world is doing, since it was opened. Cheap to take, if no area is kept in memory: see [`CacheStats`]. The parts are not of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
     /// Work done, by kind.
     pub stats: Stats,
+    /// What the chunks in memory take.
+    pub cache: CacheStats,
     /// The newest commit that readers see.
     pub last_commit: u64,
     /// The newest commit that a killed process leaves.
@@ -37,7 +40,8 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         let (queued_commits, queued_bytes) = inner.queue.load();
         Metrics {
-            stats: inner.counters.read(),
+            stats: self.stats(),
+            cache: inner.cache.stats(),
             last_commit: inner.commits.published(),
             last_written: inner.engine.last_commit().get(),
             last_synced: inner.engine.last_synced().get(),
@@ -60,7 +64,10 @@ impl fmt::Display for Metrics {
             self.last_commit, self.last_written, self.last_synced
         )?;
         write!(f, ", {queued_commits} queued with {queued_bytes} bytes, {} refused as busy", stats.busy)?;
+        let (chunk_bytes, kept_bytes) =
+            (self.cache.evictable_bytes + self.cache.kept_bytes, self.cache.kept_bytes);
         write!(f, ", {:.1} % of loads from memory", 100.0 * hits)?;
+        write!(f, ", which has {chunk_bytes} bytes of chunks, {kept_bytes} of them kept")?;
         if stats.prefetched > 0 {
             let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
             write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;

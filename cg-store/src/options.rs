@@ -15,7 +15,9 @@ pub struct WorldOptions {
     /// What is to stay free on the disk: below it commits that put anything fail with
     /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails. Default 1 GiB; 0 demands nothing.
     pub min_free_bytes: u64,
-    /// Memory for decoded chunks. Default 128 MiB. Less memory means more reads from the engine.
+    /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
+    /// Beside it stand the areas of [`keep_in_memory`](crate::World::keep_in_memory), a 64th for what is known of absent
+    /// cubes, and a 64th for each thread that uses [`with`](crate::World::with).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
     ///

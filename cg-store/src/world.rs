@@ -252,7 +252,10 @@ impl<E: Engine> World<E> {
 
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
-        self.inner().counters.read()
+        let inner = self.inner();
+        let mut stats = inner.counters.read();
+        stats.cache_hits += inner.cache.hits();
+        stats
     }
 
     /// How much the engine holds, by family.

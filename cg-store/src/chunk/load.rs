@@ -47,6 +47,35 @@ impl<E: Engine> World<E> {
         Ok(self.inner().stored(at)?.here().map(|stored| stored.chunk))
     }
 
+    /// Shows a chunk to a closure, if it is stored. For readers who do not need to hold it: nothing is counted up and
+    /// down, so threads that look at the same chunks do not wait for each other.
+    ///
+    /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
+    /// column, costs no shared write. For that each thread holds up to 1,024 chunks that it was shown last, in all at most
+    /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
+    /// [`cache_stats`](Self::cache_stats).
+    ///
+    /// No lock is held while the closure runs, so it may use the world.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    #[inline]
+    pub fn with<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        match inner.cache.show(at, show) {
+            Ok(shown) => {
+                inner.cache.count_hit();
+                inner.note_asked(at, true);
+                Ok(Some(shown))
+            }
+            Err((show, known)) => {
+                let found = inner.known_or_stored(at, known)?;
+                Ok(found.here().map(|stored| show(&stored.chunk)))
+            }
+        }
+    }
+
     /// A chunk and its version: the commit that last changed its content.
     ///
     /// # Errors
@@ -136,22 +165,36 @@ fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
 
 impl<E: Engine> Inner<E> {
     /// A chunk as last committed.
+    #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         self.check_open()?;
-        let ticket = match self.cache.get(at) {
-            Ok(entry) => {
-                Counters::add(&self.counters.cache_hits, 1);
+        self.known_or_stored(at, self.cache.get(at))
+    }
+
+    /// A chunk of which the cache has been asked.
+    #[inline]
+    fn known_or_stored(
+        &self,
+        at: ChunkAt,
+        known: Result<Lookup<Stored>, Ticket>,
+    ) -> Result<Lookup<Stored>, Error> {
+        match known {
+            Ok(found) => {
+                self.cache.count_hit();
                 self.note_asked(at, true);
-                return Ok(entry);
+                Ok(found)
             }
-            Err(ticket) => ticket,
-        };
+            Err(ticket) => self.stored_behind_memory(at, ticket),
+        }
+    }
+
+    #[cold]
+    fn stored_behind_memory(&self, at: ChunkAt, ticket: Ticket) -> Result<Lookup<Stored>, Error> {
         Counters::add(&self.counters.cache_misses, 1);
         self.note_asked(at, false);
         self.tiering.touch([at]);
         let found = self.read_through(at)?;
-        self.keep(at, ticket, &found);
-        Ok(found)
+        Ok(self.keep(at, ticket, found))
     }
 
     /// A chunk past the cache: as it is queued, else as the engine has it.
@@ -207,7 +250,7 @@ impl<E: Engine> Inner<E> {
                         missed.push(*at);
                         tickets.push(ticket);
                     }
-                    found.push(queued.map(Ok));
+                    found.push(queued.map(|queued| Ok(self.remember(*at, ticket, queued))));
                 }
             }
         }
@@ -221,7 +264,7 @@ impl<E: Engine> Inner<E> {
             .iter()
             .zip(tickets)
             .zip(read)
-            .map(|((at, ticket), read)| read.inspect(|entry| self.keep(*at, ticket, entry)));
+            .map(|((at, ticket), read)| read.map(|entry| self.keep(*at, ticket, entry)));
         let missed = "one was read for each that memory did not have";
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
     }
@@ -239,14 +282,22 @@ impl<E: Engine> Inner<E> {
         at.iter().map(next).collect()
     }
 
-    /// Remembers what a load found, and tells who records it.
-    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) {
-        self.cache.fill(at, ticket, found.clone());
-        let chunk = match found {
+    /// Remembers what a load found, and tells who records it. Returns what the load must answer.
+    pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
+        let chunk = match &found {
             Lookup::Here(stored) => Some(&*stored.chunk),
             Lookup::Deleted | Lookup::NotHere => None,
         };
         self.tiering.recorder.loaded(at, chunk);
+        if matches!(found, Lookup::NotHere) && self.learn_absence(at, ticket) {
+            return found;
+        }
+        self.remember(at, ticket, found)
+    }
+
+    /// Remembers what was found behind the cache. Returns what it must be answered with.
+    fn remember(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
+        self.cache.fill(at, ticket, &found).unwrap_or(found)
     }
 
     pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {

@@ -1,5 +1,7 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
+mod absent;
+mod column;
 mod cubes;
 pub(crate) mod decode;
 mod find;

@@ -51,7 +51,8 @@ impl<E: Engine> StillWorld<'_, E> {
     /// That of the first chunk that is damaged; others may have been shown.
     pub(crate) fn show(&self, at: &[ChunkAt], mut show: impl FnMut(ChunkAt, &Chunk)) -> Result<u64, Error> {
         let world = self.world;
-        let keep = |at, found: &_| world.keep(at, ChunkCache::ticket(at, &self.moment), found);
+        // What is committed since does not concern this reader: what it found is what it answers.
+        let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
         let (mut missed, mut absent) = (Vec::new(), 0);
         for at in at {
             match world.cache.get_as_of(*at, &self.moment) {
@@ -74,7 +75,7 @@ impl<E: Engine> StillWorld<'_, E> {
                 world.read(&self.catalog, chunk)?
             };
             show(chunk.at, &stored.chunk);
-            keep(chunk.at, &Lookup::Here(stored));
+            keep(chunk.at, Lookup::Here(stored));
             Ok(())
         });
         for (at, found) in missed.into_iter().zip(found) {
@@ -84,7 +85,7 @@ impl<E: Engine> StillWorld<'_, E> {
                 Lookup::NotHere => Lookup::NotHere,
             };
             absent += 1;
-            keep(at, &found);
+            keep(at, found);
         }
         Ok(absent)
     }

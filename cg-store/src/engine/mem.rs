@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::batch::Op;
 use super::{
@@ -146,7 +146,8 @@ impl Engine for MemEngine {
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        let mut state = self.state.write();
+        // One commit at a time; a fault that takes its time keeps no reader waiting.
+        let state = self.state.upgradable_read();
         check_open(&self.closed)?;
         state.check_writable()?;
         for guard in guards {
@@ -155,6 +156,7 @@ impl Engine for MemEngine {
         let is_rearrangement = batch.is_rearrangement();
         let seq = if is_rearrangement { state.last_commit } else { state.last_commit.next() };
         let fault = (self.fault)(seq);
+        let mut state = RwLockUpgradableReadGuard::upgrade(state);
         match fault {
             Some(Fault::NoSpace) => {
                 let no_space = || EngineError::NoSpace { message: "by request".into() };

@@ -72,9 +72,10 @@ impl<E: Engine> World<E> {
                 batch.put(Space::OpacityPatch, key::opacity_patch(at), opacity::nothing(), Stamp::Commit);
             }
             let what = || format!("setting {at} and its {} entities aside", owned.len());
+            let announced = inner.cache.announce([at]);
             inner.commit_aside(committing, batch, what, |seq| {
                 inner.deltas.forget_up_to(at, seq);
-                inner.cache.publish(at, Lookup::Deleted);
+                announced.publish(at, Lookup::Deleted);
                 if inner.options.opacity {
                     inner.unfolded.lock().add([key::opacity_tile(at)]);
                 }
@@ -112,12 +113,13 @@ impl<E: Engine> Inner<E> {
         batch.delete(Space::ChunkDelta, &damaged.key);
         put_change_marks(&mut batch, at);
         let what = || format!("setting a delta of {at} aside");
+        let announced = self.cache.announce([at]);
         self.commit_aside(committing, batch, what, |_| {
             if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
                 self.deltas.forget(at, seq);
             }
             // What memory holds of the chunk was read or written before.
-            self.cache.clear();
+            announced.forget(at);
             vec![ConflictKey::Chunk(at)]
         })?;
         Ok(true)

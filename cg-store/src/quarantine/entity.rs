@@ -9,7 +9,7 @@ use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
 use cg_registry::Upgrader;
 
 use super::{Damaged, put_change_marks};
-use crate::cache::Stored;
+use crate::cache::{Announced, Stored};
 use crate::chunk::Area;
 use crate::chunk::decode::damage;
 use crate::delta::walk_folded;
@@ -67,10 +67,11 @@ impl<E: Engine> World<E> {
                 put_change_marks(&mut batch, *at);
             }
             let what = || format!("setting entity {id} aside");
+            let announced = inner.cache.announce(released.iter().map(|released| released.at));
             inner.commit_aside(committing, batch, what, |seq| {
                 for released in released {
                     inner.deltas.forget_up_to(released.at, seq);
-                    inner.show(released, seq);
+                    inner.show(&announced, released, seq);
                 }
                 written
             })?;
@@ -143,12 +144,12 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Makes a chunk without its reference visible to those who ask memory.
-    fn show(&self, Released { at, generation, chunk }: Released, version: u64) {
+    fn show(&self, seen: &Announced<'_>, Released { at, generation, chunk }: Released, version: u64) {
         let catalog = self.registry.catalog();
         // What cannot be upgraded cannot be loaded, so memory does not have it.
         if let Ok(upgraded) = Upgrader::new(&catalog, &self.options.upgrades).upgrade(&chunk, generation) {
             let chunk = Arc::new(upgraded.map_or(chunk, |upgrade| upgrade.chunk));
-            self.cache.publish(at, Lookup::Here(Stored { chunk, version, is_current: false }));
+            seen.publish(at, Lookup::Here(Stored { chunk, version, is_current: false }));
         }
     }
 }

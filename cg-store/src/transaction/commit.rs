@@ -79,6 +79,7 @@ fn enter<E: Engine>(
     }
     // Nobody but tests writes past the world.
     let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
+    let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before.
         Some(rows) if !durability.is_queued() && world.queue.is_empty() => world.write(rows, seq)?,
@@ -96,8 +97,9 @@ fn enter<E: Engine>(
     world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
     for (at, change) in &changes.chunks {
         world.tiering.recorder.saved(*at, change.new.as_deref());
-        world.cache.publish(*at, change.stored_as(seq));
+        announced.publish(*at, change.stored_as(seq));
     }
+    drop(announced);
     committing.publish(seq, written);
     Ok(seq)
 }

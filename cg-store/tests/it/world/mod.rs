@@ -21,6 +21,7 @@ mod hash;
 mod history;
 mod limits;
 mod load;
+mod memory;
 mod moves;
 mod opacity;
 mod open;

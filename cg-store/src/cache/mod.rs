@@ -1,0 +1,541 @@
+//! Decoded chunks in memory, shared by threads and bounded in bytes.
+//!
+//! **Invariant**: an entry is what is committed. A loader takes a [`Ticket`] before it asks the queue and the engine,
+//! and what it read is kept only if no commit of the place has begun since; a commit announces its places before the
+//! engine or the queue has any of it, and shows its entries before it returns. So a slow loader can never put an old
+//! chunk over a new one. Damage is never cached. The protocol is that of [`epoch`], and checked in [`model`].
+//!
+//! Reading takes a lock for reading in one of [`SHARDS`] parts of a [`quick_cache`], and no other.
+
+mod column;
+mod count;
+mod epoch;
+mod keep;
+mod miss;
+#[cfg(test)]
+mod model;
+mod primitives;
+mod recent;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, ChunkBox, Dimension, Lookup};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+pub use column::Column;
+pub(crate) use column::ColumnAt;
+use column::Columns;
+use count::Count;
+use epoch::{Change, Epoch, Epochs, Slot};
+pub use keep::KeepId;
+use keep::KeptAreas;
+pub(crate) use miss::Absence;
+use miss::AbsentCubes;
+use recent::Seen;
+
+/// A chunk as the world holds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// The content, upgraded to the current schema generation.
+    pub(crate) chunk: Arc<Chunk>,
+    /// The commit that last changed it.
+    pub(crate) version: u64,
+    /// Whether its row has the current schema generation, so that a delta may go on it.
+    pub(crate) is_current: bool,
+}
+
+/// The state of a place before the queue and the engine were asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticket {
+    chunk: Epoch,
+    cube: Epoch,
+}
+
+/// The state of every place at one moment, at which no commit was under way.
+#[derive(Debug)]
+pub(crate) struct Moment(Vec<Epoch>);
+
+/// The cache.
+#[derive(Debug)]
+pub(crate) struct ChunkCache {
+    /// Tells the caches of a process apart.
+    id: u64,
+    max_bytes: u64,
+    entries: Cache<ChunkAt, Entry, Weight>,
+    absent: AbsentCubes,
+    /// Made for the first column that is asked for.
+    columns: OnceLock<Columns>,
+    kept: KeptAreas,
+    epochs: Epochs,
+    hits: Count,
+}
+
+/// What a world's chunks in memory take. Counted now, at the cost of a look at each of them if any area is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// The bound: [`WorldOptions::cache_bytes`](crate::WorldOptions::cache_bytes).
+    pub limit_bytes: u64,
+    /// Chunks, absent ones among them, and columns that may be evicted: never more than the bound.
+    pub evictable_bytes: u64,
+    /// Chunks that are kept by [`World::keep_in_memory`](crate::World::keep_in_memory). Not under the bound.
+    pub kept_bytes: u64,
+    /// How many those are, absent ones among them.
+    pub kept_chunks: u64,
+    /// How many chunks memory knows, absent ones among them.
+    pub chunks: u64,
+    /// How many columns are ready to be handed out.
+    pub columns: u64,
+    /// 16³ cubes of which it is known, at least in part, whether they hold anything.
+    pub cubes: u64,
+}
+
+/// What memory knows of one chunk.
+#[derive(Debug, Clone)]
+struct Entry {
+    found: Lookup<Stored>,
+    /// The memory that it takes.
+    bytes: u32,
+    /// Whether it lies in an area that is kept.
+    is_kept: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<ChunkAt, Entry> for Weight {
+    fn weight(&self, _: &ChunkAt, entry: &Entry) -> u64 {
+        // The cache passes over what has no weight when it looks for something to evict.
+        if entry.is_kept { 0 } else { u64::from(entry.bytes) }
+    }
+}
+
+impl Entry {
+    fn new(found: Lookup<Stored>, is_kept: bool) -> Self {
+        /// The key, the entry and the cache's own bookkeeping.
+        const ENTRY_BYTES: usize = 128;
+        let chunk_bytes = match &found {
+            Lookup::Here(stored) => stored.chunk.memory_bytes(),
+            Lookup::Deleted | Lookup::NotHere => 0,
+        };
+        Self { found, bytes: u32::try_from(ENTRY_BYTES + chunk_bytes).unwrap_or(u32::MAX), is_kept }
+    }
+}
+
+/// So many locks, if there is memory for some chunks behind each.
+const SHARDS: usize = 64;
+/// So many epochs: two places that share one disturb each other, which costs a look into the engine and no more.
+const EPOCHS: u32 = 4096;
+/// So many locks for those who remember something, which nobody holds for longer than that.
+const KEEPER_LOCKS: u32 = 64;
+/// A thread that shows chunks holds at most this part of the bound itself.
+const RECENT_PART: u64 = 64;
+/// Once a column was asked for, columns take this part of the bound.
+const COLUMNS_PART: u64 = 4;
+
+impl ChunkCache {
+    /// A cache of at most so many bytes.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        static CACHES: AtomicU64 = AtomicU64::new(0);
+        /// A usual decoded chunk; only a hint for the size of the tables.
+        const TYPICAL_BYTES: u64 = 2048;
+        let options = OptionsBuilder::new()
+            .shards(SHARDS)
+            .estimated_items_capacity((max_bytes / TYPICAL_BYTES) as usize)
+            .weight_capacity(max_bytes)
+            .build()
+            .expect("both capacities are given");
+        let hashes = DefaultHashBuilder::default();
+        Self {
+            id: CACHES.fetch_add(1, Relaxed),
+            max_bytes,
+            absent: AbsentCubes::new(max_bytes / 64),
+            columns: OnceLock::new(),
+            kept: KeptAreas::default(),
+            entries: Cache::with_options(options, Weight, hashes, DefaultLifecycle::default()),
+            epochs: Epochs::new(EPOCHS, KEEPER_LOCKS),
+            hits: Count::default(),
+        }
+    }
+
+    /// What is known of a chunk, or the ticket with which a loader may tell what it finds.
+    #[inline]
+    pub(crate) fn get(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
+        match self.entries.get(&at) {
+            Some(entry) => Ok(entry.found),
+            None => self.get_absent(at),
+        }
+    }
+
+    /// What is known of a chunk by its cube.
+    fn get_absent(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
+        let ticket = Ticket { chunk: self.epochs.now(column_slot(at)), cube: self.epochs.now(cube_slot(at)) };
+        if self.absent.has(at) { Ok(Lookup::NotHere) } else { Err(ticket) }
+    }
+
+    /// Shows a stored chunk to a closure that this thread may have shown it to before; else gives the closure back with
+    /// what [`get`](Self::get) says.
+    #[inline]
+    pub(crate) fn show<T, F: FnOnce(&Chunk) -> T>(
+        &self,
+        at: ChunkAt,
+        show: F,
+    ) -> Result<T, (F, Result<Lookup<Stored>, Ticket>)> {
+        // Before the look into the cache: what that finds is of this epoch or of a later one.
+        let seen = Seen { cache: self.id, at, epoch: self.epochs.now(column_slot(at)) };
+        let show = match recent::show(seen, show) {
+            Ok(shown) => return Ok(shown),
+            Err(show) => show,
+        };
+        let known = self.get(at);
+        if let Ok(Lookup::Here(stored)) = &known {
+            recent::note(seen, &stored.chunk, self.max_bytes / RECENT_PART);
+        }
+        Err((show, known))
+    }
+
+    /// Counts an answer of [`get`](Self::get) as one that spared a load.
+    pub(crate) fn count_hit(&self) {
+        self.hits.add_one();
+    }
+
+    /// How many answers were counted.
+    pub(crate) fn hits(&self) -> u64 {
+        self.hits.sum()
+    }
+
+    /// The state of now, for a caller that keeps commits out.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment((0..self.epochs.slots()).map(|slot| self.epochs.now(Slot(slot))).collect())
+    }
+
+    /// What was known of a chunk at a moment, if it is known still.
+    pub(crate) fn get_as_of(&self, at: ChunkAt, moment: &Moment) -> Option<Lookup<Stored>> {
+        let known = match self.entries.get(&at) {
+            Some(entry) => entry.found,
+            None if self.absent.has(at) => Lookup::NotHere,
+            None => return None,
+        };
+        // Behind the look: what a later commit shows, it shows after it has changed the epoch.
+        let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).chunk;
+        is_of_then.then_some(known)
+    }
+
+    /// With it a loader may tell what it finds of a chunk in the engine as it was at a moment.
+    pub(crate) fn ticket(at: ChunkAt, moment: &Moment) -> Ticket {
+        let then = |slot: Slot| moment.0[slot.0 as usize];
+        Ticket { chunk: then(column_slot(at)), cube: then(cube_slot(at)) }
+    }
+
+    /// Keeps what a loader found, unless a commit of the place has begun since the ticket was taken.
+    ///
+    /// Then memory may know the chunk by now, and may show it as it was before that commit for a moment longer: the
+    /// loader must answer what memory says, which is returned, or else it might be ahead of who asks after it.
+    pub(crate) fn fill(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) -> Option<Lookup<Stored>> {
+        let keep = || self.insert(at, found.clone());
+        if self.epochs.keep_if_unchanged(column_slot(at), ticket.chunk, keep) {
+            return None;
+        }
+        self.entries.get(&at).map(|entry| entry.found)
+    }
+
+    /// Announces that chunks are about to be committed. Waits for what is announced already; what is loaded of the
+    /// places before the answer is dropped is not kept.
+    pub(crate) fn announce(&self, at: impl IntoIterator<Item = ChunkAt>) -> Announced<'_> {
+        let at: Vec<_> = at.into_iter().collect();
+        let slots = at.iter().flat_map(|at| [column_slot(*at), cube_slot(*at)]).collect();
+        let change = self.epochs.begin_change(slots);
+        for at in at {
+            self.absent.forget(at);
+        }
+        Announced { cache: self, _change: change }
+    }
+
+    /// Notes that a chunk is absent; says whether to ask about its cubes now.
+    pub(crate) fn is_cube_to_be_asked(&self, at: ChunkAt) -> bool {
+        self.max_bytes > 0 && self.absent.is_to_be_asked(at)
+    }
+
+    /// Remembers what is said of the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was
+    /// taken. Says whether the chunk is known to be absent now.
+    pub(crate) fn learn_absence(&self, at: ChunkAt, ticket: Ticket, absence: Absence) -> bool {
+        let learn = || self.absent.learn(at, absence);
+        self.epochs.keep_if_unchanged(cube_slot(at), ticket.cube, learn)
+            && matches!(absence, Absence::WholeCube | Absence::Group)
+    }
+
+    /// A column, or the ticket with which a loader may tell what it finds.
+    #[inline]
+    pub(crate) fn column(&self, at: &ColumnAt) -> Result<Column, ColumnTicket> {
+        let now = self.epochs.now(slot(at.dimension, at.x, at.z));
+        match self.columns.get().and_then(|columns| columns.get(at)) {
+            Some(column) if column.epoch() == now => Ok(column),
+            _ => Err(ColumnTicket(now)),
+        }
+    }
+
+    /// Makes a column of what a loader found, and keeps it unless a commit into it has begun since the ticket was taken.
+    pub(crate) fn keep_column(
+        &self,
+        at: ColumnAt,
+        ticket: ColumnTicket,
+        chunks: Box<[Option<Arc<Chunk>>]>,
+    ) -> Column {
+        let column = Column::new(at.lowest, chunks, ticket.0);
+        let columns = self.columns.get_or_init(|| self.make_columns());
+        let keep = || columns.insert(at, column.clone());
+        self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);
+        column
+    }
+
+    /// Takes memory from the chunks for columns.
+    fn make_columns(&self) -> Columns {
+        /// Few, as a column may be as large as all its chunks.
+        const SHARDS: usize = 16;
+        /// A usual column; only a hint for the size of the tables.
+        const TYPICAL_BYTES: u64 = 24 * 2048;
+        let bytes = self.max_bytes / COLUMNS_PART;
+        self.entries.set_capacity(self.max_bytes - bytes);
+        let options = OptionsBuilder::new()
+            .shards(SHARDS)
+            .estimated_items_capacity((bytes / TYPICAL_BYTES) as usize)
+            .weight_capacity(bytes)
+            .build()
+            .expect("both capacities are given");
+        Cache::with_options(
+            options,
+            column::Weight,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        )
+    }
+
+    /// Keeps what is known of an area, and what will be.
+    pub(crate) fn keep(&self, dimension: Dimension, area: ChunkBox) -> KeepId {
+        let id = self.kept.add(dimension, area);
+        self.weigh_again();
+        id
+    }
+
+    /// Ends it. Says whether it was kept.
+    pub(crate) fn let_go(&self, id: KeepId) -> bool {
+        let was_kept = self.kept.remove(id);
+        self.weigh_again();
+        was_kept
+    }
+
+    /// Gives every entry the weight that it has by the areas of now.
+    fn weigh_again(&self) {
+        // No commit shows anything meanwhile, and who remembers something from here on knows the areas. So what is here
+        // is what is committed, and may be put in again.
+        let _no_commit = self.epochs.begin_change(Vec::new());
+        self.epochs.wait_for_keepers();
+        for (at, entry) in self.entries.iter() {
+            if self.kept.has(at) != entry.is_kept {
+                self.insert(at, entry.found);
+            }
+        }
+    }
+
+    /// What memory holds.
+    pub(crate) fn stats(&self) -> CacheStats {
+        let mut stats = CacheStats {
+            limit_bytes: self.max_bytes,
+            evictable_bytes: self.entries.weight(),
+            chunks: self.entries.len() as u64,
+            cubes: self.absent.len(),
+            ..CacheStats::default()
+        };
+        if let Some(columns) = self.columns.get() {
+            stats.columns = columns.len() as u64;
+            stats.evictable_bytes += columns.weight();
+        }
+        if !self.kept.is_empty() {
+            for (_, entry) in self.entries.iter().filter(|(_, entry)| entry.is_kept) {
+                stats.kept_bytes += u64::from(entry.bytes);
+                stats.kept_chunks += 1;
+            }
+        }
+        stats
+    }
+
+    fn insert(&self, at: ChunkAt, found: Lookup<Stored>) {
+        self.entries.insert(at, Entry::new(found, self.kept.has(at)));
+    }
+
+    /// Forgets everything, for example when the schema generation changes.
+    pub(crate) fn clear(&self) {
+        let _everywhere = self.epochs.begin_change((0..self.epochs.slots()).map(Slot).collect());
+        self.entries.clear();
+        self.absent.clear();
+        if let Some(columns) = self.columns.get() {
+            columns.clear();
+        }
+    }
+}
+
+/// The epoch of a column, which all its chunks share.
+#[inline]
+fn slot(dimension: Dimension, x: i64, z: i64) -> Slot {
+    /// An odd constant with well spread bits (2^64 divided by the golden ratio).
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let words = [x.cast_unsigned(), z.cast_unsigned()];
+    let mixed =
+        words.iter().fold(dimension.get(), |all, word| (all.rotate_left(23) ^ word).wrapping_mul(SPREAD));
+    Slot((mixed >> (u64::BITS - EPOCHS.ilog2())) as u32)
+}
+
+#[inline]
+fn column_slot(at: ChunkAt) -> Slot {
+    slot(at.dimension, at.pos.x(), at.pos.z())
+}
+
+/// The epoch of a 16³ cube.
+fn cube_slot(at: ChunkAt) -> Slot {
+    let (dimension, cube) = miss::cube(at);
+    // Elsewhere than the columns of small coordinates.
+    slot(dimension, cube.x().rotate_left(40) ^ cube.y(), cube.z().rotate_left(40) ^ 1)
+}
+
+/// The state of a column before its chunks were asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColumnTicket(Epoch);
+
+/// Commits under way of some chunks; dropped when they are seen, or have failed.
+#[derive(Debug)]
+pub(crate) struct Announced<'c> {
+    cache: &'c ChunkCache,
+    _change: Change<'c>,
+}
+
+impl Announced<'_> {
+    /// Makes a committed chunk visible. It must have been announced.
+    pub(crate) fn publish(&self, at: ChunkAt, entry: Lookup<Stored>) {
+        self.cache.insert(at, entry);
+    }
+
+    /// Lets the next load of a committed chunk find out what it is. It must have been announced.
+    pub(crate) fn forget(&self, at: ChunkAt) {
+        self.cache.entries.remove(&at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::schema::NoComponents;
+    use cg_format::{BlockId, ChunkPos, Dimension};
+
+    fn at(x: i64) -> ChunkAt {
+        ChunkAt::new(Dimension::new(0), ChunkPos::new(x, 0, 0).unwrap())
+    }
+
+    fn stored(version: u64) -> Lookup<Stored> {
+        let chunk = Chunk::filled(BlockId::new(version), &NoComponents).expect("any block is known");
+        let chunk = Arc::new(chunk);
+        Lookup::Here(Stored { chunk, version, is_current: true })
+    }
+
+    fn version(cache: &ChunkCache, at: ChunkAt) -> Option<u64> {
+        cache.get(at).ok()?.here().map(|stored| stored.version)
+    }
+
+    fn publish(cache: &ChunkCache, at: ChunkAt, entry: Lookup<Stored>) {
+        cache.announce([at]).publish(at, entry);
+    }
+
+    #[test]
+    fn a_slow_loader_does_not_hide_a_commit() {
+        let cache = ChunkCache::new(1 << 20);
+        let ticket = cache.get(at(1)).unwrap_err();
+        publish(&cache, at(1), stored(2));
+        let instead = cache.fill(at(1), ticket, &stored(1)).and_then(Lookup::here);
+        assert_eq!(instead.map(|stored| stored.version), Some(2));
+        assert_eq!(version(&cache, at(1)), Some(2));
+    }
+
+    #[test]
+    fn a_loader_whose_shard_stood_still_is_believed() {
+        let cache = ChunkCache::new(1 << 20);
+        let ticket = cache.get(at(1)).unwrap_err();
+        cache.fill(at(1), ticket, &stored(1));
+        assert_eq!(version(&cache, at(1)), Some(1));
+        cache.clear();
+        assert!(cache.get(at(1)).is_err());
+        cache.fill(at(1), ticket, &stored(1));
+        assert!(cache.get(at(1)).is_err(), "the ticket is older than the clearing");
+    }
+
+    #[test]
+    fn what_a_moment_knew_is_told_until_the_shard_changes() {
+        let cache = ChunkCache::new(1 << 20);
+        publish(&cache, at(1), stored(1));
+        let moment = cache.moment();
+        assert_eq!(cache.get_as_of(at(1), &moment).unwrap().here().map(|stored| stored.version), Some(1));
+        let absent = ChunkCache::ticket(at(2), &moment);
+        publish(&cache, at(1), stored(2));
+        publish(&cache, at(2), stored(2));
+        assert!(cache.get_as_of(at(1), &moment).is_none(), "it is of a later state");
+        cache.fill(at(2), absent, &stored(1));
+        assert_eq!(version(&cache, at(2)), Some(2), "what the moment had is older");
+    }
+
+    #[test]
+    fn nothing_is_kept_while_a_commit_is_under_way() {
+        let cache = ChunkCache::new(1 << 20);
+        let before = cache.get(at(1)).unwrap_err();
+        let announced = cache.announce([at(1)]);
+        let meanwhile = cache.get(at(1)).unwrap_err();
+        assert!(cache.fill(at(1), before, &stored(1)).is_none());
+        assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
+        assert_eq!(version(&cache, at(1)), None);
+        // The commit fails: nothing is shown, and what is loaded from now on is kept.
+        drop(announced);
+        assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
+        assert_eq!(version(&cache, at(1)), None);
+        let after = cache.get(at(1)).unwrap_err();
+        assert!(cache.fill(at(1), after, &stored(1)).is_none());
+        assert_eq!(version(&cache, at(1)), Some(1));
+    }
+
+    #[test]
+    fn a_walk_over_the_world_does_not_push_out_what_is_used() {
+        const BOUND: u64 = 1 << 20;
+        let cache = ChunkCache::new(BOUND);
+        let bytes = u64::from(Entry::new(stored(1), false).bytes);
+        let look = |x| match cache.get(at(x)) {
+            Ok(_) => true,
+            Err(ticket) => {
+                cache.fill(at(x), ticket, &stored(1));
+                false
+            }
+        };
+        let used = (BOUND * 3 / 4 / bytes) as i64;
+        let walk = (BOUND * 20 / bytes) as i64;
+        let (mut hits, mut looks) = (0, 0);
+        for step in 0..walk {
+            assert!(!look(1_000_000 + step), "a walk meets nothing twice");
+            // Ten looks at what is used for each step of the walk.
+            for nth in 0..10 {
+                looks += 1;
+                hits += i64::from(look((step * 10 + nth) * 7 % used));
+            }
+        }
+        let cold = looks - hits - used;
+        assert!(cold * 50 < looks, "{cold} of {looks} looks found what was used pushed out");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let cache = ChunkCache::new(256 << 10);
+        for x in 0..100_000 {
+            let ticket = cache.get(at(x)).unwrap_err();
+            cache.fill(at(x), ticket, &stored(1));
+        }
+        let kept = (0..100_000).filter(|x| cache.get(at(*x)).is_ok()).count();
+        assert!((100..2048).contains(&kept), "{kept} entries of at least 128 bytes in 256 KiB");
+    }
+}
