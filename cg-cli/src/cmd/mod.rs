@@ -9,6 +9,7 @@ mod import;
 mod info;
 mod map;
 mod opacity;
+mod prune;
 mod quarantine;
 mod registry;
 mod tiers;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Opacity(opacity::Command),
     Tiers(tiers::Args),
+    Prune(prune::Args),
 }
 
 impl Command {
@@ -56,6 +58,7 @@ impl Command {
             Self::Map(args) => map::run(args, out),
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
+            Self::Prune(args) => prune::run(args, out),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod explain;
 mod settle;
 mod simulate;
-mod span;
+pub(super) mod span;
 
 use std::collections::BTreeMap;
 use std::fmt;

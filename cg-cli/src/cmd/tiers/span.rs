@@ -11,7 +11,7 @@ const UNITS: [(char, u64); 5] = [
 ];
 
 /// Reads a span: a whole number and its unit. For clap, so the error is a sentence.
-pub(super) fn ticks(text: &str) -> Result<u64, String> {
+pub(in crate::cmd) fn ticks(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("`{text}` is no span of game time; write a number and d, h, m, s or t (ticks), as in 30d");
     let unit = text.chars().next_back().ok_or_else(wrong)?;

@@ -8,6 +8,7 @@ mod import;
 mod info;
 mod map;
 mod opacity;
+mod prune;
 mod quarantine;
 mod registry;
 mod tiers;

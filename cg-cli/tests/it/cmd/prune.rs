@@ -1,0 +1,86 @@
+//! `cg prune`
+
+use cg_store::prelude::*;
+
+use super::Sample;
+
+/// The sample with a row of stone chunks along x, at z 0 and y 0.
+fn row() -> Sample {
+    let sample = Sample::new();
+    let world = World::open(sample.path(), &[], &WorldOptions::default()).expect("opens");
+    let [stone] = world.register_blocks(["game:stone"]).expect("registers");
+    let saved = world.transaction(|tx| {
+        for x in -5..=5 {
+            let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+            tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
+        }
+        Ok::<_, Box<dyn std::error::Error>>(())
+    });
+    saved.expect("saves");
+    world.close().expect("closes");
+    sample
+}
+
+fn left(sample: &Sample) -> Vec<i64> {
+    let world = World::open_read_only(sample.path(), &WorldOptions::default()).expect("opens");
+    let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+    (-5..=5).filter(|x| world.load(at(*x)).expect("loads").is_some()).collect()
+}
+
+#[test]
+fn a_box_takes_the_chunks_that_lie_in_it_as_a_whole() {
+    let sample = row();
+    let hash = sample.cg("hash", &[]).good();
+    // From the middle of chunk 1 to the middle of chunk 4.
+    let area = ["--box", "24", "-100", "-100", "72", "100", "15"];
+    let dry: Vec<_> = area.iter().copied().chain(["--dry-run"]).collect();
+    assert_eq!(sample.cg("prune", &dry).good(), "2 chunks would be deleted\n");
+    assert_eq!(sample.cg("hash", &[]).good(), hash);
+    assert_eq!(sample.cg("prune", &area).good(), "2 chunks deleted\n");
+    assert_eq!(left(&sample), [-5, -4, -3, -2, -1, 0, 1, 4, 5]);
+    assert_eq!(sample.cg("prune", &area).good(), "0 chunks deleted\n");
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+}
+
+#[test]
+fn a_radius_keeps_every_chunk_that_reaches_into_it() {
+    let sample = row();
+    let said = sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json"]).json();
+    // Chunks -2 to 2 reach to within 32 blocks of x 8; the sample's own lie nearer.
+    assert_eq!(said, serde_json::json!({ "chunks": 6, "unknown": 0, "deleted": true }));
+    assert_eq!(left(&sample), [-2, -1, 0, 1, 2]);
+    // Both conditions must hold.
+    let both = ["--outside-radius", "0", "--around", "8", "8", "--box", "0", "0", "0", "31", "15", "15"];
+    assert_eq!(sample.cg("prune", &both).good(), "1 chunk deleted\n");
+    assert_eq!(left(&sample), [-2, -1, 0, 2]);
+}
+
+#[test]
+fn what_was_visited_lately_or_nobody_knows_of_stays() {
+    let sample = row();
+    let world = World::open(sample.path(), &[], &WorldOptions::default()).expect("opens");
+    let budget = std::time::Duration::ZERO;
+    let tick = |now| world.tick(cg_tiering::GameTick::new(now), &[], budget).expect("ticks");
+    tick(1);
+    world.load(ChunkAt::new(Dimension::new(0), ChunkPos::constant(-5, 0, 0))).expect("loads");
+    tick(1000);
+    world.forget_chunks();
+    world.load(ChunkAt::new(Dimension::new(0), ChunkPos::constant(5, 0, 0))).expect("loads");
+    world.close().expect("closes");
+    drop(world);
+    let area = ["--box", "-80", "0", "0", "95", "15", "15"];
+    let args: Vec<_> = ["--not-visited-for", "500t", "--json"].into_iter().chain(area).collect();
+    let said = sample.cg("prune", &args).json();
+    let left = left(&sample);
+    assert!(left.contains(&5) && left.contains(&4), "the cube was visited: {left:?}");
+    assert!(!left.contains(&-5), "nobody was there: {left:?}");
+    assert_eq!(said["chunks"].as_u64().expect("a number") as usize, 11 - left.len());
+}
+
+#[test]
+fn without_a_condition_nothing_is_done() {
+    let sample = row();
+    let said = sample.cg("prune", &[]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(left(&sample).len(), 11);
+}
