@@ -69,7 +69,7 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
         let before = world.stats();
         for step in 0..=60 {
             now += 1;
-            let at = direction.map(|c| 8.0 + c as f64 * 0.8 * f64::from(step));
+            let at = direction.map(|c| 8.0 + c as f64 * (0.01 + 0.8 * f64::from(step)));
             tick(world, &ids, now, at);
             // One chunk is entered in 20 ticks, from the tenth on. Time for the threads: three chunks ahead of it.
             if step % 20 == 8 {
@@ -80,8 +80,14 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
                 assert!(matches!(known, Peek::Here(_)), "{direction:?} {next}: {known:?}");
             }
         }
+        // Three chunks entered, three ahead: so nothing is under way when the next direction begins.
+        wait(world, before, 6);
         let work = world.stats() - before;
-        assert_eq!((work.prefetched_used, work.prefetched_wasted), (3, 0), "{direction:?}");
+        assert_eq!(
+            (work.prefetched, work.prefetched_used, work.prefetched_wasted),
+            (6, 3, 0),
+            "{direction:?}"
+        );
     }
 }
 
