@@ -61,7 +61,8 @@ impl<E: Engine> World<E> {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
     /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds opacity
-    /// patches into their tiles and keeps when places were last accessed. Blocks for as long as it works; what is
+    /// patches into their tiles and keeps when places were last accessed. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
+    /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
     /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one tile
     /// at most; a tick that comes while another one runs waits for it. Never called, a world stays right: only its
     /// chunks stay hot and its opacity map grows longer to read.
@@ -84,6 +85,7 @@ impl<E: Engine> World<E> {
         inner.tiering.set_now(now);
         inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
+        self.prefetch(players, now);
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
         for _ in 0..CUBES_SWEPT {

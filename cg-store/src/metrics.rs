@@ -68,6 +68,10 @@ impl fmt::Display for Metrics {
             (self.cache.evictable_bytes + self.cache.kept_bytes, self.cache.kept_bytes);
         write!(f, ", {:.1} % of loads from memory", 100.0 * hits)?;
         write!(f, ", which has {chunk_bytes} bytes of chunks, {kept_bytes} of them kept")?;
+        if stats.prefetched > 0 {
+            let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
+            write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;
+        }
         for (name, took) in [("transactions", self.transactions), ("ticks", self.ticks)] {
             let (p50, p99, longest) = (took.quantile(0.5), took.quantile(0.99), took.longest());
             write!(f, ", {} {name} (p50 {p50:?}, p99 {p99:?}, longest {longest:?})", took.count())?;

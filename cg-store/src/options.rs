@@ -2,6 +2,7 @@
 
 use crate::durability::Durability;
 use crate::engine::{DEFAULT_MEMORY_BYTES, Resources};
+use crate::prefetch::PrefetchOptions;
 
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub struct WorldOptions {
     /// After how long, and from how far, chunks move to colder tiers, and what makes them hot again. Moves are done by
     /// [`tick`](crate::World::tick) and by nothing else.
     pub tiers: cg_tiering::TierPolicy,
+    /// What [`tick`](crate::World::tick) has brought into memory ahead of moving players. Default: nothing.
+    pub prefetch: Option<PrefetchOptions>,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -57,6 +60,7 @@ impl Default for WorldOptions {
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
             tiers: cg_tiering::TierPolicy::default(),
+            prefetch: None,
             limits: StoreLimits::default(),
         }
     }

@@ -56,8 +56,19 @@ counters! {
     bytes_decompressed,
     /// Loads answered from memory.
     cache_hits,
-    /// Loads that asked the engine.
+    /// Loads that asked the engine, prefetch included.
     cache_misses,
+    /// Chunks, or the knowledge that there is none, brought into memory ahead of players.
+    prefetched,
+    /// Prefetched chunks that memory answered a load or peek with: each counts once.
+    prefetched_used,
+    /// Chunks that were to be prefetched and were not: the player had turned, stopped, gone or arrived before, or too
+    /// many waited. One that finds no room counts again at each change of a player's course.
+    prefetched_dropped,
+    /// Prefetched chunks that were no use: out of memory again when they were asked for, not asked for within a minute of
+    /// game time or before the player was gone, or pushed out of the 4,096 that are watched. What is neither used nor
+    /// wasted is still watched.
+    prefetched_wasted,
     /// Keys visited by scans.
     keys_scanned,
     /// Transactions refused because of a conflict.

@@ -23,6 +23,7 @@ use crate::meta::{self, WorldRows};
 use crate::opacity::Unfolded;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
+use crate::prefetch::Prefetch;
 use crate::registry::Registry;
 use crate::space::Space;
 use crate::stats::{Counters, Stats};
@@ -91,6 +92,8 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
+    /// Absent if nothing is prefetched.
+    pub(crate) prefetch: Option<Prefetch>,
     pub(crate) unfolded: Mutex<Unfolded>,
     /// The first commit whose deletions are kept.
     pub(crate) forgotten_before: AtomicU64,
@@ -162,6 +165,7 @@ impl<E: Engine> World<E> {
             limits: RwLock::new(limits),
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
+            prefetch: options.prefetch.as_ref().map(Prefetch::new),
             tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
             unfolded: Mutex::new(Unfolded::new()),
             forgotten_before: AtomicU64::new(rows.forgotten_before),

@@ -37,6 +37,7 @@ mod hash;
 pub mod observe;
 pub mod plan;
 mod policy;
+mod prefetch;
 pub mod simulate;
 pub mod synthetic;
 #[cfg(test)]
@@ -52,4 +53,5 @@ pub use observe::{
 };
 pub use plan::{Budget, Candidate, Left, MovePlan, Step};
 pub use policy::{PolicyError, ShadowedSlots, TierPolicy};
+pub use prefetch::{Ahead, Course, Courses};
 pub use time::{GameClock, GameTick};

@@ -66,6 +66,7 @@ impl<E: Engine> World<E> {
         match inner.cache.show(at, show) {
             Ok(shown) => {
                 inner.cache.count_hit();
+                inner.note_asked(at, true);
                 Ok(Some(shown))
             }
             Err((show, known)) => {
@@ -94,8 +95,10 @@ impl<E: Engine> World<E> {
     /// A chunk if memory has it. Never reads from disk and never waits for it.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         match self.inner().cache.get(at) {
-            Ok(Lookup::Here(stored)) => Peek::Here(stored.chunk),
-            Ok(Lookup::Deleted | Lookup::NotHere) => Peek::Absent,
+            Ok(found) => {
+                self.inner().note_asked(at, true);
+                found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
+            }
             Err(_) => Peek::NotLoaded,
         }
     }
@@ -178,6 +181,7 @@ impl<E: Engine> Inner<E> {
         match known {
             Ok(found) => {
                 self.cache.count_hit();
+                self.note_asked(at, true);
                 Ok(found)
             }
             Err(ticket) => self.stored_behind_memory(at, ticket),
@@ -187,6 +191,7 @@ impl<E: Engine> Inner<E> {
     #[cold]
     fn stored_behind_memory(&self, at: ChunkAt, ticket: Ticket) -> Result<Lookup<Stored>, Error> {
         Counters::add(&self.counters.cache_misses, 1);
+        self.note_asked(at, false);
         self.tiering.touch([at]);
         let found = self.read_through(at)?;
         Ok(self.keep(at, ticket, found))
@@ -234,8 +239,12 @@ impl<E: Engine> Inner<E> {
         let (mut found, mut missed, mut tickets) = (Vec::with_capacity(at.len()), Vec::new(), Vec::new());
         for at in at {
             match self.cache.get(*at) {
-                Ok(entry) => found.push(Some(Ok(entry))),
+                Ok(entry) => {
+                    self.note_asked(*at, true);
+                    found.push(Some(Ok(entry)));
+                }
                 Err(ticket) => {
+                    self.note_asked(*at, false);
                     let queued = self.queue.chunk(*at);
                     if queued.is_none() {
                         missed.push(*at);

@@ -118,6 +118,19 @@ impl Motion {
         Path { from, to }
     }
 
+    /// Measures a player's speed from here on, whatever it was.
+    pub fn restart(&mut self, player: &PlayerAt, now: GameTick) {
+        let here = Seen { block: player.block, tick: now };
+        let (dimension, update) = (player.dimension, self.updates);
+        self.tracks.insert(player.id, Track { dimension, anchor: here, recent: here, last: here, update });
+    }
+
+    /// How far a player came, on the axis where he came farthest, while his speed was measured. Who came one block far
+    /// may have moved by a hair.
+    pub fn moved_blocks(&self, id: EntityId) -> u64 {
+        self.tracks.get(&id).map_or(0, |track| chebyshev(track.anchor.block, track.last.block))
+    }
+
     /// How many players are followed.
     pub fn len(&self) -> usize {
         self.tracks.len()

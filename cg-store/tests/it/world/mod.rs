@@ -26,6 +26,7 @@ mod moves;
 mod opacity;
 mod open;
 mod ownership;
+mod prefetch;
 mod property;
 mod quarantine;
 mod registry;
