@@ -9,7 +9,7 @@
 //! - While an epoch is odd nothing is remembered but what the commit itself shows. So memory never goes back from what
 //!   a commit showed to what was before it, and an entry with the same epoch before and after a look is of that epoch.
 //!
-//! The file is compiled twice: for use, and in tests over loom's model of threads and memory ([`super::model`]).
+//! The file is compiled twice: for use, and in tests over loom's model of threads and memory (`cg-bench/tests/epochs.rs`).
 
 use super::primitives::{AtomicU64, Mutex, MutexGuard, Ordering};
 

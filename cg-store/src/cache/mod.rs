@@ -3,7 +3,8 @@
 //! **Invariant**: an entry is what is committed. A loader takes a [`Ticket`] before it asks the queue and the engine,
 //! and what it read is kept only if no commit of the place has begun since; a commit announces its places before the
 //! engine or the queue has any of it, and shows its entries before it returns. So a slow loader can never put an old
-//! chunk over a new one. Damage is never cached. The protocol is that of [`epoch`], and checked in [`model`].
+//! chunk over a new one. Damage is never cached. The protocol is that of [`epoch`], and checked in
+//! `cg-bench/tests/epochs.rs`.
 //!
 //! Reading takes a lock for reading in one of [`SHARDS`] parts of a [`quick_cache`], and no other.
 
@@ -12,8 +13,6 @@ mod count;
 mod epoch;
 mod keep;
 mod miss;
-#[cfg(test)]
-mod model;
 mod primitives;
 mod recent;
 

@@ -1,8 +1,10 @@
-//! The protocol of epochs under every order of threads and every reordering of memory that loom finds.
+//! The protocol of the chunk cache's epochs under every order of threads and every reordering of memory that loom finds.
 //!
 //! The epochs are the real ones, compiled over loom's atomics and locks. Engine and queue are one word: what they do is
 //! to answer with something that was committed, and that is what a word does. Memory is a word behind a lock, as an
 //! entry is behind the lock of its part of the cache.
+//!
+//! It stands here and not in cg-store because loom brings C to a crate that must be tested without.
 
 use loom::sync::atomic::AtomicU64 as Word;
 use loom::sync::atomic::Ordering::{Acquire, Release};
@@ -32,7 +34,7 @@ mod primitives {
     }
 }
 
-#[path = "epoch.rs"]
+#[path = "../../cg-store/src/cache/epoch.rs"]
 #[expect(dead_code, reason = "a model needs only the protocol")]
 #[expect(clippy::duplicate_mod, reason = "it is compiled over other primitives than for use")]
 mod epoch;
