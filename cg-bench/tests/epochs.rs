@@ -36,7 +36,6 @@ mod primitives {
 
 #[path = "../../cg-store/src/cache/epoch.rs"]
 #[expect(dead_code, reason = "a model needs only the protocol")]
-#[expect(clippy::duplicate_mod, reason = "it is compiled over other primitives than for use")]
 mod epoch;
 
 const PLACE: Slot = Slot(0);
