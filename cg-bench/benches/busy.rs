@@ -136,7 +136,7 @@ fn hand_over(criterion: &mut Criterion) {
     busy.world.checkpoint(&copy).expect("an empty directory");
     let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
     let hot = raw::family(&raw, Space::ChunkL0);
-    let mut group = criterion.benchmark_group("hand over a changed column");
+    let mut group = criterion.benchmark_group("busy: hand over a changed column");
     group.bench_function("ref: RocksDB write batch of its chunks", |bench| {
         bench.iter_custom(|times| {
             let mut total = Duration::ZERO;
@@ -173,7 +173,7 @@ fn unchanged(criterion: &mut Criterion) {
     let column = busy.next().clone();
     save(&busy.world, &column, Durability::Safe);
     let equal: Column = column.iter().map(|(at, chunk)| (*at, Arc::new(Chunk::clone(chunk)))).collect();
-    let mut group = criterion.benchmark_group("save an unchanged column");
+    let mut group = criterion.benchmark_group("busy: save an unchanged column");
     group.bench_function("ref: encode and compare", |bench| {
         let stored: Vec<_> = column.iter().map(|(_, chunk)| chunk.to_bytes()).collect();
         bench.iter(|| column.iter().zip(&stored).all(|((_, chunk), stored)| chunk.to_bytes() == *stored));
@@ -188,7 +188,7 @@ fn unchanged(criterion: &mut Criterion) {
 }
 
 fn one_block(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("set one block");
+    let mut group = criterion.benchmark_group("busy: set one block");
     for (name, deltas) in [("ref: the whole chunk", false), ("a delta", true)] {
         let busy = Busy::new(&WorldOptions { deltas, ..options() });
         let (at, chunk) = busy.columns[0][0][12].clone();
@@ -226,7 +226,7 @@ fn synced(criterion: &mut Criterion) {
     let hot = raw::family(&raw, Space::ChunkL0);
     let mut sync = WriteOptions::default();
     sync.set_sync(true);
-    let mut group = criterion.benchmark_group("synced commits of a column");
+    let mut group = criterion.benchmark_group("busy: synced commits of a column");
     group.sample_size(10);
     group.bench_function("ref: RocksDB synced batch of its chunks <= 1.1", |bench| {
         bench.iter(|| {

@@ -81,7 +81,7 @@ fn one_thread(criterion: &mut Criterion) {
     let Cached { world, bare, positions } = Cached::new();
     let mut positions = positions.iter().copied().cycle();
     let mut next = || positions.next().expect("endless");
-    let mut group = criterion.benchmark_group("load a cached chunk");
+    let mut group = criterion.benchmark_group("cache: load a cached chunk");
     group.bench_function("ref: quick_cache get", |bench| {
         bench.iter(|| bare.get(&next()).expect("inserted"));
     });
@@ -107,7 +107,7 @@ fn columns(criterion: &mut Criterion) {
     let mut next = || bottoms.next().expect("endless");
     let column =
         |at: ChunkAt| world.column(at.dimension, at.pos.x(), at.pos.z(), 0..=HEIGHT - 1).expect("sound");
-    let mut group = criterion.benchmark_group("a cached column");
+    let mut group = criterion.benchmark_group("cache: a cached column");
     group.bench_function("ref: quick_cache get, 24 times", |bench| {
         bench.iter(|| heights(next()).for_each(|at| drop(black_box(bare.get(&at).expect("inserted")))));
     });
@@ -122,7 +122,7 @@ fn columns(criterion: &mut Criterion) {
         let at = next();
         ChunkAt::new(at.dimension, at.pos.offset(1000, 0, 0).expect("in the world"))
     };
-    let mut group = criterion.benchmark_group("an absent column again");
+    let mut group = criterion.benchmark_group("cache: an absent column again");
     let before = world.stats();
     for _ in 0..SIDE * SIDE {
         let absent = heights(next()).all(|at| world.load(at).expect("sound").is_none());
@@ -162,9 +162,10 @@ fn on_two_threads(iterations: u64, positions: &[ChunkAt], work: impl Fn(ChunkAt)
 
 fn two_threads(criterion: &mut Criterion) {
     let Cached { world, bare, positions } = Cached::new();
-    for (name, positions) in
-        [("two threads, same chunks", &positions[..]), ("two threads, same 24 chunks", &positions[..24])]
-    {
+    for (name, positions) in [
+        ("cache: two threads, same chunks", &positions[..]),
+        ("cache: two threads, same 24 chunks", &positions[..24]),
+    ] {
         let mut group = criterion.benchmark_group(name);
         group.bench_function("ref: quick_cache get", |bench| {
             bench.iter_custom(|count| {

@@ -31,16 +31,21 @@ pub(crate) fn saves(criterion: &mut Criterion) {
         bench.iter_custom(|times| saver.p99() * u32::try_from(times).expect("few"));
     });
     let (done, moved) = (AtomicBool::new(false), AtomicU64::new(0));
+    // Not so where only benchmarks of other names are asked for.
+    let mut is_measured = false;
     std::thread::scope(|scope| {
         scope.spawn(|| keep_moving(&stored, &world, &done, &moved));
         group.bench_function("chunks move", |bench| {
+            is_measured = true;
             bench.iter_custom(|times| saver.p99() * u32::try_from(times).expect("few"));
         });
         done.store(true, Ordering::Release);
     });
     let moved = moved.load(Ordering::Acquire);
-    assert!(moved > 0, "nothing was moved beside the saves");
-    println!("{moved} chunks were moved beside the saves");
+    if is_measured {
+        assert!(moved > 0, "nothing was moved beside the saves");
+        println!("{moved} chunks were moved beside the saves");
+    }
     group.finish();
 }
 
