@@ -19,6 +19,7 @@ mod deltas;
 mod durability;
 mod hash;
 mod history;
+mod iterate;
 mod limits;
 mod load;
 mod memory;
