@@ -239,7 +239,7 @@ fn damage_is_told_once_and_hides_what_is_colder<E: Engine>(world: &World<E>) {
     let mut note = |found: Result<ChunkAt, Error>| {
         match found {
             Ok(at) => met.push(at),
-            Err(Error::Corrupt(damage)) => told.push(damage.key.to_vec()),
+            Err(Error::Corrupt(damage)) => told.push(damage.key),
             Err(other) => panic!("{other}"),
         }
         ControlFlow::<()>::Continue(())

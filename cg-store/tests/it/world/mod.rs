@@ -21,6 +21,7 @@ mod hash;
 mod history;
 mod iterate;
 mod limits;
+mod linearizable;
 mod load;
 mod memory;
 mod moves;
