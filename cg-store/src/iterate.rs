@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::chunk::{Area, Cubes, StoredChunk, walk_live, walk_one};
 use crate::delta::{Folding, walk_folded};
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Engine, Met, ReadView, scan_past_damage};
 use crate::entity;
 use crate::error::{Damage, Error};
 use crate::world::World;
@@ -120,10 +120,12 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         let view = inner.settled_engine()?.snapshot();
         let folding = Folding::of(inner, &view)?;
-        let mut cubes = Vec::new();
-        let mut next = Cubes::of(area);
-        while let Some(cube) = next.next(&view, &inner.counters)? {
+        let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
+        while let Some(cube) = next.next_past_damage(&view, &inner.counters, &mut damaged)? {
             cubes.push(cube);
+        }
+        if let Some(value) = damaged.into_iter().find_map(|error| visit(Err(error)).break_value()) {
+            return Ok(Some(value));
         }
         let walk = |cube: &(Dimension, ClusterPos)| {
             let walked = walk_one(&view, &inner.counters, area, *cube, |stored| {
@@ -160,7 +162,11 @@ pub(crate) fn entities<V: ReadView, B>(
     view: &V,
     mut visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let stopped = view.scan(Family::Entity, ALL_KEYS, |row_key, row| {
+    let stopped = scan_past_damage(view, Family::Entity, ALL_KEYS, |met| {
+        let (row_key, row) = match met {
+            Met::Row(key, row) => (key, row),
+            Met::Gap { error, .. } => return visit(Err(error.into())),
+        };
         let id = key::decode_entity(row_key)
             .map_err(|problem| Damage::of_row(Space::Entity, row_key, "an entity", problem));
         visit(id.and_then(|id| Ok((id, entity::decode(id, row)?))))

@@ -118,11 +118,17 @@ pub(crate) fn walk_live<V: ReadView, B>(
     area: Area,
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let mut cubes = Cubes::of(area);
-    while let Some(cube) = cubes.next(view, counters)? {
+    let (mut cubes, mut damaged) = (Cubes::of(area), Vec::new());
+    loop {
+        let cube = cubes.next_past_damage(view, counters, &mut damaged)?;
+        for error in damaged.drain(..) {
+            if let ControlFlow::Break(value) = visit(Err(error)) {
+                return Ok(Some(value));
+            }
+        }
+        let Some(cube) = cube else { return Ok(None) };
         if let ControlFlow::Break(value) = walk_cube(view, counters, area, cube, &mut visit)? {
             return Ok(Some(value));
         }
     }
-    Ok(None)
 }

@@ -15,7 +15,7 @@ use cg_format::{
 use super::cubes::{Area, keys_of};
 use super::find::hot;
 use super::walk::Live;
-use crate::engine::ReadView;
+use crate::engine::{EngineError, Met, ReadView, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -34,15 +34,25 @@ pub(super) fn walk_cube<V: ReadView, B>(
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, Error> {
     let cold_key = key::cluster(dimension, cube);
-    let cold_row = view.get(Space::of_cluster(ClusterTier::L2), &cold_key)?;
+    let mut told = |error| visit(Err(error)).break_value();
     let mut cold = None;
-    if let Some(row) = &cold_row {
+    let row = match view.get(Space::of_cluster(ClusterTier::L2), &cold_key) {
+        Ok(row) => row,
+        Err(error @ EngineError::Corrupt { .. }) => {
+            if let Some(value) = told(error.into()) {
+                return Ok(ControlFlow::Break(value));
+            }
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(row) = &row {
         Counters::add(&counters.keys_scanned, 1);
         Counters::add(&counters.clusters_read, 1);
         match OpenCluster::open(cube, &cold_key, row) {
             Ok(cluster) => cold = Some(cluster),
             Err(error) => {
-                if let ControlFlow::Break(value) = visit(Err(error)) {
+                if let Some(value) = told(error) {
                     return Ok(ControlFlow::Break(value));
                 }
             }
@@ -79,7 +89,7 @@ enum Below<'b, 'r> {
     Cold,
     /// A warm cluster, and below it the cold one.
     Warm(&'b mut OpenCluster<'r>),
-    /// A cluster that cannot be read. Nobody can tell which chunks it holds, so none of a colder tier may pass for live.
+    /// Clusters that cannot be read. Nobody can tell which chunks it holds, so none of a colder tier may pass for live.
     Hidden,
 }
 
@@ -90,7 +100,16 @@ impl<V: ReadView, F> CubeWalk<'_, V, F> {
         F: FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
     {
         let mut next = part.start;
-        let stopped = self.scan(Some(ClusterTier::L1), part.clone(), |walk, key, row| {
+        let stopped = self.scan(Some(ClusterTier::L1), part.clone(), |walk, met| {
+            let (key, row) = match met {
+                Met::Row(key, row) => (key, row),
+                Met::Gap { until, error } => {
+                    (walk.visit)(Err(error.into())).map_break(Ok)?;
+                    let until = until.and_then(|key| key::decode_cluster(ClusterTier::L1, key).ok());
+                    let until = until.map_or(part.end, |(_, pos)| rank(pos.min_chunk()));
+                    return walk.range(std::mem::replace(&mut next, until)..until, &mut Below::Hidden);
+                }
+            };
             let Ok((_, pos)) = key::decode_cluster(ClusterTier::L1, key) else {
                 return ControlFlow::Continue(());
             };
@@ -119,7 +138,16 @@ impl<V: ReadView, F> CubeWalk<'_, V, F> {
             return ControlFlow::Continue(());
         }
         let mut next = range.start;
-        let stopped = self.scan(None, range.clone(), |walk, key, row| {
+        let stopped = self.scan(None, range.clone(), |walk, met| {
+            let (key, row) = match met {
+                Met::Row(key, row) => (key, row),
+                Met::Gap { until, error } => {
+                    // Any chunk of it may have a hot copy there, so no colder one may pass for live.
+                    let until = until.and_then(|key| key::decode_chunk(key).ok());
+                    next = until.map_or(range.end, |at| rank(at.pos));
+                    return (walk.visit)(Err(error.into())).map_break(Ok);
+                }
+            };
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::Continue(()) };
             let here = rank(at.pos);
             walk.lower(next..here, below)?;
@@ -179,16 +207,16 @@ impl<V: ReadView, F> CubeWalk<'_, V, F> {
         &mut self,
         tier: Option<ClusterTier>,
         range: Range<u16>,
-        mut each: impl FnMut(&mut Self, &[u8], &[u8]) -> Flow<B>,
+        mut each: impl FnMut(&mut Self, Met<'_>) -> Flow<B>,
     ) -> Flow<B> {
         let corners = [range.start, range.end - 1].map(|rank| chunk_at(self.cube, rank));
         let [first, last] = keys_of(tier, self.dimension, corners);
         let space = tier.map_or(Space::ChunkL0, Space::of_cluster);
         let keys = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let (view, counters) = (self.view, self.counters);
-        let stopped = view.scan(space.family(), keys, |key, row| {
+        let stopped = scan_past_damage(view, space.family(), keys, |met| {
             Counters::add(&counters.keys_scanned, 1);
-            each(self, key, row)
+            each(self, met)
         });
         match stopped {
             Ok(None) => ControlFlow::Continue(()),
