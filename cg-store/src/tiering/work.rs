@@ -357,7 +357,9 @@ impl<E: Engine> Inner<E> {
                 work.sweep.written_anew(cube.cluster(ClusterTier::L2));
             }
             // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
-            cubes.iter().for_each(|(cube, _)| work.known.moved(*cube));
+            for (cube, _) in &cubes {
+                work.known.moved(*cube);
+            }
             self.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {
                     if seen.heat().last_access(cube) == last_access {
@@ -422,7 +424,9 @@ impl<E: Engine> Inner<E> {
     fn end(&self, work: &mut Work, cubes: &[CubeAt], end: Outcome, counts: &mut MoveCounts) -> u64 {
         let now = self.tiering.now();
         if !matches!(end, Outcome::Nothing) {
-            cubes.iter().for_each(|cube| work.known.moved(*cube));
+            for cube in cubes {
+                work.known.moved(*cube);
+            }
         }
         match end {
             Outcome::Nothing => 0,
