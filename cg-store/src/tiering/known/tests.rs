@@ -51,7 +51,9 @@ fn clusters_come_one_after_the_other_round_and_round() {
     let mut known = Known::default();
     known.nothing_there();
     // Four cubes side by side are in one cold cluster.
-    [0, 3, 5, 9].into_iter().for_each(|n| put(&mut known, cube(n), 1, 0));
+    for n in [0, 3, 5, 9] {
+        put(&mut known, cube(n), 1, 0);
+    }
     let mut round = Vec::new();
     for _ in 0..4 {
         let cluster = known.next_cluster().unwrap();
