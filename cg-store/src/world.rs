@@ -175,6 +175,7 @@ impl<E: Engine> World<E> {
             closed: AtomicBool::new(false),
             engine,
         };
+        inner.know_if_empty();
         let handle = Handle::new(inner).map_err(|error| OpenError::Threads { source: error.into() })?;
         Ok(Self { handle: Arc::new(handle) })
     }

@@ -114,6 +114,19 @@ pub trait ReadView {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError>;
+
+    /// As [`scan`](Self::scan), of rows that nobody is likely to ask for soon: they take no other rows' place in memory.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    fn scan_past<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.scan(family, range, visit)
+    }
 }
 
 /// Where rows are kept. See the [module](self) for what every engine promises.

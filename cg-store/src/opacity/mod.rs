@@ -150,7 +150,8 @@ impl<E: Engine> Inner<E> {
     fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<Found, Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let mut passed = 0;
-        let found = self.engine.scan(Family::OpacityMap, range, |key, _| {
+        // It goes through the whole map once, which would end up in the engine's cache.
+        let found = self.engine.scan_past(Family::OpacityMap, range, |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
             passed += 1;
             let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);

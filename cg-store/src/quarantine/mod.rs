@@ -22,6 +22,7 @@ use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 use crate::commit_log::Committing;
 use crate::engine::{Batch, Engine, EngineError, Level, Stamp};
 use crate::error::{ConflictKey, Damage, Error};
+use crate::tiering::Written;
 use crate::world::{Inner, World};
 
 pub use chunk::CHUNK_SET_ASIDE;
@@ -153,7 +154,9 @@ impl<E: Engine> Inner<E> {
         if len_bytes > limit_bytes {
             return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
         }
+        let put = Written::of(&batch);
         let seq = self.engine.commit(batch, &[], Level::Process)?.get();
+        self.tiering.wrote(put);
         committing.publish(seq, visible(seq));
         drop(committing);
         Ok(self.engine.sync()?)

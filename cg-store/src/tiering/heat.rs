@@ -78,17 +78,17 @@ impl<E: Engine> Inner<E> {
     /// Writes what is known of heat, all of it, before the world is closed.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
         self.tiering.observers(|seen| seen.heat().mark_all_dirty());
-        while self.keep_heat()? > 0 {}
+        while !self.keep_heat()?.is_empty() {}
         Ok(())
     }
 
-    /// Writes the heat of cubes whose rows are out of date, and the clock; returns how many cubes.
+    /// Writes the heat of cubes whose rows are out of date, and the clock; returns the cubes, none if none is left.
     ///
     /// Loses nothing if it is never called: the next open takes the cubes for accessed then.
-    pub(crate) fn keep_heat(&self) -> Result<usize, Error> {
+    pub(crate) fn keep_heat(&self) -> Result<Vec<CubeAt>, Error> {
         let dirty = self.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
         if dirty.is_empty() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let mut batch = Batch::new();
         for (cube, heat) in &dirty {
@@ -103,7 +103,7 @@ impl<E: Engine> Inner<E> {
             return Err(error.into());
         }
         Counters::add(&self.counters.bytes_written, bytes);
-        Ok(dirty.len())
+        Ok(dirty.into_iter().map(|(cube, _)| cube).collect())
     }
 }
 

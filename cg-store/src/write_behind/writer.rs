@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::handle::Visitor;
 use crate::opacity::patched_tiles;
 use crate::stats::Counters;
+use crate::tiering::Written;
 use crate::transaction::{Changes, Rows};
 use crate::world::Inner;
 
@@ -71,12 +72,14 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Writes the rows of one transaction as the commit of a number, which must be the engine's next: nothing else may
-    /// commit meanwhile. Notes which chunks have deltas and which opacity tiles have patches now.
+    /// commit meanwhile. Notes which chunks have deltas and rows of their own and which opacity tiles have
+    /// patches now.
     pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
         let (rows, whole) = rows.numbered(seq, &self.deltas, &self.counters);
         let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
-        let patched = patched_tiles(&rows);
+        let (patched, put) = (patched_tiles(&rows), Written::of(&rows));
         let written = self.engine.commit(rows, &[], Level::Process)?;
+        self.tiering.wrote(put);
         assert_eq!(written.get(), seq, "commits are numbered without a gap");
         for at in whole {
             self.deltas.forget_up_to(at, seq);

@@ -217,7 +217,6 @@ impl RocksEngine {
         if range::is_empty(keys) {
             return Ok(None);
         }
-        reads.fill_cache(tuning::scan_fills_cache(family));
         if let Some(behind) = range::behind(keys.1) {
             reads.set_iterate_upper_bound(behind);
         }
@@ -349,7 +348,18 @@ impl ReadView for RocksEngine {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.scan_with(family, range, ReadOptions::default(), visit)
+        self.scan_with(family, range, tuning::scan_reads(family), visit)
+    }
+
+    fn scan_past<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        let mut reads = ReadOptions::default();
+        reads.fill_cache(false);
+        self.scan_with(family, range, reads, visit)
     }
 }
 
