@@ -10,7 +10,7 @@ use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -56,7 +56,7 @@ impl<E: Engine> World<E> {
         let mut batch = Batch::new();
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
         batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         inner.forgotten_before.store(commit, Ordering::Relaxed);
         committing.publish(seq, []);
         Ok(commit)

@@ -15,7 +15,10 @@ use parking_lot::Mutex;
 use super::*;
 use crate::WorldOptions;
 use crate::directory::{State, WorldFile};
-use crate::engine::{Caps, CommitSeq, Guard, KeyRange, MemEngine, MemSnapshot, MemValue, ReadView, Usage};
+use crate::engine::{
+    Caps, CommitSeq, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen,
+    Usage,
+};
 use crate::meta::WorldRows;
 
 /// What an engine has just read.
@@ -135,6 +138,14 @@ impl Engine for Watched {
 
     fn close(&self) -> Result<(), EngineError> {
         self.engine.close()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.failure()
+    }
+
+    fn reopening(&self) -> Reopen<Self> {
+        unimplemented!("these tests break nothing")
     }
 
     fn free_bytes(&self) -> Option<u64> {

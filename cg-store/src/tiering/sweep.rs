@@ -204,7 +204,7 @@ impl<E: Engine> Inner<E> {
             if let Some(decision) = from_warm.filter(|decision| decision.to == Tier::L2) {
                 let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
                 Counters::add(&self.counters.engine_reads, 1);
-                if let Some(row) = self.engine.get(space, &row_key)? {
+                if let Some(row) = self.engine()?.get(space, &row_key)? {
                     rows_above_cold += 1;
                     let chunks = StoredCluster::open(ClusterTier::L1, &row_key, &row);
                     let chunks = chunks.map_or(0, |cluster| cluster.present_count() as u32);
@@ -223,7 +223,7 @@ impl<E: Engine> Inner<E> {
         let last_hot = behind.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last_heat = behind.map(heat_key);
         let hot_lower = last_hot.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-        let first_hot = self.engine.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
+        let first_hot = self.engine()?.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
             match key::decode_chunk(key) {
                 Ok(at) => ControlFlow::Break(CubeAt::of(at)),
@@ -235,7 +235,7 @@ impl<E: Engine> Inner<E> {
         let heat_lower =
             last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
         let first_heat =
-            self.engine.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
+            self.engine()?.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
                 Counters::add(&self.counters.keys_scanned, 1);
                 decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
             })?;
@@ -249,7 +249,7 @@ impl<E: Engine> Inner<E> {
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
-        self.engine.scan(Family::ChunkL0, range, |key, row| {
+        self.engine()?.scan(Family::ChunkL0, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
             found.rows += 1;
             // The sum is not computed here: who moves the row does that.
