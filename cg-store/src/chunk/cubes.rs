@@ -74,7 +74,7 @@ const NAMED_CUBES: u128 = 64;
 /// The cubes of an area, one after the other.
 #[derive(Debug)]
 pub(crate) enum Cubes {
-    /// All of a small box, stored or not.
+    /// All of a small box, stored or not, in the order of their keys.
     Named(std::vec::IntoIter<(Dimension, ClusterPos)>),
     /// Those that have a row, found by their keys.
     Followed {
@@ -115,6 +115,7 @@ impl Cubes {
                 }
             }
         }
+        named.sort_unstable_by_key(|(dimension, cube)| key::cluster(*dimension, *cube));
         Self::Named(named.into_iter())
     }
 

@@ -249,6 +249,17 @@ pub enum Reopened<E> {
     },
 }
 
+impl<E> Reopened<E> {
+    /// The same for an engine around this one.
+    pub fn map<F>(self, wrap: impl FnOnce(E) -> F) -> Reopened<F> {
+        match self {
+            Self::Writable(engine) => Reopened::Writable(wrap(engine)),
+            Self::Unexpected(engine) => Reopened::Unexpected(wrap(engine)),
+            Self::Reader { engine, cause } => Reopened::Reader { engine: wrap(engine), cause },
+        }
+    }
+}
+
 /// How safe a commit is when it returns.
 ///
 /// | level | a killed process | a power cut |

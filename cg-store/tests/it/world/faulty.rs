@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
-    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, ReadView, Reopen, Reopened, RocksOptions, Usage,
+    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, ReadView, Reopen, RocksOptions, Usage,
 };
 use cg_store::{Durable, NotResumed};
 
@@ -178,11 +178,7 @@ impl<E: Engine> Engine for Faulty<E> {
                 engine.reported.fetch_sub(forgotten, Ordering::Relaxed);
                 engine
             };
-            Ok(match reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))? {
-                Reopened::Writable(engine) => Reopened::Writable(wrap(engine)),
-                Reopened::Unexpected(engine) => Reopened::Unexpected(wrap(engine)),
-                Reopened::Reader { engine, cause } => Reopened::Reader { engine: wrap(engine), cause },
-            })
+            Ok(reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))?.map(wrap))
         })
     }
 
@@ -289,7 +285,7 @@ fn fails_and_goes_on(failing: &Failing<impl Engine>, nth: u64, fault: Fault) {
         match named {
             Ok(_) => assert!(is_named, "{context}: a name was given and is gone"),
             Err(error) if cant_be_there(error) => {
-                assert!(!is_named, "{context}: a name was refused: {error}")
+                assert!(!is_named, "{context}: a name was refused: {error}");
             }
             Err(_) => assert_eq!(is_named, fault == Fault::Whole, "{context}: {name}"),
         }

@@ -138,7 +138,9 @@ impl Small {
         chunk.set_side(self.ids.light, bytes);
         let halves = [self.at(place, 0), self.at(place, 1)];
         let saved = self.world.transaction_at(durability, |tx| {
-            halves.iter().for_each(|at| tx.save(*at, chunk.clone()));
+            for at in halves {
+                tx.save(at, chunk.clone());
+            }
             Ok::<_, Error>(())
         });
         match saved {
