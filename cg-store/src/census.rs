@@ -71,7 +71,8 @@ impl<E: Engine> World<E> {
     /// If the engine fails otherwise than by a damaged row.
     pub fn census(&self) -> Result<Census, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
             each_row(&view, family, |key, row| {

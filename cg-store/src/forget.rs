@@ -12,7 +12,7 @@ use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -58,7 +58,7 @@ impl<E: Engine> World<E> {
         let mut batch = Batch::new();
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
         batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         inner.forgotten_before.store(commit, Ordering::Relaxed);
         committing.publish(seq, []);
         Ok(commit)

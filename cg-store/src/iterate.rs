@@ -93,7 +93,8 @@ impl<E: Engine> World<E> {
         mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let folding = Folding::of(inner, &view)?;
         walk_live(&view, &inner.counters, area, |live| {
             visit(live.map(|live| {
@@ -118,7 +119,8 @@ impl<E: Engine> World<E> {
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let folding = Folding::of(inner, &view)?;
         let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
         while let Some(cube) = next.next_past_damage(&view, &inner.counters, &mut damaged)? {

@@ -136,7 +136,7 @@ impl<E: Engine> World<E> {
             for family in
                 [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::OpacityMap]
             {
-                inner.engine.compact(family, ALL_KEYS)?;
+                inner.engine()?.compact(family, ALL_KEYS)?;
             }
         }
         Ok(counts)

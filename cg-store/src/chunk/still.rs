@@ -26,11 +26,11 @@ pub(crate) struct StillWorld<'w, E: Engine> {
 
 impl<E: Engine> Inner<E> {
     /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
-    /// engine say the same.
-    pub(crate) fn still(&self) -> Result<StillWorld<'_, E>, Error> {
+    /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
+    pub(crate) fn still<'w>(&'w self, engine: &'w E) -> Result<StillWorld<'w, E>, Error> {
         self.check_open()?;
         let _no_commit = self.commit_alone()?;
-        let view = self.engine.snapshot();
+        let view = engine.snapshot();
         Ok(StillWorld {
             with_deltas: chunks_with_deltas(&view)?,
             world: self,

@@ -35,6 +35,13 @@ impl DeltaIndex {
         Ok(Self { chunks: Mutex::new(chunks), len })
     }
 
+    /// Takes what was read again in place of everything that was noted.
+    pub(crate) fn replace(&self, read: Self) {
+        let mut chunks = self.chunks.lock();
+        *chunks = read.chunks.into_inner();
+        self.len.store(chunks.len(), Ordering::Release);
+    }
+
     /// Whether a chunk may have deltas.
     pub(crate) fn has(&self, at: ChunkAt) -> bool {
         self.len() > 0 && self.chunks.lock().contains_key(&at)

@@ -137,7 +137,7 @@ impl<E: Engine> Inner<E> {
     fn has_no_warm(&self, work: &mut Work, known: KnownCube) -> Result<bool, Error> {
         let (space, row_key) = row_of(known.cube.cluster(ClusterTier::L1));
         Counters::add(&self.counters.engine_reads, 1);
-        let has_warm = self.engine.get(space, &row_key)?.is_some();
+        let has_warm = self.engine()?.get(space, &row_key)?.is_some();
         work.known.learn_warm(known.cube, Some(has_warm));
         let is_gone = !has_warm && !self.knows_heat(known.cube);
         if is_gone {
@@ -189,7 +189,8 @@ impl<E: Engine> Inner<E> {
         if let Some(decision) = from_warm {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
             Counters::add(&self.counters.engine_reads, 1);
-            let row = if warm == Some(false) { None } else { self.engine.get(space, &row_key)? };
+            let engine = self.engine()?;
+            let row = if warm == Some(false) { None } else { engine.get(space, &row_key)? };
             warm = Some(row.is_some());
             work.known.learn_warm(cube, warm);
             if let Some(row) = row {

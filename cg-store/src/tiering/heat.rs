@@ -60,7 +60,8 @@ impl<E: Engine> Inner<E> {
     /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);
-        let Some(row) = self.engine.get(Space::Heat, &key)? else { return Ok(None) };
+        let engine = self.engine()?;
+        let Some(row) = engine.get(Space::Heat, &key)? else { return Ok(None) };
         let heat = FrameView::open(Space::Heat, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
         Ok(heat.ok())
     }
@@ -98,7 +99,7 @@ impl<E: Engine> Inner<E> {
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
         batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
         let bytes = batch.len_bytes();
-        if let Err(error) = self.engine.commit(batch.rearranging(), &[], Level::Process) {
+        if let Err(error) = self.engine()?.commit(batch.rearranging(), &[], Level::Process) {
             self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
             return Err(error.into());
         }

@@ -80,6 +80,11 @@ impl Tiering {
         }
     }
 
+    /// Has ticks look at all rows again: some may have been written that nobody noted.
+    pub(crate) fn lose_track_of_writes(&self) {
+        self.written.lock().lose_track();
+    }
+
     /// Takes what was noted since the last time.
     fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
         self.written.lock().take()

@@ -296,7 +296,7 @@ impl<E: Engine> Inner<E> {
         let last_hot = behind.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last_heat = behind.map(heat_key);
         let hot_lower = last_hot.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-        let first_hot = self.engine.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
+        let first_hot = self.engine()?.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
             match key::decode_chunk(key) {
                 Ok(at) => ControlFlow::Break(CubeAt::of(at)),
@@ -308,7 +308,7 @@ impl<E: Engine> Inner<E> {
         let heat_lower =
             last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
         let first_heat =
-            self.engine.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
+            self.engine()?.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
                 Counters::add(&self.counters.keys_scanned, 1);
                 decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
             })?;
@@ -321,7 +321,7 @@ impl<E: Engine> Inner<E> {
         let mut found = Hot::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        self.engine.scan(Family::ChunkL0, range, |key, row| {
+        self.engine()?.scan(Family::ChunkL0, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
             let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();

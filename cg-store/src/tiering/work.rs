@@ -242,7 +242,8 @@ impl<E: Engine> Inner<E> {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let (engine, counters) = (&self.engine, &self.counters);
+        let engine = self.engine()?;
+        let (engine, counters) = (&*engine, &self.counters);
         let ends: Vec<_> = self.pool.install(|| {
             let take = |step: &Step| {
                 if !self.tiering.observers(|seen| due.confirms(seen, step)) {
@@ -283,7 +284,9 @@ impl<E: Engine> Inner<E> {
         let Some(first) = steps.first() else { return Ok(()) };
         let begun = match work.cold.take() {
             Some(Cold::Making(merge, cubes)) if merge.cluster() == first.cluster => Ok((merge, cubes)),
-            _ => ColdMerge::begin(&self.engine, first.cluster)?.map(|merge| (Box::new(merge), Vec::new())),
+            _ => {
+                ColdMerge::begin(&*self.engine()?, first.cluster)?.map(|merge| (Box::new(merge), Vec::new()))
+            }
         };
         let (mut merge, mut cubes) = match begun {
             Ok(begun) => begun,
@@ -298,7 +301,7 @@ impl<E: Engine> Inner<E> {
                 let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
                 let heat =
                     self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                let made = || merge.make(&self.engine, &self.counters, step.cube, heat);
+                let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
                 confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
             };
             steps.par_iter().map(make).collect()
@@ -317,7 +320,7 @@ impl<E: Engine> Inner<E> {
         let visitor = visitor.clone();
         self.pool.spawn(move || {
             // A world that is gone has nothing to be written to; the chunks are where they were.
-            if let Ok(end) = visitor.visit(|world| merge.commit(&world.engine, &world.counters)) {
+            if let Ok(end) = visitor.visit(|world| merge.commit(&*world.engine()?, &world.counters)) {
                 let _ = sender.send(end);
             }
         });
@@ -389,7 +392,7 @@ impl<E: Engine> Inner<E> {
             policy.should_rewrite(slots, since, due.at)
         };
         let end =
-            self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
+            self.pool.install(|| drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite))?;
         match end {
             Outcome::Done(moved) => {
                 counts.shadows_dropped += counts.add(moved);
@@ -408,7 +411,7 @@ impl<E: Engine> Inner<E> {
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
     fn forget_marks(&self, work: &mut Work, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
         let before = self.forgotten_before.load(Ordering::Relaxed);
-        match forget_marks(&self.engine, &self.counters, cube, before)? {
+        match forget_marks(&*self.engine()?, &self.counters, cube, before)? {
             Outcome::Done(moved) => {
                 counts.marks_forgotten += counts.add(moved);
                 work.known.moved(cube);
@@ -461,13 +464,13 @@ impl<E: Engine> Inner<E> {
         let mut batch = Batch::new();
         for cube in std::mem::take(&mut work.sweep.heat_only) {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-            if self.engine.get(space, &row_key)?.is_none() && self.hot_rows(cube, 0)?.rows == 0 {
+            if self.engine()?.get(space, &row_key)?.is_none() && self.hot_rows(cube, 0)?.rows == 0 {
                 delete_heat(&mut batch, cube);
                 self.tiering.observers(|seen| seen.heat().forget(cube));
             }
         }
         if !batch.is_empty() {
-            self.engine.commit(batch.rearranging(), &[], Level::Process)?;
+            self.engine()?.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())
     }

@@ -61,6 +61,11 @@ impl Written {
         }
     }
 
+    /// Notes that something was written of which nobody told.
+    pub(super) const fn lose_track(&mut self) {
+        self.is_incomplete = true;
+    }
+
     /// Takes what is there; an error if some was forgotten for want of room.
     pub(super) fn take(&mut self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
         let cubes = std::mem::take(&mut self.cubes);

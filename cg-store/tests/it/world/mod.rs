@@ -17,6 +17,8 @@ mod close;
 mod damage;
 mod deltas;
 mod durability;
+mod faulty;
+mod full_disk;
 mod hash;
 mod history;
 mod iterate;
