@@ -6,5 +6,6 @@
 
 pub mod nbt;
 mod region;
+pub mod schem;
 
 pub use region::{Region, Section};
