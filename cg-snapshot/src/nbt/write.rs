@@ -127,6 +127,27 @@ impl CompoundWriter<'_> {
         self.out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
     }
 
+    /// A list of strings.
+    ///
+    /// # Errors
+    /// [`TooLong`] for the first that is; the tree is of no use then.
+    pub fn strings<'b>(
+        &mut self,
+        name: &'static str,
+        values: impl ExactSizeIterator<Item = &'b str>,
+    ) -> Result<(), TooLong> {
+        self.header(Tag::List, name);
+        self.out.push(if values.len() == 0 { Tag::End } else { Tag::String } as u8);
+        self.count(values.len());
+        for value in values {
+            let value = simd_cesu8::mutf8::encode(value);
+            let len = u16::try_from(value.len()).map_err(|_| TooLong(value.len()))?;
+            self.out.extend(len.to_be_bytes());
+            self.out.extend(&*value);
+        }
+        Ok(())
+    }
+
     /// A compound, written by the closure; gives what the closure gives.
     pub fn compound<R>(
         &mut self,
