@@ -133,26 +133,39 @@ impl<R: Read> Cells<R> {
             let bytes = self.input.some()?;
             let available = (bytes.len() as u64).min(self.left_bytes) as usize;
             let bytes = bytes.get(..available).unwrap_or_default();
-            let mut used = 0;
-            for byte in bytes {
-                used += 1;
-                let index = self.varint.push(*byte).map_err(|_| SchemError::Changed(self.field))?;
-                let Some(index) = index else { continue };
-                if !self.known.get(usize::from(index)).copied().unwrap_or(false) {
-                    return Err(SchemError::Changed(self.field));
+            // Most palettes have fewer than 128 states: then a byte is an index, and the rest is comparing memory.
+            let run = bytes.get(..bytes.len().min(wanted - done).min(RUN_BYTES)).unwrap_or_default();
+            let first = run.first().copied().unwrap_or_default();
+            let used = if self.varint.is_idle() && first < 0x80 && run.get(1..) == run.get(..run.len() - 1) {
+                let index = u16::from(first);
+                check(&self.known, index, self.field)?;
+                out.get_mut(done..done + run.len()).unwrap_or_default().fill(index);
+                done += run.len();
+                run.len()
+            } else {
+                let mut used = 0;
+                for byte in run {
+                    used += 1;
+                    let index = self.varint.push(*byte).map_err(|_| SchemError::Changed(self.field))?;
+                    let Some(index) = index else { continue };
+                    check(&self.known, index, self.field)?;
+                    if let Some(cell) = out.get_mut(done) {
+                        *cell = index;
+                    }
+                    done += 1;
                 }
-                if let Some(cell) = out.get_mut(done) {
-                    *cell = index;
-                }
-                done += 1;
-                if done == wanted {
-                    break;
-                }
-            }
+                used
+            };
             self.input.take(used);
             self.left_bytes -= used as u64;
         }
         self.left_cells -= wanted as u64;
         Ok(wanted)
     }
+}
+
+/// Refuses what the first way through did not meet.
+fn check(known: &[bool], index: u16, field: &'static str) -> Result<(), SchemError> {
+    let is_known = known.get(usize::from(index)).copied().unwrap_or(false);
+    if is_known { Ok(()) } else { Err(SchemError::Changed(field)) }
 }
