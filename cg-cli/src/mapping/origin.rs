@@ -8,7 +8,7 @@
 //! | 6 | 4 | `column_x` | the column it was listed in | any i32 |
 //! | 10 | 4 | `column_z` | the column it was listed in | any i32 |
 //! | 14 | 4 | `index` | its place in the column's list; a rider has its vehicle's | any |
-//! | 18 | 1 | `links` | bit 0: it rides, bit 1: it has riders, bit 2: it is of a schematic, bit 3: that gave it `id` | 0 … 15 |
+//! | 18 | 1 | `links` | bit 0: it rides, bit 1: it has riders, bit 2: it is of a schematic, bit 3: that gave it `id` | 0 … 7, 12 … 15 |
 //! | 19 | 16 | `vehicle` | UUID of what it rides, if it rides | any |
 //! | … | 4 | `riders_offset` | where `Passengers` stood in its NBT, if it has riders | any |
 //! | … | 4 | `rider_count` | riders that follow | 1 or more |
