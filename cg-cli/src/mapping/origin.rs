@@ -97,8 +97,12 @@ impl Origin {
             riders.ids.iter().for_each(|id| writer.bytes(&id.to_bytes()));
         }
         if let Some(InSchematic { pos, corner, .. }) = self.schematic {
-            pos.iter().for_each(|number| writer.u64(number.to_bits()));
-            [corner.x, corner.y, corner.z].iter().for_each(|number| writer.i64(*number));
+            for number in pos {
+                writer.u64(number.to_bits());
+            }
+            for number in [corner.x, corner.y, corner.z] {
+                writer.i64(number);
+            }
         }
         out
     }

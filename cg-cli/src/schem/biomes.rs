@@ -56,9 +56,9 @@ impl Biomes {
         let names = names.filter(|names| !names.is_empty() && names.len() <= COARSE)?;
         let mut indices = vec![0_usize; COARSE];
         let bits = bits_for(names.len());
-        if bits > 0 {
+        if let Some(per_word) = 64_u32.checked_div(bits) {
             let Some(Value::LongArray(words)) = biomes.get("data") else { return None };
-            let per_word = (64 / bits) as usize;
+            let per_word = per_word as usize;
             let words = words.values().map(i64::cast_unsigned);
             for (mut word, indices) in words.zip(indices.chunks_mut(per_word)) {
                 for index in indices {
@@ -189,8 +189,8 @@ impl Biomes {
                 |number: &u16| usize::from(*number).checked_sub(1).and_then(|index| self.names.get(index));
             let names: Vec<&str> = palette.iter().filter_map(name).map(AsRef::as_ref).collect();
             let _ = out.strings("palette", names.into_iter());
-            if bits > 0 {
-                let words = indices.chunks((64 / bits) as usize).map(|indices| {
+            if let Some(per_word) = 64_u32.checked_div(bits) {
+                let words = indices.chunks(per_word as usize).map(|indices| {
                     let word = indices.iter().rev().fold(0, |word, index| word << bits | index);
                     word.cast_signed()
                 });

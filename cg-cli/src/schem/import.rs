@@ -1,28 +1,28 @@
 //! A schematic into a world.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
-use cg_registry::{BlockOffer, Catalog, Name, Registration};
-use cg_snapshot::schem::{Cells, GridShape};
+use cg_registry::Catalog;
+use cg_snapshot::schem::{Cells, Grid, GridShape};
 use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
 use cg_store::{Error, World};
 use serde::Serialize;
 
 use super::biomes::Biomes;
+use super::block_entity;
 use super::entity::{Arrival, Arriving};
 use super::file::{SchemFile, SchemFileError};
-use super::paste::{Inside, Kind, Paste, PasteError};
+use super::paste::{Inside, Paste, PasteError};
 use super::slab::{Slab, Slabs, TooWide};
-use super::{block_entity, state};
 use crate::anvil::water;
 use crate::import::derived;
-use crate::mapping::{BLOCK_ENTITY, Ids, NO_CHUNK, kind, name};
+use crate::mapping::{Ids, NO_CHUNK, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 const TRANSACTION_BYTES: usize = 12 << 20;
@@ -136,16 +136,16 @@ fn area(corner: BlockPos, size: [u16; 3]) -> Option<BlockBox> {
     Some(BlockBox::new(corner, far))
 }
 
-struct Importer<'a, E: Engine> {
-    file: &'a SchemFile,
-    world: &'a World<E>,
+pub(super) struct Importer<'a, E: Engine> {
+    pub(super) file: &'a SchemFile,
+    pub(super) world: &'a World<E>,
     dimension: Dimension,
-    area: BlockBox,
+    pub(super) area: BlockBox,
     ids: Ids,
     pending: Pending,
-    report: ImportReport,
+    pub(super) report: ImportReport,
     /// Block entities that wait for their chunk.
-    inside: HashMap<ChunkPos, Vec<Inside>>,
+    pub(super) inside: HashMap<ChunkPos, Vec<Inside>>,
     written: HashSet<ChunkPos>,
 }
 
@@ -196,91 +196,6 @@ impl<E: Engine> Importer<'_, E> {
         self.not_carried("block entities nested too deeply", damaged);
     }
 
-    /// Blocks of other namespaces that are seen with a block entity: they own one from now on.
-    fn owners_seen(&self) -> Result<HashSet<String>, ImportError> {
-        let mut seen = HashSet::new();
-        let Some(grid) = self.file.schematic.blocks() else { return Ok(seen) };
-        let foreign: HashMap<u16, &str> = grid
-            .states()
-            .filter(|(_, state, _)| kind::is_foreign(state))
-            .map(|(index, state, _)| (index, state))
-            .collect();
-        if foreign.is_empty() || self.inside.is_empty() {
-            return Ok(seen);
-        }
-        let mut cells = self.file.open(grid)?;
-        let mut buffer = Vec::new();
-        for slab in Slabs::new(self.area)?.iter() {
-            self.fill(&mut cells, &mut buffer, slab.cells())?;
-            for part in slab.parts() {
-                let inside = self.inside.get(&part.pos).into_iter().flatten();
-                let wanted: HashSet<_> = inside.map(|(cell, _)| *cell).collect();
-                if wanted.is_empty() {
-                    continue;
-                }
-                for (first, count, at) in part.rows() {
-                    let row = buffer.get(at..at + count).unwrap_or_default();
-                    for (index, x) in row.iter().zip(first.x()..) {
-                        let cell = cg_format::LocalPos::new(x, first.y(), first.z());
-                        if let Some(state) = foreign.get(index).filter(|_| wanted.contains(&cell)) {
-                            seen.insert(kind::base(state).to_owned());
-                        }
-                    }
-                }
-            }
-        }
-        Ok(seen)
-    }
-
-    /// Registers what the world has no name of yet: by name, so that the order is always the same.
-    fn register(&mut self) -> Result<Arc<Catalog>, ImportError> {
-        let seen = self.owners_seen()?;
-        let catalog = self.world.catalog();
-        let mut states = BTreeSet::from([name::AIR.to_owned()]);
-        for (_, text, _) in self.file.schematic.blocks().into_iter().flat_map(|grid| grid.states()) {
-            let state = state::canonical(text);
-            match water::split(&state) {
-                Some(dry) => states.extend([dry, water::WATER.to_owned()]),
-                None => {
-                    states.insert(state.into_owned());
-                }
-            }
-        }
-        let mut new = Registration::default();
-        for state in states {
-            let name = name::of(&state).map_err(Error::from)?;
-            if catalog.block_id(name.as_str()).is_some() {
-                continue;
-            }
-            let owns = kind::owns_block_entity(&state) || seen.contains(kind::base(&state));
-            let components = owns.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
-            let components = components.into_iter().collect();
-            let offer = BlockOffer { components, opaque: kind::is_opaque(&state), ..BlockOffer::new(name) };
-            new.blocks.push(offer);
-        }
-        new.blocks.sort_by(|a, b| a.name.cmp(&b.name));
-        self.report.new_states = new.blocks.len() as u64;
-        let kinds: BTreeSet<_> =
-            self.file.schematic.entities().map(|entity| name::of_entity_kind(&entity.id)).collect();
-        new.entities =
-            kinds.into_iter().filter(|kind| catalog.entity_type(kind.as_str()).is_none()).collect();
-        Ok(if new == Registration::default() { catalog } else { self.world.register(&new)? })
-    }
-
-    fn kinds(&self, catalog: &Catalog) -> Result<Vec<Option<Kind>>, ImportError> {
-        let mut kinds = Vec::new();
-        for (index, text, _) in self.file.schematic.blocks().into_iter().flat_map(|grid| grid.states()) {
-            let state = state::canonical(text);
-            let dry = water::split(&state);
-            let name = name::of(dry.as_deref().unwrap_or(&state)).map_err(Error::from)?;
-            kinds.resize(usize::from(index) + 1, None);
-            if let Some(kind) = kinds.last_mut() {
-                *kind = Some((block(catalog, name.as_str()), dry.is_some()));
-            }
-        }
-        Ok(kinds)
-    }
-
     /// Puts all blocks and biomes, slab by slab.
     fn blocks(
         &mut self,
@@ -297,7 +212,7 @@ impl<E: Engine> Importer<'_, E> {
         let palette: HashMap<u16, Arc<str>> = schematic
             .biomes()
             .into_iter()
-            .flat_map(|grid| grid.states())
+            .flat_map(Grid::states)
             .map(|(index, biome, _)| (index, biome.into()))
             .collect();
         let mut cells = schematic.blocks().map(|grid| self.file.open(grid)).transpose()?;
@@ -461,7 +376,12 @@ impl<E: Engine> Importer<'_, E> {
     }
 
     /// Reads the cells that come next.
-    fn fill(&self, cells: &mut Cells<File>, out: &mut Vec<u16>, count: usize) -> Result<(), ImportError> {
+    pub(super) fn fill(
+        &self,
+        cells: &mut Cells<File>,
+        out: &mut Vec<u16>,
+        count: usize,
+    ) -> Result<(), ImportError> {
         out.resize(count, 0);
         cells.read(out).map_err(|error| self.file.failed(error))?;
         Ok(())
@@ -469,7 +389,7 @@ impl<E: Engine> Importer<'_, E> {
 }
 
 /// The block of a name that was registered.
-fn block(catalog: &Catalog, name: &str) -> BlockId {
+pub(super) fn block(catalog: &Catalog, name: &str) -> BlockId {
     catalog.block_id(name).expect("it was just registered")
 }
 

@@ -39,6 +39,7 @@ mod export;
 mod file;
 mod import;
 mod paste;
+mod register;
 mod slab;
 mod state;
 mod survey;

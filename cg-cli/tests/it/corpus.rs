@@ -218,7 +218,9 @@ fn the_inputs_for_schematics_are_those_that_are_committed() {
         });
     };
     let sides = |out: &mut nbt::CompoundWriter<'_>, sides: [i16; 3]| {
-        ["Width", "Height", "Length"].into_iter().zip(sides).for_each(|(name, side)| out.short(name, side));
+        for (name, side) in ["Width", "Height", "Length"].into_iter().zip(sides) {
+            out.short(name, side);
+        }
     };
     let chest = nbt::payload(|out| {
         out.string("Id", "minecraft:chest").expect("short");

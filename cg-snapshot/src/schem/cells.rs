@@ -81,7 +81,7 @@ impl Counted {
 pub struct Cells<R: Read> {
     input: Input<R>,
     left_bytes: u64,
-    left_cells: u64,
+    remaining: u64,
     varint: Varint,
     field: &'static str,
     /// Kinds that were met on the first way through.
@@ -90,7 +90,7 @@ pub struct Cells<R: Read> {
 
 impl<R: Read> std::fmt::Debug for Cells<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cells").field("left_cells", &self.left_cells).finish_non_exhaustive()
+        f.debug_struct("Cells").field("remaining", &self.remaining).finish_non_exhaustive()
     }
 }
 
@@ -107,7 +107,7 @@ impl<R: Read> Cells<R> {
         Ok(Self {
             input,
             left_bytes: counted.len_bytes,
-            left_cells: counted.cells,
+            remaining: counted.cells,
             varint: Varint::default(),
             field,
             known: counted.kinds.iter().map(|(count, _)| *count > 0).collect(),
@@ -116,7 +116,7 @@ impl<R: Read> Cells<R> {
 
     /// Cells that were not read yet.
     pub const fn left(&self) -> u64 {
-        self.left_cells
+        self.remaining
     }
 
     /// Reads the indices that come next; gives how many, fewer than asked for only at the end.
@@ -124,7 +124,7 @@ impl<R: Read> Cells<R> {
     /// # Errors
     /// [`SchemError::Changed`] if the file is not the one that was read first, and what the system says.
     pub fn read(&mut self, out: &mut [u16]) -> Result<usize, SchemError> {
-        let wanted = (out.len() as u64).min(self.left_cells) as usize;
+        let wanted = (out.len() as u64).min(self.remaining) as usize;
         let mut done = 0;
         while done < wanted {
             if self.left_bytes == 0 {
@@ -159,7 +159,7 @@ impl<R: Read> Cells<R> {
             self.input.take(used);
             self.left_bytes -= used as u64;
         }
-        self.left_cells -= wanted as u64;
+        self.remaining -= wanted as u64;
         Ok(wanted)
     }
 }

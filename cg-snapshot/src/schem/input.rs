@@ -199,13 +199,11 @@ impl<R: Read> Input<R> {
             Walked::Held(_) => (&mut self.held_left, self.limits.held_bytes, "bytes held in memory"),
             Walked::Skipped => (&mut self.skipped_left, self.limits.skipped_bytes, "bytes of unknown fields"),
         };
-        match left.checked_sub(count) {
-            Some(rest) => *left = rest,
-            None => {
-                let (field, at_bytes) = (self.field, self.at_bytes);
-                return Err(SchemError::TooMuch { field, what, limit, at_bytes });
-            }
-        }
+        let Some(rest) = left.checked_sub(count) else {
+            let (field, at_bytes) = (self.field, self.at_bytes);
+            return Err(SchemError::TooMuch { field, what, limit, at_bytes });
+        };
+        *left = rest;
         // What is held grows with what is there, not with what is promised.
         while count > 0 {
             let bytes = self.some()?;

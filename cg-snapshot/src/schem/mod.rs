@@ -6,8 +6,8 @@
 //! does not matter, nothing is believed before it is known, and 10⁹ blocks take no more memory than ten.
 //!
 //! What a schematic means in a world is not decided here: states stay text, block entities and entities stay NBT, and
-//! positions count from the schematic's lowest corner. Versions 1 and the `.schematic` of MCEdit, which numbers blocks,
-//! are refused by name. `docs/format/schematic.md` describes what is written.
+//! positions count from the schematic's lowest corner. Version 1 and the `.schematic` of before 1.13, which numbers
+//! blocks, are refused by name. `docs/format/schematic.md` describes what is written.
 
 mod cells;
 mod error;

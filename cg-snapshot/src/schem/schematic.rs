@@ -118,7 +118,7 @@ impl Schematic {
     /// when `Offset` is taken off is taken so; else what lies inside as it stands is left as it stands.
     pub fn entities(&self) -> impl Iterator<Item = SchemEntity> {
         self.entities.entities().map(|entity| match self.version {
-            2 => SchemEntity { pos: self.from_corner(entity.pos), ..entity },
+            2 => SchemEntity { pos: self.counted_from_corner(entity.pos), ..entity },
             _ => entity,
         })
     }
@@ -128,7 +128,7 @@ impl Schematic {
         &self.unknown
     }
 
-    fn from_corner(&self, pos: [f64; 3]) -> [f64; 3] {
+    fn counted_from_corner(&self, pos: [f64; 3]) -> [f64; 3] {
         let mut moved = pos;
         for (number, offset) in moved.iter_mut().zip(self.offset) {
             *number -= f64::from(offset);

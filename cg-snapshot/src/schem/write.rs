@@ -134,7 +134,9 @@ impl<W: Write> SchemWriter<W> {
     pub fn cells(&mut self, indices: &[u16]) -> Result<(), SchemError> {
         for part in indices.chunks(BUFFER_BYTES / 4) {
             self.buffer.clear();
-            part.iter().for_each(|index| varint::put(&mut self.buffer, *index));
+            for index in part {
+                varint::put(&mut self.buffer, *index);
+            }
             let bytes = std::mem::take(&mut self.buffer);
             let left = self.left_bytes.checked_sub(bytes.len() as u64);
             self.left_bytes = left.expect("no more indices than were announced");
@@ -231,8 +233,8 @@ impl<W: Write> SchemWriter<W> {
         let mut bytes = fields(|out| {
             out.compound(name, |out| {
                 out.compound("Palette", |out| {
-                    let entries = (0..).zip(states);
-                    result = entries.map(|(index, state)| out.named_int(state.as_ref(), index)).collect();
+                    let mut entries = (0..).zip(states);
+                    result = entries.try_for_each(|(index, state)| out.named_int(state.as_ref(), index));
                 });
                 out.byte_array("Data", &[]);
             });

@@ -201,7 +201,9 @@ fn palettes_name_each_index_once() {
             root.compound("Schematic", |out| {
                 out.int("Version", 3);
                 out.int("DataVersion", 3955);
-                ["Width", "Height", "Length"].map(|side| out.short(side, 1));
+                for side in ["Width", "Height", "Length"] {
+                    out.short(side, 1);
+                }
                 out.compound("Blocks", |blocks| {
                     blocks.compound("Palette", palette);
                     blocks.byte_array("Data", &[0]);

@@ -21,7 +21,9 @@ struct Made {
 
 fn counts(states: &[String], cells: &[u16]) -> Vec<u64> {
     let mut counts = vec![0; states.len()];
-    cells.iter().for_each(|cell| counts[usize::from(*cell)] += 1);
+    for cell in cells {
+        counts[usize::from(*cell)] += 1;
+    }
     counts
 }
 

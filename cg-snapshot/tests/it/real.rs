@@ -30,7 +30,9 @@ fn figures(schematic: &Schematic) -> Value {
     let states: BTreeMap<_, _> = blocks.states().map(|(_, state, count)| (state, count)).collect();
     let count = |ids: Vec<String>| {
         let mut counts = BTreeMap::<String, u64>::new();
-        ids.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
+        for id in ids {
+            *counts.entry(id).or_default() += 1;
+        }
         counts
     };
     json!({

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cg_snapshot::schem::Grid;
 use serde::Serialize;
 
 use super::FileArg;
@@ -40,8 +41,8 @@ struct Report {
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let schematic = args.file.read()?.schematic;
     let [width, height, length] = schematic.size();
-    let named = |grid: Option<&cg_snapshot::schem::Grid>| {
-        let names = grid.into_iter().flat_map(|grid| grid.states());
+    let named = |grid: Option<&Grid>| {
+        let names = grid.into_iter().flat_map(Grid::states);
         names.map(|(_, name, count)| (name.to_owned(), count)).collect()
     };
     out.print(&Report {
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         block_entities: by_kind(schematic.block_entities().map(|entity| entity.id)),
         entities: by_kind(schematic.entities().map(|entity| entity.id)),
         biomes: named(schematic.biomes()),
-        palette: schematic.blocks().map_or(0, cg_snapshot::schem::Grid::palette_len),
+        palette: schematic.blocks().map_or(0, Grid::palette_len),
         unknown_fields: schematic.unknown_fields().to_vec(),
     })?;
     Ok(Outcome::Good)
@@ -63,7 +64,9 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 
 fn by_kind(kinds: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
+    for kind in kinds {
+        *counts.entry(kind).or_default() += 1;
+    }
     counts
 }
 
