@@ -12,6 +12,7 @@ mod opacity;
 mod prune;
 mod quarantine;
 mod registry;
+mod schem;
 mod tiers;
 mod verify;
 
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Args),
     #[command(subcommand)]
     Quarantine(quarantine::Command),
+    #[command(subcommand)]
+    Schem(schem::Command),
     Map(map::Args),
     #[command(subcommand)]
     Opacity(opacity::Command),
@@ -55,6 +58,7 @@ impl Command {
             Self::Hash(args) => hash::run(args, out),
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
+            Self::Schem(command) => schem::run(command, out),
             Self::Map(args) => map::run(args, out),
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),

@@ -11,6 +11,7 @@ mod opacity;
 mod prune;
 mod quarantine;
 mod registry;
+mod schem;
 mod tiers;
 mod usage;
 mod verify;
