@@ -197,7 +197,11 @@ mod tests {
     fn the_last_position_has_no_next() {
         assert_eq!(next_3d([i64::MAX; 3]), None);
         assert_eq!(next_3d([i64::MIN; 3]), Some([i64::MIN, i64::MIN, i64::MIN + 1]));
-        assert_eq!(next_3d([-1, -1, -1]), Some([i64::MIN, i64::MIN, 0]), "a carry through every bit but three");
+        assert_eq!(
+            next_3d([-1, -1, -1]),
+            Some([i64::MIN, i64::MIN, 0]),
+            "a carry through every bit but three"
+        );
     }
 
     proptest! {

@@ -149,7 +149,9 @@ mod tests {
         check_error(&[], expect!["object: format version needs 8 bytes and 0 are left (at byte 0)"]);
         check_error(
             &changed(0, 2),
-            expect!["object: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"],
+            expect![
+                "object: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
+            ],
         );
         check_error(
             &changed(15, 0x80),
@@ -163,7 +165,10 @@ mod tests {
             &changed(16, 2),
             expect!["object: bytes behind a deleted object must be zero or absent, found 3 (at byte 17)"],
         );
-        check_error(&encoded(&LIGHTS)[..16], expect!["object: state needs 1 bytes and 0 are left (at byte 16)"]);
+        check_error(
+            &encoded(&LIGHTS)[..16],
+            expect!["object: state needs 1 bytes and 0 are left (at byte 16)"],
+        );
     }
 
     proptest! {

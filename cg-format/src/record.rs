@@ -126,7 +126,8 @@ impl<'a> RecordView<'a> {
     /// Explains the stored form: the fields that [`decode`](Self::decode) reads, up to the first error.
     pub fn trace(bytes: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
         let trace = Trace::default();
-        let result = RecordView::read(Reader::new(bytes, Section::SpatialRecord).traced(Some(&trace))).map(drop);
+        let result =
+            RecordView::read(Reader::new(bytes, Section::SpatialRecord).traced(Some(&trace))).map(drop);
         (trace.into_inner(), result)
     }
 

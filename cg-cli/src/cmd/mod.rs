@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
 mod checkpoint;
+mod content;
 mod dump;
 mod export;
 mod get;
@@ -8,9 +9,11 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod object;
 mod opacity;
 mod prune;
 mod quarantine;
+mod records;
 mod registry;
 mod tiers;
 mod verify;
@@ -37,6 +40,10 @@ pub(crate) enum Command {
     Quarantine(quarantine::Command),
     Map(map::Args),
     #[command(subcommand)]
+    Object(object::Command),
+    #[command(subcommand)]
+    Records(records::Command),
+    #[command(subcommand)]
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
@@ -56,6 +63,8 @@ impl Command {
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Object(command) => object::run(command, out),
+            Self::Records(command) => records::run(command, out),
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),

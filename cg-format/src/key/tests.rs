@@ -56,7 +56,9 @@ fn bytes_are_pinned() {
     let id = RecordId::new(uuid::Uuid::from_u128(7));
     check(
         &hex(&record(&leaf(1, [-1, 2, -3], &[5, 258]), id)),
-        expect!["01000000000000000156db6db6db6db6db6db6db6db6db6db6db6db6db6db6db75000000050000010200000000000000000000000000000007"],
+        expect![
+            "01000000000000000156db6db6db6db6db6db6db6db6db6db6db6db6db6db6db75000000050000010200000000000000000000000000000007"
+        ],
     );
     check(&hex(&record_place(id)), expect!["0200000000000000000000000000000007"]);
 }
@@ -158,13 +160,34 @@ fn wrong_keys_are_named() {
         expect!["key: commit sequence needs 8 bytes and 7 are left (at byte 2)"],
     );
     let of_record = record(&leaf(0, [0; 3], &[1, 2]), RecordId::from_bytes([9; 16]));
-    check(&message(decode_record(&of_record[..56]).unwrap_err()), expect!["key: bytes of the way to a leaf is 7, allowed is 4, 8, 12, … 64 (at byte 33)"]);
-    check(&message(decode_record(&of_record[..49]).unwrap_err()), expect!["key: bytes of the way to a leaf is 0, allowed is 4, 8, 12, … 64 (at byte 33)"]);
-    check(&message(decode_record(&[of_record.as_slice(), &[0; 60]].concat()).unwrap_err()), expect!["key: bytes of the way to a leaf is 68, allowed is 4, 8, 12, … 64 (at byte 33)"]);
-    check(&message(decode_record(&[2; 57]).unwrap_err()), expect!["key: tag is 2, but the rest of the value implies 1 (at byte 0)"]);
-    check(&message(decode_record_place(&[2; 16]).unwrap_err()), expect!["key: record uuid needs 16 bytes and 15 are left (at byte 1)"]);
-    check(&message(check_object(&[]).unwrap_err()), expect!["key: object key length is 0, allowed is 1 to 512 (at byte 0)"]);
-    check(&message(check_object(&[b'k'; 513]).unwrap_err()), expect!["key: object key length is 513, allowed is 1 to 512 (at byte 0)"]);
+    check(
+        &message(decode_record(&of_record[..56]).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 7, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&of_record[..49]).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 0, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&[of_record.as_slice(), &[0; 60]].concat()).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 68, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&[2; 57]).unwrap_err()),
+        expect!["key: tag is 2, but the rest of the value implies 1 (at byte 0)"],
+    );
+    check(
+        &message(decode_record_place(&[2; 16]).unwrap_err()),
+        expect!["key: record uuid needs 16 bytes and 15 are left (at byte 1)"],
+    );
+    check(
+        &message(check_object(&[]).unwrap_err()),
+        expect!["key: object key length is 0, allowed is 1 to 512 (at byte 0)"],
+    );
+    check(
+        &message(check_object(&[b'k'; 513]).unwrap_err()),
+        expect!["key: object key length is 513, allowed is 1 to 512 (at byte 0)"],
+    );
 }
 
 #[test]
@@ -177,7 +200,10 @@ fn a_way_has_no_more_levels_than_a_key_can_name() {
     let deepest = (0..16).try_fold(RecordPath::EMPTY, RecordPath::child).unwrap();
     assert_eq!(deepest.numbers(), (0..16).collect::<std::vec::Vec<_>>());
     assert_eq!(deepest.child(16), None);
-    assert_eq!(record_leaf(&RecordLeaf { path: deepest, ..leaf(0, [0; 3], &[]) }).len(), record_len_bytes(16) - 16);
+    assert_eq!(
+        record_leaf(&RecordLeaf { path: deepest, ..leaf(0, [0; 3], &[]) }).len(),
+        record_len_bytes(16) - 16
+    );
     assert!(decode_record_leaf(&record_leaf(&leaf(0, [0; 3], &[]))).is_err(), "a leaf lies in a root");
 }
 

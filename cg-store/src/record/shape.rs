@@ -39,7 +39,10 @@ impl Default for RecordSettings {
 impl fmt::Display for RecordSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { leaf_square_size, tree_degree, num_levels, roots_per_table } = self;
-        write!(f, "leaf {leaf_square_size}, degree {tree_degree}, levels {num_levels}, roots {roots_per_table}")
+        write!(
+            f,
+            "leaf {leaf_square_size}, degree {tree_degree}, levels {num_levels}, roots {roots_per_table}"
+        )
     }
 }
 
@@ -203,7 +206,9 @@ fn cube_root(setting: &'static str, found: u32, from: u32, allowed: &'static str
     let side = (1..=1625_u32).find(|side| side.pow(3) >= found);
     match side {
         Some(side) if side.pow(3) == found && side >= from => Ok(side),
-        Some(side) if side.pow(3) == found && found > 0 => Err(ShapeError::OutOfRange { setting, found, allowed }),
+        Some(side) if side.pow(3) == found && found > 0 => {
+            Err(ShapeError::OutOfRange { setting, found, allowed })
+        }
         _ => Err(ShapeError::NotCubic { setting, found, allowed }),
     }
 }
@@ -278,7 +283,8 @@ impl Cover {
             Ordering::Equal => {}
         }
         let side = self.shape.table_side_leaves();
-        let (min, max) = (self.min.map(|axis| axis.div_euclid(side)), self.max.map(|axis| axis.div_euclid(side)));
+        let (min, max) =
+            (self.min.map(|axis| axis.div_euclid(side)), self.max.map(|axis| axis.div_euclid(side)));
         let table = morton::first_in_box(leaf.table, min, max)?;
         if table != leaf.table {
             return self.in_table(table, &[]);
@@ -293,9 +299,8 @@ impl Cover {
     /// The first touched leaf of a touched table that does not come before a way.
     fn in_table(&self, table: [i64; 3], from: &[u32]) -> Option<RecordLeaf> {
         let side = i128::from(self.shape.table_side_leaves());
-        let within = |axis: i64, table: i64| {
-            (i128::from(axis) - i128::from(table) * side).clamp(0, side - 1) as i64
-        };
+        let within =
+            |axis: i64, table: i64| (i128::from(axis) - i128::from(table) * side).clamp(0, side - 1) as i64;
         let [x, y, z] = table;
         let min = [within(self.min[0], x), within(self.min[1], y), within(self.min[2], z)];
         let max = [within(self.max[0], x), within(self.max[1], y), within(self.max[2], z)];
@@ -306,7 +311,13 @@ impl Cover {
 }
 
 /// The first way down to a leaf of a box, counted in leaves inside a node, that does not come before another way.
-fn below(levels: &[Level], path: RecordPath, min: [i64; 3], max: [i64; 3], from: &[u32]) -> Option<RecordPath> {
+fn below(
+    levels: &[Level],
+    path: RecordPath,
+    min: [i64; 3],
+    max: [i64; 3],
+    from: &[u32],
+) -> Option<RecordPath> {
     let Some((level, deeper)) = levels.split_first() else { return Some(path) };
     let side = level.child_side_leaves;
     let (first, last) = (min.map(|axis| axis / side), max.map(|axis| axis / side));

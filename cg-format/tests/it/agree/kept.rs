@@ -72,7 +72,8 @@ fn records_and_their_mutations_agree() {
         };
         let stored = record::encode(&naive);
         let [x, y, z] = naive.block;
-        let position = EntityPos::new(Dimension::new(naive.dimension), BlockPos::new(x, y, z), naive.fraction);
+        let position =
+            EntityPos::new(Dimension::new(naive.dimension), BlockPos::new(x, y, z), naive.fraction);
         let position = position.expect("fractions below 1");
         let ours = Record::new(position, naive.kind.clone(), naive.timestamp, naive.payload.clone());
         let encoded = |record: &Record| {
