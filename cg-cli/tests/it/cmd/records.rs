@@ -78,10 +78,10 @@ fn what_is_refused_says_why() {
     refused(
         &sample,
         "records add",
-        &add("-inf", &["--kind", "k"]),
+        &add("inf", &["--kind", "k"]),
         2,
         expect![[r#"
-        cg: x is -inf, allowed is a number from -2^63 to below 2^63
+        cg: x is inf, allowed is a number from -2^63 to below 2^63
     "#]],
     );
     refused(
