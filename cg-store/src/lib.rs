@@ -81,6 +81,7 @@ pub use durability::Durability;
 pub use durations::Durations;
 pub use error::{ConflictKey, Damage, Error, OpenError};
 pub use hash::ContentHash;
+pub use iterate::StoredPlace;
 pub use maintain::TickReport;
 pub use metrics::Metrics;
 pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};

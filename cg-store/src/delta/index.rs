@@ -1,11 +1,11 @@
 //! Which chunks have deltas, in memory: a look-up of a chunk without any stays one read.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Space};
+use foldhash::{HashMap, HashMapExt as _};
 use parking_lot::Mutex;
 
 use super::{MAX_CHUNKS, MAX_DELTAS};

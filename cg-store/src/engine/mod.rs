@@ -53,6 +53,7 @@ pub mod conformance;
 mod error;
 mod mem;
 mod range;
+mod readable;
 mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
@@ -61,6 +62,7 @@ pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
+pub(crate) use readable::{Met, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]

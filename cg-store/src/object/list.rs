@@ -6,7 +6,7 @@ use cg_format::key::Family;
 use cg_format::object::ObjectView;
 
 use super::{ObjectKey, Objects, decode};
-use crate::engine::{Engine, ReadView};
+use crate::engine::{Engine, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 
 /// A part of a listing.
@@ -102,11 +102,23 @@ pub(crate) fn scan_objects<V: ReadView, B>(
         Some(key) if key >= prefix => Bound::Excluded(key),
         _ => Bound::Included(prefix),
     };
-    let ended = view.scan(Family::Object, (from, Bound::Unbounded), |key, row| {
-        if !key.starts_with(prefix) {
-            return ControlFlow::Break(None);
-        }
-        visit(decode(key, row).map(|object| (key, object))).map_break(Some)
+    let end = behind_all(prefix);
+    let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let ended = scan_past_damage(view, Family::Object, (from, to), |met| match met {
+        Met::Row(key, row) => visit(decode(key, row).map(|object| (key, object))),
+        Met::Gap { error, .. } => visit(Err(error.into())),
     })?;
-    Ok(ended.flatten())
+    Ok(ended)
+}
+
+/// The first key behind all that begin with a prefix; `None` if there is none.
+fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
 }

@@ -8,7 +8,7 @@ use cg_format::{BlockBox, Dimension, RecordId, Space};
 
 use super::shape::Cover;
 use super::{RecordShape, Records, decode};
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Engine, Met, ReadView, scan_past_damage};
 use crate::error::{Damage, Error};
 
 /// Which records are wanted: all of an area, or of these the newer ones, or those of one kind.
@@ -117,7 +117,12 @@ pub(crate) fn scan_area<V: ReadView, B>(
         let from = key::record_leaf(&leaf);
         // The beginning of every key of the leaf that was met last, which the area touches.
         let mut touched = from.clone();
-        let ended = view.scan(Family::Record, (Bound::Included(&from), Bound::Unbounded), |key, row| {
+        let range = (Bound::Included(&from[..]), Bound::Unbounded);
+        let ended = scan_past_damage(view, Family::Record, range, |met| {
+            let (key, row) = match met {
+                Met::Row(key, row) => (key, row),
+                Met::Gap { error, .. } => return visit(Err(error.into())).map_break(End::Broken),
+            };
             if Space::of_row(Family::Record, key) != Some(Space::Record) {
                 return ControlFlow::Break(End::Leaf(None));
             }
@@ -150,7 +155,11 @@ pub(crate) fn scan_records<V: ReadView, B>(
     view: &V,
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let ended = view.scan(Family::Record, ALL_KEYS, |key, row| {
+    let ended = scan_past_damage(view, Family::Record, ALL_KEYS, |met| {
+        let (key, row) = match met {
+            Met::Row(key, row) => (key, row),
+            Met::Gap { error, .. } => return visit(Err(error.into())),
+        };
         if Space::of_row(Family::Record, key) != Some(Space::Record) {
             return ControlFlow::Continue(());
         }

@@ -1,6 +1,5 @@
 //! What queued commits say, for readers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+use foldhash::HashMap;
 
 use crate::cache::Stored;
 use crate::object::{ObjectKey, StoredObject};
