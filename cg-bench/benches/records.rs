@@ -2,11 +2,11 @@
 //!
 //! | group | reference |
 //! |---|---|
-//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch; SQLite with an R*Tree does so in one transaction |
-//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row; SQLite asks its R*Tree, and fetches the rows |
+//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch |
+//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row |
 //!
-//! None is held against a limit: a scan of everything answers another question, and SQLite's R*Tree tests each point.
-//! SQLite is C and is compiled only with `--features sqlite`. N is 10,000 and 100,000 and, in a full run, 1,000,000.
+//! None is held against a limit: a scan of everything is what a host does that has no tree. N is 10,000 and 100,000 and,
+//! in a full run, 1,000,000.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
@@ -119,17 +119,6 @@ fn insert(criterion: &mut Criterion) {
                 BatchSize::SmallInput,
             );
         });
-        #[cfg(feature = "sqlite")]
-        {
-            let mut sqlite = sqlite::Peer::new(&dir, count);
-            group.bench_function("ref: SQLite R*Tree", |bench| {
-                bench.iter_batched(
-                    || part(count, first()),
-                    |records| sqlite.insert(&records),
-                    BatchSize::SmallInput,
-                );
-            });
-        }
         group.bench_function("insert", |bench| {
             bench.iter_batched(
                 || part(count, first()),
@@ -175,13 +164,6 @@ fn query(criterion: &mut Criterion) {
                 black_box(found.count())
             });
         });
-        #[cfg(feature = "sqlite")]
-        {
-            let sqlite = sqlite::Peer::new(&dir, count);
-            group.bench_function("ref: SQLite R*Tree", |bench| {
-                bench.iter(|| black_box(sqlite.count_in(&next())));
-            });
-        }
         let records = world.records();
         group.bench_function("for_each_in", |bench| {
             bench.iter(|| {
@@ -197,70 +179,6 @@ fn query(criterion: &mut Criterion) {
             });
         });
         group.finish();
-    }
-}
-
-/// SQLite with a table and an R*Tree beside it, synced as a world at `Process` is: not at every commit.
-#[cfg(feature = "sqlite")]
-mod sqlite {
-    use super::{BATCH, part};
-    use cg_format::{BlockBox, RecordId, record::Record};
-    use rusqlite::{Connection, params};
-    use tempfile::TempDir;
-
-    pub(super) struct Peer(Connection);
-
-    impl Peer {
-        pub(super) fn new(dir: &TempDir, count: u64) -> Self {
-            let connection = Connection::open(dir.path().join("sqlite")).expect("an empty directory");
-            connection
-                .execute_batch(
-                    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;
-                     CREATE TABLE record (n INTEGER PRIMARY KEY, id BLOB UNIQUE, value BLOB);
-                     CREATE VIRTUAL TABLE place USING rtree(n, x0, x1, y0, y1, z0, z1);",
-                )
-                .expect("an empty database");
-            let mut peer = Self(connection);
-            for first in (0..count).step_by(BATCH as usize) {
-                peer.insert(&part(count, first));
-            }
-            peer
-        }
-
-        pub(super) fn insert(&mut self, records: &[(RecordId, Record)]) {
-            let tx = self.0.transaction().expect("begins");
-            {
-                let mut row = tx.prepare_cached("INSERT INTO record (id, value) VALUES (?, ?)").expect("SQL");
-                let mut place =
-                    tx.prepare_cached("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, ?)").expect("SQL");
-                for (id, record) in records {
-                    let mut value = Vec::new();
-                    record.encode(&mut value);
-                    let n = row.insert(params![&id.to_bytes()[..], value]).expect("a new id");
-                    let [x, y, z] = record.position.to_f64();
-                    place.execute(params![n, x, x, y, y, z, z]).expect("a new place");
-                }
-            }
-            tx.commit().expect("the disk has room");
-        }
-
-        pub(super) fn count_in(&self, area: &BlockBox) -> usize {
-            let (min, max) = (area.min(), area.max());
-            let mut query = self
-                .0
-                .prepare_cached(
-                    "SELECT value FROM place JOIN record USING (n)
-                     WHERE x0 >= ? AND x1 < ? AND y0 >= ? AND y1 < ? AND z0 >= ? AND z1 < ?",
-                )
-                .expect("SQL");
-            let corners = params![min.x, max.x + 1, min.y, max.y + 1, min.z, max.z + 1];
-            let mut rows = query.query(corners).expect("runs");
-            let mut found = 0;
-            while let Some(row) = rows.next().expect("a sound file") {
-                found += row.get_ref(0).expect("a column").as_blob().expect("bytes").len();
-            }
-            found
-        }
     }
 }
 

@@ -123,16 +123,16 @@ impl<E: Engine> Inner<E> {
 
     /// Many records, one result for each id in the order asked: those that are queued, and two reads for all others.
     pub(crate) fn stored_records(&self, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
-        let mut queued: Vec<_> = ids.iter().map(|id| self.queue.record(*id)).collect();
+        let queued: Vec<_> = ids.iter().map(|id| self.queue.record(*id)).collect();
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record are of one state.
         let mut found = read_records(&self.engine.snapshot(), &others).into_iter();
-        let result = |queued: &mut Option<Option<Arc<Record>>>| match queued.take() {
-            Some(record) => Ok(record),
+        let result = |queued: Option<(u64, Option<Arc<Record>>)>| match queued {
+            Some((_, record)) => Ok(record),
             None => found.next().unwrap_or(Ok(None)),
         };
-        queued.iter_mut().map(result).collect()
+        queued.into_iter().map(result).collect()
     }
 }
 

@@ -154,8 +154,8 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.object(key) }
     }
 
-    /// A record that is queued, deleted or not, as [`chunk`](Self::chunk).
-    pub(crate) fn record(&self, id: RecordId) -> Option<Option<Arc<Record>>> {
+    /// A record that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
+    pub(crate) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
         if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 

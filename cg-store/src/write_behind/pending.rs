@@ -78,8 +78,8 @@ impl Pending {
         self.objects.get(key).map(|(_, object)| object.clone())
     }
 
-    pub(super) fn record(&self, id: RecordId) -> Option<Option<Arc<Record>>> {
-        self.records.get(&id).map(|(_, record)| record.clone())
+    pub(super) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
+        self.records.get(&id).cloned()
     }
 }
 

@@ -82,7 +82,7 @@ fn unfolded(shape: &RecordShape, leaf: &RecordLeaf) -> [i128; 3] {
     let mut at = leaf.table.map(i128::from);
     for (depth, number) in leaf.path.numbers().iter().enumerate() {
         let degree = if depth == 0 { shape.settings.roots_per_table } else { shape.settings.tree_degree };
-        let side = (1..).find(|side| side * side * side == i128::from(degree)).unwrap();
+        let side = (1..=4).find(|side| side * side * side == i128::from(degree)).unwrap();
         let number = i128::from(*number);
         at = [
             at[0] * side + number / (side * side),

@@ -68,6 +68,7 @@ struct Model {
 }
 
 /// Runs steps over a world, and after each kind of step says whether it did what maps do.
+#[expect(clippy::too_many_lines, reason = "an arm for each kind of step")]
 fn run<E: Engine>(
     mut world: World<E>,
     steps: &[Step],
@@ -89,20 +90,17 @@ fn run<E: Engine>(
             Step::PutAt(key, version, value) => {
                 let stored = model.objects.get(KEYS[key]).map(|entry| entry.0);
                 let put = world.objects().put_at_version(KEYS[key], version, vec![value; 40]);
-                match stored.filter(|stored| *stored > version) {
-                    Some(expected) => match put {
-                        Err(Error::VersionGoesBack { key: found, stored, offered }) => {
-                            assert_eq!(
-                                (found.as_bytes(), stored, offered),
-                                (KEYS[key].as_bytes(), expected, version)
-                            );
-                        }
-                        other => panic!("went back: {other:?}"),
-                    },
-                    None => {
-                        put.expect("puts");
-                        model.objects.insert(KEYS[key], (version, Some(value)));
-                    }
+                if let Some(expected) = stored.filter(|stored| *stored > version) {
+                    let Err(Error::VersionGoesBack { key: found, stored, offered }) = put else {
+                        panic!("went back: {put:?}");
+                    };
+                    assert_eq!(
+                        (found.as_bytes(), stored, offered),
+                        (KEYS[key].as_bytes(), expected, version)
+                    );
+                } else {
+                    put.expect("puts");
+                    model.objects.insert(KEYS[key], (version, Some(value)));
                 }
             }
             Step::Delete(key) => {

@@ -23,6 +23,7 @@ fn bytes<E: Engine>(world: &World<E>, key: &str) -> Option<(i64, String)> {
     object.map(|object| (object.version, String::from_utf8(object.bytes.to_vec()).expect("text")))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what may be absent")]
 fn some(version: i64, text: &str) -> Option<(i64, String)> {
     Some((version, text.to_owned()))
 }

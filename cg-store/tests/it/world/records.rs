@@ -329,13 +329,13 @@ fn what_lies_wrong_is_found<E: Engine>(world: &World<E>) {
     let mut found = findings(world);
     found.sort();
     let found = found.join("\n").replace("00000000-0000-0000-0000-00000000000", "");
-    expect![[r#"
+    expect![[r"
         record: dimension 8 of its position was never issued
         record: key: tag is 2, but the rest of the value implies 1 (at byte 0)
         record: record 1 does not lie in the leaf that its position names
         record: record 2 has its place in another leaf
         record: record 3 is not in the leaf that its place names
-        record: record 5 has no place, so nobody finds it by its id"#]]
+        record: record 5 has no place, so nobody finds it by its id"]]
     .assert_eq(&found);
     let error = world.records().get(id(3)).expect_err("its place says that it is there").to_string();
     let problem = "frame: frame version needs 1 bytes and 0 are left (at byte 0)";
