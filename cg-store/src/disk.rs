@@ -28,10 +28,11 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
-        let mut rows = WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0 };
+        let file = WorldFile::signed(options.signature.clone())?;
+        let mut rows =
+            WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0, record_shape: None };
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         claim(dir)?;
-        let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
@@ -59,10 +60,12 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         let mut file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
         let examined =
             RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
+        rows.shape_for(options)?;
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
@@ -80,6 +83,7 @@ impl World<RocksEngine> {
     pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
         let dir = dir.as_ref();
         let file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let reading = rocks_options(options).with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;

@@ -39,12 +39,14 @@ mod maintain;
 mod meta;
 mod metrics;
 mod move_tier;
+mod object;
 mod opacity;
 mod options;
 mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
+mod record;
 mod registry;
 mod resume;
 mod source;
@@ -63,7 +65,7 @@ pub mod prelude {
     pub use cg_format::entity::{Entity, EntityPos, Owner};
     pub use cg_format::{
         BlockBox, BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, ComponentId, Dimension, EntityId,
-        EntityTypeId, LocalPos, SideKind,
+        EntityTypeId, LocalPos, RecordId, SideKind,
     };
     pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 
@@ -84,11 +86,13 @@ pub use hash::ContentHash;
 pub use iterate::StoredPlace;
 pub use maintain::TickReport;
 pub use metrics::Metrics;
+pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 pub use stats::Stats;
 pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};

@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
 mod checkpoint;
+mod content;
 mod dump;
 mod export;
 mod get;
@@ -8,9 +9,11 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod object;
 mod opacity;
 mod prune;
 mod quarantine;
+mod records;
 mod registry;
 mod schem;
 mod tiers;
@@ -40,6 +43,10 @@ pub(crate) enum Command {
     Schem(schem::Command),
     Map(map::Args),
     #[command(subcommand)]
+    Object(object::Command),
+    #[command(subcommand)]
+    Records(records::Command),
+    #[command(subcommand)]
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
@@ -60,6 +67,8 @@ impl Command {
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Schem(command) => schem::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Object(command) => object::run(command, out),
+            Self::Records(command) => records::run(command, out),
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),

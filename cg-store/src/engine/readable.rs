@@ -67,7 +67,7 @@ fn first_readable<V: ReadView>(
     behind: &[u8],
     to: Bound<&[u8]>,
 ) -> Result<Option<Vec<u8>>, EngineError> {
-    /// No key but those of objects and properties is longer.
+    /// No key but those of objects, properties and records in deep trees is longer.
     const LEN_BYTES: usize = 64;
     let mut bad = behind.to_vec();
     bad.resize(LEN_BYTES.max(behind.len()), 0);
