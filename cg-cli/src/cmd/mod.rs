@@ -12,6 +12,7 @@ mod opacity;
 mod prune;
 mod quarantine;
 mod registry;
+mod snapshot;
 mod tiers;
 mod verify;
 
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
 }
 
 impl Command {
@@ -59,6 +62,7 @@ impl Command {
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),
+            Self::Snapshot(command) => snapshot::run(command, out),
         }
     }
 }

@@ -19,6 +19,9 @@ use tables::{Layout, check, goldens, repository, tables};
 /// The tables that cg-tiering checks.
 const TIERING: [&str; 2] = ["heat", "trace"];
 
+/// The tables that cg-snapshot checks begin with this.
+const SNAPSHOT: &str = "snapshot-";
+
 /// A table of keys, not of fields.
 const KEYS: &str = "keys";
 
@@ -88,7 +91,8 @@ fn place(folder: &str, name: &str) -> (Space, Vec<u8>) {
 #[test]
 fn tables_say_what_decoders_read() {
     let mut tables = tables();
-    let is_elsewhere = |name: &str| name.starts_with("registry-") || TIERING.contains(&name);
+    let is_elsewhere =
+        |name: &str| name.starts_with("registry-") || name.starts_with(SNAPSHOT) || TIERING.contains(&name);
     tables.retain(|name, _| name != KEYS && !is_elsewhere(name));
     let layouts = layouts();
     let mut names: Vec<&str> = layouts.iter().map(|layout| layout.name).collect();
@@ -113,7 +117,8 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
         Space::Intent => exactly(key::INTENT_LEN_BYTES),
         Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
-        Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),
+        Space::WorldMeta | Space::WorldProperty | Space::Record => (1, None),
+        Space::Snapshot => (6, Some(key::SNAPSHOT_NAME_MAX_LEN_BYTES + 5)),
     }
 }
 

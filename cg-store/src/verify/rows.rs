@@ -103,6 +103,7 @@ impl Verifier<'_> {
                 }
             }
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
+            Space::Snapshot => drop(key::decode_snapshot(key)?),
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;
                 let version = frame.header().version;
