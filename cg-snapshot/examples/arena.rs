@@ -110,8 +110,8 @@ fn build(world: &mut Memory, dimension: Dimension) -> Result<(), Box<dyn Error>>
     };
     fill([-128, 0, -128], [127, 63, 127], air)?;
     fill([-128, 0, -128], [127, 12, 127], stone)?;
-    for x in (-120..120).step_by(24) {
-        for z in (-120..120).step_by(20) {
+    for x in (-120_i64..120).step_by(24) {
+        for z in (-120_i64..120).step_by(20) {
             let height = 18 + (x * 7 + z * 3).rem_euclid(17);
             fill([x, 13, z], [x + 9, height, z + 9], planks)?;
             fill([x + 1, 14, z + 1], [x + 8, height - 1, z + 8], air)?;

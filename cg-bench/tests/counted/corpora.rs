@@ -27,6 +27,8 @@ mod opacity;
 mod region;
 #[path = "../../../fuzz/src/registry.rs"]
 mod registry;
+#[path = "../../../fuzz/src/snapshot.rs"]
+mod snapshot;
 #[path = "../../../fuzz/src/trace.rs"]
 mod trace;
 
@@ -34,7 +36,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 12] = [
+const TARGETS: [(&str, Check); 13] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -46,6 +48,7 @@ const TARGETS: [(&str, Check); 12] = [
     ("opacity_decode", opacity::check),
     ("region_read", region::check),
     ("registry_decode", registry::check),
+    ("snapshot_decode", snapshot::check),
     ("trace_decode", trace::check),
 ];
 

@@ -56,7 +56,7 @@ impl<C: FnMut() -> Duration> Spending<C> {
     pub(crate) fn count(&mut self, expected: &mut Expected) {
         let now = (self.now)();
         let took = now.saturating_sub(self.last);
-        expected.0 = took.max(expected.0 * 15 / 16);
+        expected.0 = took.max(expected.0 * 7 / 8);
         self.last = now;
         self.done += 1;
     }

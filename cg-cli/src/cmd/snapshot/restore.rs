@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
-use cg_store::Error;
+use cg_store::{Durability, Error};
 use serde::Serialize;
 
 use super::kinds::{self, ByKind, Kinds};
@@ -13,13 +13,13 @@ use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Sections of one transaction, where all do not fit into one.
-const SECTIONS_AT_ONCE: usize = 256;
+const SECTIONS_AT_ONCE: usize = 64;
 /// Above so many sections it is not even tried.
 const SECTIONS_TRIED: u64 = 1 << 16;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
-/// All of it is one transaction if it fits into the world's limit; otherwise it is done in steps of 256 sections, and a
+/// All of it is one transaction if it fits into the world's limit; otherwise it is done in steps of 64 sections, and a
 /// restore that is killed is run again. JSON: `{"dry_run":bool,"transactions":N,"sections","changed","blocks","components",
 /// "entities_put","entities_deleted","left_alone","unverifiable":[…],"by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if
 /// sections could not be verified.
@@ -123,7 +123,7 @@ fn restore(
     let mut job = new_job()?;
     let mut transactions = 0;
     loop {
-        let more = world.transaction(|tx| {
+        let more = world.transaction_at(Durability::Process, |tx| {
             for _ in 0..SECTIONS_AT_ONCE {
                 if !job.step(tx, &mut |change| kinds.count(&change)).map_err(Failure::failed)? {
                     return Ok(false);

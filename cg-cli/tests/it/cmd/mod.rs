@@ -11,6 +11,7 @@ mod opacity;
 mod prune;
 mod quarantine;
 mod registry;
+mod snapshot;
 mod tiers;
 mod usage;
 mod verify;

@@ -32,6 +32,7 @@ mod quarantine;
 mod registry;
 mod room;
 mod scale;
+mod snapshots;
 mod tier;
 mod transaction;
 mod unknown;
