@@ -69,12 +69,12 @@ impl Names {
                 return Err(unknown);
             };
             components.extend(of_block);
-            let named = NamedBlock {
+            let entry = NamedBlock {
                 name: name.clone(),
                 opaque: schema.is_opaque(*id),
                 components: of_block.to_vec(),
             };
-            names.blocks.insert(*id, named);
+            names.blocks.insert(*id, entry);
         }
         for id in components {
             let unknown = || SnapshotError::UnknownId { list: ListKind::Components, id: id.get() };

@@ -139,6 +139,12 @@ fn filling(chunk: &Chunk, section: &Section, schema: &(impl SchemaView + ?Sized)
     inside().find(is_plain).or_else(|| inside().next()).unwrap_or_default()
 }
 
+/// Room for the lowest block of every cell, on the heap.
+fn no_cells() -> Box<[BlockId; LocalPos::COUNT]> {
+    let cells = vec![BlockId::default(); LocalPos::COUNT].into_boxed_slice();
+    cells.try_into().expect("made as long")
+}
+
 /// What the cells outside a section are to hold.
 pub(crate) enum Outside<'c> {
     /// One kind, with its default components.
@@ -167,12 +173,12 @@ pub(crate) fn spliced(
             return Err(EditError::UnreadComponents { block: chunk.block(LocalPos::default()) });
         }
     }
-    let mut cells = Box::new([BlockId::default(); LocalPos::COUNT]);
+    let mut cells = no_cells();
     match outside {
         Outside::Fill(block) => cells.fill(*block),
         Outside::Chunk(chunk) => chunk.unpack(CellOrder::Xyz, &mut cells),
     }
-    let mut inner = Box::new([BlockId::default(); LocalPos::COUNT]);
+    let mut inner = no_cells();
     inside.unpack(CellOrder::Xyz, &mut inner);
     for ((cell, to), from) in LocalPos::all().zip(cells.iter_mut()).zip(inner.iter()) {
         if section.contains(cell) {

@@ -154,15 +154,13 @@ impl<E: Engine> Inner<E> {
     fn snapshot_part(&self, name: &str, part: u32) -> Result<Vec<u8>, Error> {
         let row_key = row_key(name, part)?;
         let row = self.engine.get(Space::Snapshot, &row_key)?;
-        let payload = match &row {
-            Some(row) => {
-                FrameView::open(Space::Snapshot, &row_key, row).map(|frame| frame.payload().to_vec())
-            }
-            None => {
-                let problem = Problem::Truncated { field: "a part", needed: 1, left: 0 };
-                Err(DecodeError::new(Section::Frame, 0, problem))
-            }
+        let gone = || {
+            let problem = Problem::Truncated { field: "a part", needed: 1, left: 0 };
+            DecodeError::new(Section::Frame, 0, problem)
         };
+        let frame = row.as_deref().ok_or_else(gone);
+        let frame = frame.and_then(|row| FrameView::open(Space::Snapshot, &row_key, row));
+        let payload = frame.map(|frame| frame.payload().to_vec());
         payload.map_err(|problem| damaged(&row_key, name, part, problem))
     }
 }

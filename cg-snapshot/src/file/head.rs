@@ -178,7 +178,9 @@ pub(super) fn encode(info: &SnapshotInfo) -> Vec<u8> {
     }
     let counts =
         [info.section_count, info.present_count, info.unique_count, info.unique_bytes, info.entity_count];
-    counts.into_iter().for_each(|count| writer.u64(count));
+    for count in counts {
+        writer.u64(count);
+    }
     write_text(&mut writer, &info.name);
     write_text(&mut writer, info.dimension.as_str());
     let mut out = SIGNATURE.to_vec();

@@ -35,7 +35,9 @@ pub(super) fn encode(names: &Names) -> Vec<u8> {
         write_text(&mut writer, name.as_str());
         writer.u8(u8::from(*opaque));
         writer.u16(components.len() as u16);
-        components.iter().for_each(|component| writer.u64(component.get()));
+        for component in components {
+            writer.u64(component.get());
+        }
     }
     writer.u32(names.entities.len() as u32);
     for (id, name) in &names.entities {

@@ -111,7 +111,7 @@ fn groups(kept: &[KeptSection]) -> Vec<&[KeptSection]> {
 }
 
 fn pack(group: &[KeptSection], codec: Codec) -> (Codec, Vec<u8>) {
-    let raw: Vec<u8> = group.iter().flat_map(|kept| kept.bytes()).copied().collect();
+    let raw: Vec<u8> = group.iter().flat_map(KeptSection::bytes).copied().collect();
     packed(codec, &raw)
 }
 

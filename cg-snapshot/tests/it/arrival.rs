@@ -20,7 +20,7 @@ fn through_a_file(snapshot: &Snapshot) -> Snapshot {
 
 /// What a chunk holds, by names.
 fn by_names(host: &Memory, catalog: &Catalog, at: ChunkAt) -> Option<Vec<String>> {
-    let chunk = host.lookup(at).map(Lookup::here).unwrap_or_else(|never| match never {})?;
+    let chunk = host.lookup(at).map_or_else(|never| match never {}, Lookup::here)?;
     let all = cg_format::LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell)));
     let blocks = all.chain(chunk.upper_layers());
     let mut said: Vec<String> =
@@ -91,17 +91,7 @@ fn unknown_names_are_said_and_can_be_registered() {
         assert_eq!(spec(&fresh, name), spec(&catalog(), name));
     }
     assert!(fresh.side_kind(LIGHT).is_some());
-    assert_eq!(fresh.registration_of_nothing(&arrived), Registration::default());
-}
-
-trait Nothing {
-    fn registration_of_nothing(&self, snapshot: &Snapshot) -> Registration;
-}
-
-impl Nothing for Catalog {
-    fn registration_of_nothing(&self, snapshot: &Snapshot) -> Registration {
-        snapshot.names().registration(self)
-    }
+    assert_eq!(arrived.names().registration(&fresh), Registration::default());
 }
 
 #[test]

@@ -113,8 +113,8 @@ fn a_damaged_group_costs_its_sections_and_the_rest_is_restored() {
     let good = bytes(&template);
     let mut bad = good.clone();
     // Groups end the file, and none is as short as that.
-    let last = bad.len() - 20;
-    bad[last] ^= 1;
+    let near_end = bad.len() - 20;
+    bad[near_end] ^= 1;
     let error = load(&bad, Unverifiable::Fail).expect_err("damaged");
     assert!(error.to_string().starts_with("snapshot group: checksum is "), "{error}");
     let lossy = load(&bad, Unverifiable::Skip).expect("the rest is sound");

@@ -26,7 +26,7 @@ fn restore(
 }
 
 fn chunk(host: &Memory, at: ChunkAt) -> Option<Arc<cg_format::Chunk>> {
-    host.lookup(at).map(Lookup::here).unwrap_or_else(|never| match never {})
+    host.lookup(at).map_or_else(|never| match never {}, Lookup::here)
 }
 
 /// Every block with its components.

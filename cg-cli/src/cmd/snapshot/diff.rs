@@ -42,13 +42,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         Ok::<_, Failure>(snapshot.arrive(&catalog).map_err(Failure::failed)?.0)
     };
     let first = kept(&args.first)?;
-    let second = match &args.second {
-        Some(name) => kept(name)?,
-        None => {
-            let region = Region::new(first.region().dimension(), first.region().area());
-            let options = CaptureOptions { contents: first.info().contents, ..CaptureOptions::named("now") };
-            capture(&world.still()?, &catalog, region, &options).map_err(Failure::failed)?
-        }
+    let second = if let Some(name) = &args.second {
+        kept(name)?
+    } else {
+        let region = Region::new(first.region().dimension(), first.region().area());
+        let options = CaptureOptions { contents: first.info().contents, ..CaptureOptions::named("now") };
+        capture(&world.still()?, &catalog, region, &options).map_err(Failure::failed)?
     };
     let mut kinds = Kinds::default();
     let found = diff(&first, &second, &mut |change| kinds.count(&change)).map_err(Failure::failed)?;

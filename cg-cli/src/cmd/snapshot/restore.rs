@@ -24,6 +24,7 @@ const SECTIONS_TRIED: u64 = 1 << 16;
 /// "entities_put","entities_deleted","left_alone","unverifiable":[…],"by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if
 /// sections could not be verified.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
