@@ -82,6 +82,10 @@ pub enum Section {
     SnapshotEntities,
     /// A group of compressed sections of a snapshot file, or one section.
     SnapshotGroup,
+    /// A versioned object.
+    Object,
+    /// A record that lies at a place of the world.
+    SpatialRecord,
 }
 
 impl fmt::Display for Section {
@@ -114,6 +118,8 @@ impl fmt::Display for Section {
             Self::SnapshotIndex => "snapshot index",
             Self::SnapshotEntities => "snapshot entities",
             Self::SnapshotGroup => "snapshot group",
+            Self::Object => "object",
+            Self::SpatialRecord => "spatial record",
         })
     }
 }

@@ -43,8 +43,10 @@ mod error;
 pub mod file;
 pub mod memory;
 mod names;
+pub mod nbt;
 mod region;
 mod restore;
+pub mod schem;
 mod section;
 mod snapshot;
 

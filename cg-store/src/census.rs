@@ -10,9 +10,11 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Dimension, Space, Tier};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Engine, EngineError, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 use crate::iterate::entities;
+use crate::object::scan_objects;
+use crate::record::scan_records;
 use crate::world::World;
 
 /// How much of everything a world holds.
@@ -29,6 +31,10 @@ pub struct Census {
     pub entities: u64,
     /// Entities that no chunk owns.
     pub detached: u64,
+    /// Objects that are not deleted.
+    pub objects: u64,
+    /// Spatial records.
+    pub records: u64,
     /// Damaged rows met on the way; what they held is not counted.
     pub damaged: u64,
 }
@@ -65,25 +71,24 @@ impl Census {
 }
 
 impl<E: Engine> World<E> {
-    /// Counts everything as it is now. Reads every chunk and every entity once and decodes no chunk.
+    /// Counts everything as it is now. Reads every row but those of the opacity map once and decodes no chunk.
     ///
     /// # Errors
     /// If the engine fails otherwise than by a damaged row.
     pub fn census(&self) -> Result<Census, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
-            view.scan(family, ALL_KEYS, |key, row| {
+            each_row(&view, family, |key, row| {
                 tier.keys += 1;
                 tier.bytes += (key.len() + row.len()) as u64;
                 tier.copies += copies(family, key, row);
-                ControlFlow::<()>::Continue(())
             })?;
         }
-        view.scan(Family::Index, ALL_KEYS, |key, _| {
+        each_row(&view, Family::Index, |key, _| {
             census.heat_rows += u64::from(Space::of_row(Family::Index, key) == Some(Space::Heat));
-            ControlFlow::<()>::Continue(())
         })?;
         walk(&view, &inner.counters, Area::World, |stored| {
             match stored {
@@ -111,8 +116,37 @@ impl<E: Engine> World<E> {
             }
             ControlFlow::<()>::Continue(())
         })?;
+        scan_objects(&view, b"", None, |object| {
+            match object {
+                Ok((_, object)) => census.objects += u64::from(object.bytes.is_some()),
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        scan_records(&view, |record| {
+            match record {
+                Ok(_) => census.records += 1,
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
         Ok(census)
     }
+}
+
+/// Shows the rows of a family that can be read.
+fn each_row<V: ReadView>(
+    view: &V,
+    family: Family,
+    mut show: impl FnMut(&[u8], &[u8]),
+) -> Result<(), EngineError> {
+    scan_past_damage(view, family, ALL_KEYS, |met| {
+        if let Met::Row(key, row) = met {
+            show(key, row);
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(())
 }
 
 /// The families of the chunks, hottest first, as in [`Tier::ALL`].

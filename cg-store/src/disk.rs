@@ -28,16 +28,17 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
-        let mut rows = WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0 };
+        let file = WorldFile::signed(options.signature.clone())?;
+        let mut rows =
+            WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0, record_shape: None };
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         claim(dir)?;
-        let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(engine, rows, ready.clone(), Some(dir.into()), options)?;
-        world.inner().engine.sync()?;
+        world.inner().engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
         Ok(world)
@@ -59,10 +60,12 @@ impl World<RocksEngine> {
         options.tiers.validate()?;
         let dir = dir.as_ref();
         let mut file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
         let examined =
             RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
+        rows.shape_for(options)?;
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
@@ -80,6 +83,7 @@ impl World<RocksEngine> {
     pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
         let dir = dir.as_ref();
         let file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let reading = rocks_options(options).with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
@@ -110,7 +114,7 @@ impl World<RocksEngine> {
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
         self.inner().check_open()?;
-        if !self.inner().engine.caps().checkpoint {
+        if !self.inner().engine()?.caps().checkpoint {
             let what = "write a checkpoint when opened for reading only";
             return Err(EngineError::Unsupported { what }.into());
         }

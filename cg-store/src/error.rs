@@ -2,11 +2,17 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use cg_format::{BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, SideKind, Space};
+use cg_format::{
+    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space,
+};
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
+use crate::object::ObjectKey;
+use crate::record::RecordShape;
 
 /// Everything a [`World`](crate::World) reports.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +48,9 @@ pub enum Error {
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),
+    /// A point that is no number or outside the world.
+    #[error(transparent)]
+    Point(#[from] cg_format::entity::NotAPosition),
     /// A transaction was started inside another one on the same thread.
     #[error("a transaction is already running on this thread; use its handle instead of starting another")]
     Nested,
@@ -171,6 +180,38 @@ pub enum Error {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A key that no object can have.
+    #[error("the key of an object has {len_bytes} bytes, allowed are 1 to 512")]
+    ObjectKey {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// An object was to be written at a version below the one that it has or had. Nothing was written.
+    #[error(
+        "object `{key}` is at version {stored}, and version {offered} was to be written; versions do not go back"
+    )]
+    VersionGoesBack {
+        /// The object.
+        key: ObjectKey,
+        /// The version that the store knows.
+        stored: i64,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object was to be written at a version below 0. Nothing was written.
+    #[error("object `{key}` was to be written at version {offered}; versions count from 0")]
+    NegativeVersion {
+        /// The object.
+        key: ObjectKey,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object is at the last version there is. Nothing was written.
+    #[error("object `{key}` is at version 2^63 - 1, and there is none above")]
+    VersionsUsedUp {
+        /// The object.
+        key: ObjectKey,
+    },
     /// An edit that the chunk refuses.
     #[error(transparent)]
     Edit(#[from] cg_format::chunk::EditError),
@@ -233,6 +274,9 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// [`World::resume`](crate::World::resume) did not make the world writable.
+    #[error("the world stays read-only: {0}")]
+    NotResumed(#[from] NotResumed),
     /// The storage engine failed.
     #[error(transparent)]
     Engine(EngineError),
@@ -245,6 +289,60 @@ impl From<EngineError> for Error {
             other => Self::Engine(other),
         }
     }
+}
+
+/// Why a world stays read-only.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotResumed {
+    /// A sync failed. The system may have dropped what it could not write and may call the next sync a success, so
+    /// nobody knows what is on the disk.
+    #[error(
+        "a sync failed, and nobody knows what is on the disk now ({cause}); close the world, check the disk, open the \
+         world again and run `cg verify`, or restore a backup"
+    )]
+    SyncFailed {
+        /// What the system said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// Commits are gone that were reported as written. What is left can be read.
+    #[error(
+        "commits up to {promised} were reported as written, and the newest that was found is {found}; close the world \
+         and restore a backup, or open it again and go on without them"
+    )]
+    LostCommits {
+        /// The newest commit that was reported.
+        promised: u64,
+        /// The newest that was found.
+        found: u64,
+    },
+    /// There are commits that this world has not made.
+    #[error(
+        "the newest commit that was reported as written is {promised}, and {found} was found, which this process has \
+         not made; close the world, find out who else writes to its directory, and open it again"
+    )]
+    UnknownCommits {
+        /// The newest commit that was reported.
+        promised: u64,
+        /// The newest that was found.
+        found: u64,
+    },
+    /// The files could not be opened for writing. If they can be read, reads go on.
+    #[error("its files could not be opened for writing ({cause}); remove the cause and call `resume` again")]
+    NotReopened {
+        /// What the engine said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// Somebody reads rows all the while, or is in the middle of a long iteration.
+    #[error(
+        "its engine was in use for all of {} ms; end long iterations and call `resume` again", waited.as_millis()
+    )]
+    InUse {
+        /// How long was waited.
+        waited: Duration,
+    },
 }
 
 /// A row that is not what its key says.
@@ -297,6 +395,12 @@ pub enum ConflictKey {
     /// A property of the world or of a mod.
     #[error("property `{0}`")]
     Property(String),
+    /// An object.
+    #[error("object `{0}`")]
+    Object(ObjectKey),
+    /// A spatial record.
+    #[error("record {0}")]
+    Record(RecordId),
 }
 
 /// Why a directory does not open as a world. No byte of it was changed.
@@ -342,6 +446,38 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong.
         what: String,
+    },
+    /// The world's records lie in a tree of another shape than the one asked for.
+    #[error(
+        "the world's records lie in a tree of shape ({}), and ({}) was asked for; a world keeps its shape for ever",
+        stored.settings(),
+        offered.settings()
+    )]
+    RecordShape {
+        /// The world's.
+        stored: RecordShape,
+        /// The one asked for.
+        offered: RecordShape,
+    },
+    /// The world was made for another application, or for another layout of one.
+    #[error(
+        "{} has {}, and `{offered}` was asked for",
+        path.display(),
+        stored.as_ref().map_or("no signature".into(), |stored| format!("the signature `{stored}`"))
+    )]
+    OtherSignature {
+        /// The directory.
+        path: PathBuf,
+        /// The world's signature.
+        stored: Option<String>,
+        /// The one asked for.
+        offered: String,
+    },
+    /// A signature that does not fit into a line.
+    #[error("`{}` is no signature; it is 1 to 256 bytes without control characters", found.escape_debug())]
+    NotASignature {
+        /// What was given.
+        found: String,
     },
     /// The offered packs do not fit the stored registry as they are.
     #[error("the packs need decisions before the world opens:\n{report}")]

@@ -4,13 +4,15 @@
 //! colder tiers still hold, and tells who knows an older state what is gone. So it goes only when neither is needed:
 //! the host has said that nobody asks for changes since a commit so old, and no colder tier holds the place.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{self, Codec, Draft, FrameKind, FrameView};
+use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -42,11 +44,16 @@ impl<E: Engine> World<E> {
     /// [`last_commit`](Self::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
     /// chunk that was deleted and not saved again.
     ///
+    /// Objects that were deleted before that commit lose their versions at once, which costs a scan of all objects: one
+    /// that is written anew begins with 0.
+    ///
     /// # Errors
     /// What the engine says.
     pub fn forget_before(&self, commit: u64) -> Result<u64, Error> {
         let inner = self.inner();
         inner.check_open()?;
+        inner.drain()?;
+        let deleted = inner.objects_deleted_before(commit)?;
         let mut committing = inner.commit_alone()?;
         let known = self.forgotten_before();
         let commit = commit.min(inner.commits.published().saturating_add(1));
@@ -56,10 +63,27 @@ impl<E: Engine> World<E> {
         let mut batch = Batch::new();
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
         batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let forgotten = inner.forget_objects(&mut batch, deleted, commit)?;
+        let seq = inner.commit_past_queue(batch, forgotten.iter().cloned())?;
         inner.forgotten_before.store(commit, Ordering::Relaxed);
-        committing.publish(seq, []);
+        committing.publish(seq, forgotten);
         Ok(commit)
+    }
+
+    /// How many marks are left of chunks that commits before this one deleted: what [`forget_before`](Self::forget_before)
+    /// would allow to forget, what hides a copy in a cluster among it. Reads every hot row.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn deletions_before(&self, commit: u64) -> Result<u64, Error> {
+        let mut marks = 0;
+        let engine = self.inner().settled_engine()?;
+        engine.scan_past(Family::ChunkL0, ALL_KEYS, |_, row| {
+            let is_mark = frame::kind_of(row) == Some(FrameKind::Tombstone);
+            marks += u64::from(is_mark && frame::version_of(row).is_some_and(|version| version < commit));
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(marks)
     }
 
     /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.

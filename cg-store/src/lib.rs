@@ -34,17 +34,21 @@ mod gather;
 mod handle;
 mod hash;
 mod iterate;
+mod lease;
 mod maintain;
 mod meta;
 mod metrics;
 mod move_tier;
+mod object;
 mod opacity;
 mod options;
 mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
+mod record;
 mod registry;
+mod resume;
 mod snapshots;
 mod source;
 mod space;
@@ -62,7 +66,7 @@ pub mod prelude {
     pub use cg_format::entity::{Entity, EntityPos, Owner};
     pub use cg_format::{
         BlockBox, BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, ComponentId, Dimension, EntityId,
-        EntityTypeId, LocalPos, SideKind,
+        EntityTypeId, LocalPos, RecordId, SideKind,
     };
     pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 
@@ -78,15 +82,18 @@ pub use census::{Census, TierCensus};
 pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
 pub use durability::Durability;
 pub use durations::Durations;
-pub use error::{ConflictKey, Damage, Error, OpenError};
+pub use error::{ConflictKey, Damage, Error, NotResumed, OpenError};
 pub use hash::ContentHash;
+pub use iterate::StoredPlace;
 pub use maintain::TickReport;
 pub use metrics::Metrics;
+pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 pub use snapshots::{KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use tiering::{MoveCounts, TierReport, TracePart};

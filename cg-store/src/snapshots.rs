@@ -17,7 +17,7 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, Level, ReadView as _, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, ReadView as _, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
@@ -79,13 +79,13 @@ impl<E: Engine> World<E> {
             if let Some(head) = head.take_if(|_| is_last) {
                 batch.put(Space::Snapshot, row_key(name, 0)?, head, Stamp::Commit);
             }
-            inner.space.check(&inner.engine, batch.len_bytes())?;
+            inner.space.check(&*inner.engine()?, batch.len_bytes())?;
             let mut committing = inner.commit_alone()?;
             // Who kept another one meanwhile was first.
             if inner.snapshot_head(name)?.is_some() {
                 return Err(Error::SnapshotExists { name: name.into() });
             }
-            let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+            let seq = inner.commit_past_queue(batch, std::iter::empty())?;
             committing.publish(seq, []);
             if is_last {
                 return Ok(seq);
@@ -99,7 +99,8 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a head is damaged, and what the engine says.
     pub fn snapshots(&self) -> Result<Vec<KeptSnapshot>, Error> {
         let mut kept = Vec::new();
-        let view = self.inner().settled_engine()?.snapshot();
+        let engine = self.inner().settled_engine()?;
+        let view = engine.snapshot();
         let failed = view.scan(Family::Snapshot, ALL_KEYS, |row_key, row| match kept_in(row_key, row) {
             Ok(found) => {
                 kept.extend(found);
@@ -129,16 +130,17 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         let (first, last) = (row_key(name, 0)?, row_key(name, u32::MAX)?);
         let mut committing = inner.commit_alone()?;
-        if inner.engine.get(Space::Snapshot, &first)?.is_none() {
+        let engine = inner.engine()?;
+        if engine.get(Space::Snapshot, &first)?.is_none() {
             return Ok(false);
         }
         let range = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
         let mut batch = Batch::new();
-        inner.engine.scan(Family::Snapshot, range, |row_key, _| {
+        engine.scan(Family::Snapshot, range, |row_key, _| {
             batch.delete(Space::Snapshot, row_key);
             ControlFlow::<()>::Continue(())
         })?;
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, std::iter::empty())?;
         committing.publish(seq, []);
         Ok(true)
     }
@@ -147,13 +149,15 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     fn snapshot_head(&self, name: &str) -> Result<Option<Head>, Error> {
         let row_key = row_key(name, 0)?;
-        let Some(row) = self.engine.get(Space::Snapshot, &row_key)? else { return Ok(None) };
+        let engine = self.engine()?;
+        let Some(row) = engine.get(Space::Snapshot, &row_key)? else { return Ok(None) };
         decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
     }
 
     fn snapshot_part(&self, name: &str, part: u32) -> Result<Vec<u8>, Error> {
         let row_key = row_key(name, part)?;
-        let row = self.engine.get(Space::Snapshot, &row_key)?;
+        let engine = self.engine()?;
+        let row = engine.get(Space::Snapshot, &row_key)?;
         let gone = || {
             let problem = Problem::Truncated { field: "a part", needed: 1, left: 0 };
             DecodeError::new(Section::Frame, 0, problem)

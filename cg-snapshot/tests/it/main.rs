@@ -1,9 +1,9 @@
-//! Everything that a user of this crate can see, in one binary.
-#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+//! Everything that a user of this crate can see, in one binary: schematics that are made, real and broken, and snapshots.
 
-mod arrival;
-mod file;
+#![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
+
+mod broken;
 mod laws;
 mod made;
-mod queue;
-mod spec;
+mod real;
+mod snapshot;

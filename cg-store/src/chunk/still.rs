@@ -1,6 +1,6 @@
 //! Many reads of one state of the world: what is committed or moved between two of them is not seen.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -22,16 +22,16 @@ pub(crate) struct StillWorld<'w, E: Engine> {
     view: E::Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
-    with_deltas: HashSet<ChunkAt>,
+    with_deltas: HashMap<ChunkAt, u64>,
 }
 
 impl<E: Engine> Inner<E> {
     /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
-    /// engine say the same.
-    pub(crate) fn still(&self) -> Result<StillWorld<'_, E>, Error> {
+    /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
+    pub(crate) fn still<'w>(&'w self, engine: &'w E) -> Result<StillWorld<'w, E>, Error> {
         self.check_open()?;
         let _no_commit = self.commit_alone()?;
-        let view = self.engine.snapshot();
+        let view = engine.snapshot();
         Ok(StillWorld {
             with_deltas: chunks_with_deltas(&view)?,
             world: self,
@@ -74,7 +74,7 @@ impl<E: Engine> StillWorld<'_, E> {
         world.tiering.touch(missed.iter().copied());
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
-            let stored = if self.with_deltas.contains(&chunk.at) {
+            let stored = if self.with_deltas.contains_key(&chunk.at) {
                 world.read_folded(&self.view, &self.catalog, chunk)?
             } else {
                 world.read(&self.catalog, chunk)?
@@ -104,12 +104,12 @@ pub struct Still<'w, E: Engine> {
 }
 
 impl<E: Engine> World<E> {
-    /// The world as it is now, to be read for a while: for snapshots, maps and exports of one state.
+    /// Shows the world as it is now, to be read for a while: for snapshots, maps and exports of one state.
     ///
-    /// Waits until nothing is queued and for a commit under way.
+    /// Waits until nothing is queued and for a commit under way; the closure runs on the calling thread, without a lock.
     ///
     /// ```
-    /// use cg_format::{ChunkSource, Lookup};
+    /// use cg_format::ChunkSource;
     /// use cg_store::prelude::*;
     /// # let world = World::temporary(&[], &WorldOptions::default())?;
     /// # let overworld = world.register_dimension("game:overworld")?;
@@ -120,17 +120,21 @@ impl<E: Engine> World<E> {
     /// #     Ok::<_, Box<dyn std::error::Error>>(())
     /// # });
     /// put(air)?;
-    /// let still = world.still()?;
-    /// put(stone)?;
-    /// let Lookup::Here(chunk) = still.lookup(at)? else { panic!("it was there") };
-    /// assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), air);
+    /// let then = world.still(|still| {
+    ///     put(stone)?;
+    ///     let chunk = still.lookup(at)?.here().expect("it was there");
+    ///     Ok::<_, Box<dyn std::error::Error>>(chunk.block(LocalPos::new(0, 0, 0)))
+    /// })??;
+    /// assert_eq!(then, air);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Closed`], and what a queued write failed with.
-    pub fn still(&self) -> Result<Still<'_, E>, Error> {
-        Ok(Still { still: self.inner().still()? })
+    pub fn still<T>(&self, read: impl FnOnce(&Still<'_, E>) -> T) -> Result<T, Error> {
+        let engine = self.inner().engine()?;
+        let still = Still { still: self.inner().still(&engine)? };
+        Ok(read(&still))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod content;
 mod entities;
+mod kept;
 mod opacity;
 mod rows;
 
@@ -17,6 +18,7 @@ use cg_registry::Catalog;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::meta;
+use crate::record::RecordShape;
 use crate::stats::Counters;
 use crate::world::World;
 
@@ -68,7 +70,8 @@ impl<E: Engine> World<E> {
     /// If the engine fails otherwise than by a damaged row.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
             None => (None, None),
@@ -77,10 +80,11 @@ impl<E: Engine> World<E> {
         };
         let mut verifier = Verifier {
             counters: &inner.counters,
-            last_commit: inner.engine.last_commit().get(),
+            last_commit: inner.engine()?.last_commit().get(),
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),
+            shape: inner.record_shape,
             rows: 0,
             progress: &mut progress,
         };
@@ -110,6 +114,7 @@ struct Verifier<'p> {
     catalog: Option<Catalog>,
     /// Every entity that decodes, with the chunk that owns it.
     owners: BTreeMap<EntityId, Option<ChunkAt>>,
+    shape: RecordShape,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),
 }
@@ -145,6 +150,7 @@ const fn remedy(space: Space) -> &'static str {
         | Space::WorldProperty
         | Space::Object
         | Space::Record
+        | Space::RecordPlace
         | Space::Snapshot
         | Space::Intent => "restore it from a checkpoint",
     }

@@ -39,9 +39,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         created_ms: now.as_millis() as u64,
         contents: if args.blocks_only { Contents::BLOCKS } else { Contents::ALL },
     };
-    let still = world.still()?;
-    let snapshot = capture(&still, still.catalog(), region, &options).map_err(Failure::failed)?;
-    drop(still);
+    let snapshot = world.still(|still| capture(still, still.catalog(), region, &options))?;
+    let snapshot = snapshot.map_err(Failure::failed)?;
     let bytes = snapshot.to_bytes(&FileOptions::default()).map_err(Failure::failed)?;
     world.keep_snapshot(&args.name, &bytes)?;
     world.flush()?;

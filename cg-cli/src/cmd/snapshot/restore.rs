@@ -70,10 +70,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     let mut kinds = Kinds::default();
     let (done, transactions) = if args.dry_run {
-        let still = world.still()?;
-        let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
-        let done = job.run(&mut DryRun::new(&still), &mut |change| kinds.count(&change));
-        (done.map_err(Failure::failed)?, 0)
+        let done = world.still(|still| {
+            let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
+            let done = job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change));
+            done.map_err(Failure::failed)
+        })?;
+        (done?, 0)
     } else {
         let restored = restore(&world, &snapshot, options, &mut kinds)?;
         world.flush()?;

@@ -97,7 +97,8 @@ fn parts_without_a_head_are_no_snapshot<E: Engine>(world: &World<E>) {
     world.keep_snapshot("torn", b"anew").expect("the name is free");
     assert_eq!(value(world, "torn"), b"anew");
     assert!(world.delete_snapshot("torn").expect("deletes"));
-    let left = world.engine().get(Space::Snapshot, &key::snapshot("torn", 9).expect("a name"));
+    let engine = world.engine();
+    let left = engine.get(Space::Snapshot, &key::snapshot("torn", 9).expect("a name"));
     assert!(left.expect("readable").is_none(), "deleting takes every part");
 }
 
@@ -139,25 +140,29 @@ fn a_still_view_sees_no_later_commit<E: Engine>(world: &World<E>) {
     };
     put(air, 1);
     world.forget_chunks();
-    let still = world.still().expect("open");
-    put(stone, 2);
-    world
-        .transaction(|tx| {
-            tx.delete(at(1));
-            tx.save(at(2), Chunk::filled(stone, &tx.catalog().current_schema())?);
-            Ok::<_, Box<dyn std::error::Error>>(())
-        })
-        .expect("memory is left");
-    let blocks = |source: &dyn ChunkSource<Error = Error>| {
-        let found = source.lookup_many(&[at(0), at(1), at(2), at(0)]);
-        let block = |found: Result<Lookup<_>, _>| {
-            found.expect("sound").here().map(|chunk: std::sync::Arc<Chunk>| chunk.block(LocalPos::default()))
-        };
-        found.into_iter().map(block).collect::<Vec<_>>()
-    };
-    assert_eq!(blocks(&still), [Some(air), Some(air), None, Some(air)]);
-    assert_eq!(blocks(world), [Some(stone), None, Some(stone), Some(stone)]);
     let height = |entity: Option<Entity>| entity.expect("stored").position.block().y;
-    assert_eq!(height(EntitySource::entity(&still, id).expect("sound")), 1);
+    world
+        .still(|still| {
+            put(stone, 2);
+            let deleted = world.transaction(|tx| {
+                tx.delete(at(1));
+                tx.save(at(2), Chunk::filled(stone, &tx.catalog().current_schema())?);
+                Ok::<_, Box<dyn std::error::Error>>(())
+            });
+            deleted.expect("memory is left");
+            assert_eq!(blocks(still, at), [Some(air), Some(air), None, Some(air)]);
+            assert_eq!(height(EntitySource::entity(still, id).expect("sound")), 1);
+        })
+        .expect("open");
+    assert_eq!(blocks(world, at), [Some(stone), None, Some(stone), Some(stone)]);
     assert_eq!(height(world.entity(id).expect("sound")), 2);
+}
+
+/// What stands in some chunks, one of which is asked for twice.
+fn blocks(source: &dyn ChunkSource<Error = Error>, at: impl Fn(i64) -> ChunkAt) -> Vec<Option<BlockId>> {
+    let found = source.lookup_many(&[at(0), at(1), at(2), at(0)]);
+    let block = |found: Result<Lookup<std::sync::Arc<Chunk>>, _>| {
+        found.expect("sound").here().map(|chunk| chunk.block(LocalPos::default()))
+    };
+    found.into_iter().map(block).collect()
 }
