@@ -59,5 +59,5 @@ pub use key::Space;
 pub use limits::Limits;
 pub use order::CellOrder;
 pub use schema::{ComponentShape, SchemaView};
-pub use source::{ChunkSink, ChunkSource, Lookup};
+pub use source::{ChunkSink, ChunkSource, Editor, EntitySource, Lookup};
 pub use tier::{ClusterTier, Tier};

@@ -33,6 +33,18 @@ pub enum Error {
         /// What was changed.
         key: ConflictKey,
     },
+    /// A snapshot is to be kept under a name that cannot be one.
+    #[error("a snapshot's name has 1 to 255 bytes, none of them zero; this one has {len_bytes}")]
+    SnapshotName {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// A snapshot is to be kept under the name of another. Nothing was written.
+    #[error("the world keeps a snapshot `{name}` already; delete it first, or choose another name")]
+    SnapshotExists {
+        /// The name.
+        name: String,
+    },
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),

@@ -16,6 +16,7 @@ mod quarantine;
 mod records;
 mod registry;
 mod schem;
+mod snapshot;
 mod tiers;
 mod verify;
 
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
 }
 
 impl Command {
@@ -72,6 +75,7 @@ impl Command {
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),
+            Self::Snapshot(command) => snapshot::run(command, out),
         }
     }
 }

@@ -14,6 +14,7 @@ mod quarantine;
 mod records;
 mod registry;
 mod schem;
+mod snapshot;
 mod tiers;
 mod usage;
 mod verify;
