@@ -70,6 +70,8 @@ pub enum Section {
     Heat,
     /// A recorded trace of accesses.
     TierTrace,
+    /// A row of an overlay, before the value that it holds.
+    Overlay,
 }
 
 impl fmt::Display for Section {
@@ -96,6 +98,7 @@ impl fmt::Display for Section {
             Self::Record => "record",
             Self::Heat => "heat",
             Self::TierTrace => "tier trace",
+            Self::Overlay => "overlay row",
         })
     }
 }

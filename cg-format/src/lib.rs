@@ -38,6 +38,7 @@ pub mod limits;
 pub mod morton;
 pub mod opacity;
 pub mod order;
+pub mod overlay;
 pub mod schema;
 pub mod side;
 pub mod source;

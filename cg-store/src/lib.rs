@@ -40,11 +40,13 @@ mod metrics;
 mod move_tier;
 mod opacity;
 mod options;
+mod overlay;
 mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
 mod registry;
+mod segment;
 mod source;
 mod space;
 mod stats;
@@ -83,9 +85,18 @@ pub use maintain::TickReport;
 pub use metrics::Metrics;
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
+pub use overlay::{
+    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Overlay, OverlayDiff,
+    OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
+};
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+#[cfg(feature = "rocks")]
+pub use segment::OnDisk;
+pub use segment::{
+    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+};
 pub use stats::Stats;
 pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};

@@ -128,6 +128,19 @@ impl World<MemEngine> {
 }
 
 impl<E: Engine> World<E> {
+    /// A world over an engine of any kind, with an identity and a change of the stored names: for tests.
+    #[doc(hidden)]
+    pub fn over(
+        engine: E,
+        uuid: Uuid,
+        change: impl FnOnce(&mut cg_registry::Catalog) -> Result<(), Error>,
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
+        let mut rows = WorldRows::read(&engine)?;
+        change(&mut rows.catalog)?;
+        Self::begin(engine, rows, WorldFile { uuid, incarnation: uuid, state: State::Ready }, None, options)
+    }
+
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
     /// grown by what packs offer.
     pub(crate) fn begin(

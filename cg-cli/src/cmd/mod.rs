@@ -9,9 +9,11 @@ mod import;
 mod info;
 mod map;
 mod opacity;
+mod overlay;
 mod prune;
 mod quarantine;
 mod registry;
+mod segments;
 mod tiers;
 mod verify;
 
@@ -40,6 +42,10 @@ pub(crate) enum Command {
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
+    #[command(subcommand)]
+    Overlay(overlay::Command),
+    #[command(subcommand)]
+    Segments(segments::Command),
 }
 
 impl Command {
@@ -59,6 +65,8 @@ impl Command {
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),
+            Self::Overlay(command) => overlay::run(command, out),
+            Self::Segments(command) => segments::run(command, out),
         }
     }
 }
