@@ -36,7 +36,10 @@ pub use home::OnDisk;
 pub use home::{InMemory, SegmentHome};
 use open::OpenSegments;
 pub use place::SegmentPos;
-use place::{SEGMENT_PREFIX, SegmentState, check_side, entity_property, own_property, side_property, whole};
+use place::{
+    ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, check_side, entity_property, own_property, side_property,
+    whole,
+};
 pub use transaction::SegmentTransaction;
 
 use crate::durability::Durability;
@@ -289,11 +292,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         claim.map(read).transpose()
     }
 
-    /// Shows the world of the segment that a chunk lies in, if it is stored: for what only worlds can do. What is written past
+    /// Shows a segment's world: for what only worlds can do. What is written past
     /// [`transaction`](Self::transaction) must not put entities that the root does not know.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// [`SegmentError::Missing`], and as [`load`](Self::load).
     pub fn with_segment<T>(
         &self,
         segment: SegmentPos,
@@ -336,7 +339,30 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             world.close()?;
         }
         self.shared.home.remove(segment)?;
-        self.note(segment, None, Durability::Safe)
+        self.note(segment, None, Durability::Safe)?;
+        // Who puts entities looks into this segment while it keeps crossings off.
+        drop(world);
+        self.forget_entities_of(segment)
+    }
+
+    /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
+    fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
+        let _nobody_puts = self.shared.borders.write();
+        let mut ids = Vec::new();
+        let value = transaction::encode(segment);
+        let failed = self.shared.root.for_each_property(ENTITY_PREFIX, |property| {
+            match property {
+                Ok((name, place)) if place == value => {
+                    let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok());
+                    ids.extend(id.map(EntityId::new));
+                }
+                Ok(_) => {}
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        self.unclaim(segment, &ids)
     }
 
     /// Rewrites a segment's files without what was overwritten or deleted in it. May take minutes; reads and writes go on.
@@ -511,6 +537,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if state == SegmentState::Deleting {
                 self.shared.home.remove(segment)?;
                 self.note(segment, None, Durability::Safe)?;
+                self.forget_entities_of(segment)?;
             }
         }
         Ok(())

@@ -28,6 +28,8 @@ pub struct SegmentTransaction<'t, 'w, E: Engine> {
     side_chunks: u32,
     /// Entities that are put.
     put: Vec<EntityId>,
+    /// Entities that are deleted.
+    deleted: Vec<EntityId>,
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
@@ -54,13 +56,15 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
     ) -> Result<T, X> {
-        let mut none_crosses = None;
-        self.with_made(segment, |world| {
+        let (mut none_crosses, mut deleted) = (None, Vec::new());
+        let value = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let side_chunks = self.shared.side_chunks;
-                let mut inner = SegmentTransaction { tx, segment, side_chunks, put: Vec::new() };
+                let (put, gone) = (Vec::new(), Vec::new());
+                let mut inner = SegmentTransaction { tx, segment, side_chunks, put, deleted: gone };
                 let value = body(&mut inner)?;
                 let put = inner.put;
+                deleted = inner.deleted;
                 if !put.is_empty() {
                     // Until the segment has committed.
                     none_crosses = Some(self.shared.borders.read_recursive());
@@ -69,8 +73,34 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 Ok::<_, X>(value)
             })?;
             drop(none_crosses.take());
-            Ok(committed.value)
-        })
+            Ok::<_, X>(committed.value)
+        })?;
+        if !deleted.is_empty() {
+            let _nobody_puts = self.shared.borders.write();
+            self.unclaim(segment, &deleted)?;
+        }
+        Ok(value)
+    }
+
+    /// Forgets in the root that a segment has entities, those that it has not. The caller keeps others from putting any. A
+    /// crash before this leaves places in the root that mean nothing.
+    pub(super) fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
+        let mut gone = Vec::new();
+        for id in ids {
+            let is_here = self.with_stored(segment, |world| world.entity(*id))?.flatten().is_some();
+            if !is_here && self.claimed(*id)? == Some(segment) {
+                gone.push(entity_property(*id)?);
+            }
+        }
+        if !gone.is_empty() {
+            self.shared.root.transaction_at(Durability::Process, |tx| {
+                for place in gone {
+                    tx.set_property(place, None);
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Notes in the root that a segment is about to have entities, if no other has them.
@@ -228,13 +258,16 @@ impl<E: Engine> SegmentTransaction<'_, '_, E> {
             self.check(at)?;
         }
         self.put.push(id);
+        self.deleted.retain(|deleted| *deleted != id);
         self.tx.put_entity(id, entity);
         Ok(())
     }
 
-    /// Deletes an entity of this segment and the reference to it. Deleting one that it has not is no error.
+    /// Deletes an entity of this segment and the reference to it. Deleting one that it has not is no error. The root
+    /// forgets its place with a commit of its own behind that of the segment.
     pub fn delete_entity(&mut self, id: EntityId) {
         self.put.retain(|put| *put != id);
+        self.deleted.push(id);
         self.tx.delete_entity(id);
     }
 

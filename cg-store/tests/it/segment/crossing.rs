@@ -173,3 +173,36 @@ fn a_place_in_the_root_without_its_entity_is_free() {
     put(&world, 1, ids.cow_in(there));
     assert_eq!(world.entity(uuid(1)).expect("reads").map(|cow| cow.owner), Some(Owner::Chunk(there)));
 }
+
+#[test]
+fn the_root_forgets_entities_that_are_gone() {
+    let (world, ids) = in_memory();
+    let (here, there) = (ids.at(0, 0, 0), ids.at(16, 0, 0));
+    for at in [here, there] {
+        save(&world, at, filled(world.root(), ids.stone));
+    }
+    for n in 1..4 {
+        put(&world, n, ids.cow_in(here));
+    }
+    put(&world, 4, ids.cow_in(there));
+    let places = || {
+        let mut count = 0;
+        let shown = world.root().for_each_property(":entity/", |place| {
+            count += usize::from(place.is_ok());
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+        shown.expect("scans");
+        count
+    };
+    assert_eq!(places(), 4);
+    let deleted = world.transaction(here, |tx| {
+        tx.delete_entity(uuid(1));
+        tx.delete_entity(uuid(4));
+        Ok::<_, Error>(())
+    });
+    deleted.expect("deletes");
+    assert_eq!(places(), 3, "what another segment has is not forgotten");
+    assert!(world.entity(uuid(4)).expect("reads").is_some());
+    world.delete_segment(segment(&ids, 0)).expect("deletes");
+    assert_eq!(places(), 1);
+}
