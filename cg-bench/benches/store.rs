@@ -19,7 +19,7 @@ use cg_bench::fill::fill;
 use cg_bench::order::shuffle;
 use cg_bench::raw::{self, Db, family};
 use cg_bench::world::{Generator, Scene};
-use cg_format::frame::{Codec, Draft};
+use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::opacity::Patch;
 use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
 use cg_store::engine::COMMIT_SEQUENCE_KEY;
@@ -96,6 +96,15 @@ fn read(criterion: &mut Criterion) {
         bench.iter(|| {
             let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
             Chunk::decode(&row[frame::LEN_BYTES..], generator.schema()).expect("a sound chunk")
+        });
+    });
+    // What of a load's price is the sum that the frame is checked against.
+    group.bench_function("RocksDB get, check and decode", |bench| {
+        bench.iter(|| {
+            let key = next_key();
+            let row = raw.get_pinned_cf(hot, key).expect("sound files").expect("a stored chunk");
+            let frame = FrameView::open(Space::ChunkL0, key, &row).expect("a sound row");
+            Chunk::decode(frame.payload(), generator.schema()).expect("a sound chunk")
         });
     });
     group.bench_function("load", |bench| {

@@ -109,7 +109,8 @@ impl<E: Engine> World<E> {
         mut map: impl FnMut(BlockId) -> T,
     ) -> Result<u64, Error> {
         let layout = Layout::new(area, order, out.len())?;
-        let still = self.inner().still()?;
+        let engine = self.inner().engine()?;
+        let still = self.inner().still(&engine)?;
         let mut absent = 0;
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();

@@ -10,7 +10,7 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Dimension, Space, Tier};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Engine, EngineError, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 use crate::iterate::entities;
 use crate::world::World;
@@ -71,19 +71,18 @@ impl<E: Engine> World<E> {
     /// If the engine fails otherwise than by a damaged row.
     pub fn census(&self) -> Result<Census, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
-            view.scan(family, ALL_KEYS, |key, row| {
+            each_row(&view, family, |key, row| {
                 tier.keys += 1;
                 tier.bytes += (key.len() + row.len()) as u64;
                 tier.copies += copies(family, key, row);
-                ControlFlow::<()>::Continue(())
             })?;
         }
-        view.scan(Family::Index, ALL_KEYS, |key, _| {
+        each_row(&view, Family::Index, |key, _| {
             census.heat_rows += u64::from(Space::of_row(Family::Index, key) == Some(Space::Heat));
-            ControlFlow::<()>::Continue(())
         })?;
         walk(&view, &inner.counters, Area::World, |stored| {
             match stored {
@@ -113,6 +112,21 @@ impl<E: Engine> World<E> {
         })?;
         Ok(census)
     }
+}
+
+/// Shows the rows of a family that can be read.
+fn each_row<V: ReadView>(
+    view: &V,
+    family: Family,
+    mut show: impl FnMut(&[u8], &[u8]),
+) -> Result<(), EngineError> {
+    scan_past_damage(view, family, ALL_KEYS, |met| {
+        if let Met::Row(key, row) = met {
+            show(key, row);
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(())
 }
 
 /// The families of the chunks, hottest first, as in [`Tier::ALL`].

@@ -5,10 +5,11 @@
 //! in it since. A key's entry is forgotten when no running transaction began before it, so the log is as long as the
 //! oldest running transaction is old.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
+use foldhash::{HashMap, HashMapExt as _};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;

@@ -42,7 +42,7 @@ impl World<RocksEngine> {
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(engine, rows, ready.clone(), Some(dir.into()), options)?;
-        world.inner().engine.sync()?;
+        world.inner().engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
         Ok(world)
@@ -123,7 +123,7 @@ impl World<RocksEngine> {
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
         self.inner().check_open()?;
-        if !self.inner().engine.caps().checkpoint {
+        if !self.inner().engine()?.caps().checkpoint {
             let what = "write a checkpoint when opened for reading only";
             return Err(EngineError::Unsupported { what }.into());
         }

@@ -44,7 +44,8 @@ impl<E: Engine> World<E> {
         if let Some((version, entity)) = self.inner().queue.entity(id) {
             return Ok(entity.map(|_| version));
         }
-        let row = self.inner().engine.get(Space::Entity, &key::entity(id))?;
+        let engine = self.inner().engine()?;
+        let row = engine.get(Space::Entity, &key::entity(id))?;
         Ok(row.and_then(|row| version_of(&row)))
     }
 }
@@ -55,7 +56,8 @@ impl<E: Engine> Inner<E> {
             return Ok(entity);
         }
         let key = key::entity(id);
-        match self.engine.get(Space::Entity, &key)? {
+        let engine = self.engine()?;
+        match engine.get(Space::Entity, &key)? {
             Some(row) => self.decode_entity(&self.registry.catalog(), id, &row).map(Some),
             None => Ok(None),
         }

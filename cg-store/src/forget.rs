@@ -4,13 +4,15 @@
 //! colder tiers still hold, and tells who knows an older state what is gone. So it goes only when neither is needed:
 //! the host has said that nobody asks for changes since a commit so old, and no colder tier holds the place.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{self, Codec, Draft, FrameKind, FrameView};
+use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{Batch, Engine, Level, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, ReadView, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -56,10 +58,26 @@ impl<E: Engine> World<E> {
         let mut batch = Batch::new();
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
         batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         inner.forgotten_before.store(commit, Ordering::Relaxed);
         committing.publish(seq, []);
         Ok(commit)
+    }
+
+    /// How many marks are left of chunks that commits before this one deleted: what [`forget_before`](Self::forget_before)
+    /// would allow to forget, what hides a copy in a cluster among it. Reads every hot row.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn deletions_before(&self, commit: u64) -> Result<u64, Error> {
+        let mut marks = 0;
+        let engine = self.inner().settled_engine()?;
+        engine.scan_past(Family::ChunkL0, ALL_KEYS, |_, row| {
+            let is_mark = frame::kind_of(row) == Some(FrameKind::Tombstone);
+            marks += u64::from(is_mark && frame::version_of(row).is_some_and(|version| version < commit));
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(marks)
     }
 
     /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Condvar, Mutex};
 
 use crate::durability::Durability;
-use crate::engine::Engine;
+use crate::engine::{Caps, Engine};
 use crate::steady_sync::SteadySync;
 use crate::world::Inner;
 use crate::write_behind::Writer;
@@ -33,8 +33,7 @@ pub(crate) struct Visitor<E: Engine> {
 
 impl<E: Engine> Handle<E> {
     /// Holds a world, and syncs its commits if they are to outlive the process.
-    pub(crate) fn new(inner: Inner<E>) -> io::Result<Self> {
-        let caps = inner.engine.caps();
+    pub(crate) fn new(inner: Inner<E>, caps: Caps) -> io::Result<Self> {
         let syncs = inner.options.durability != Durability::Fast;
         let mut handle =
             Self { inner: Arc::new(inner), visits: Arc::default(), sync: None, writer: Mutex::default() };
@@ -67,7 +66,8 @@ impl<E: Engine> Drop for Handle<E> {
         if let Err(error) = self.inner.close() {
             tracing::error!(%error, world = ?self.inner, "closing the world failed");
         }
-        self.visits.end(self.inner.engine.last_synced().get());
+        let [_, synced] = self.inner.engine.reached();
+        self.visits.end(synced.get());
         if let Some(sync) = &mut self.sync {
             sync.end();
         }

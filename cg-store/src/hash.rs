@@ -39,7 +39,8 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
     pub fn content_hash(&self) -> Result<ContentHash, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let catalog = inner.registry.catalog();
         let mut sum = Sum::default();
         inner.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
@@ -79,7 +80,8 @@ impl<E: Engine> World<E> {
     /// As [`content_hash`](Self::content_hash).
     pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let mut sum = Sum::default();
         let catalog = inner.registry.catalog();
         let mut owned = Vec::new();

@@ -5,21 +5,33 @@ use std::ops::ControlFlow;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::key::{self, Family};
-use cg_format::{EntityId, Space};
+use cg_format::{ChunkAt, ClusterPos, Dimension, EntityId, Space, Tier};
+use rayon::prelude::*;
 
-use crate::chunk::{Area, StoredChunk};
-use crate::delta::walk_folded;
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::chunk::{Area, Cubes, StoredChunk, walk_live, walk_one};
+use crate::delta::{Folding, walk_folded};
+use crate::engine::{ALL_KEYS, Engine, Met, ReadView, scan_past_damage};
 use crate::entity;
 use crate::error::{Damage, Error};
 use crate::world::World;
 
+/// Where a live chunk lies, and since which commit it is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StoredPlace {
+    /// Which chunk.
+    pub at: ChunkAt,
+    /// The commit that last changed its content.
+    pub version: u64,
+    /// The tier of its row.
+    pub tier: Tier,
+}
+
 impl<E: Engine> World<E> {
     /// Shows every live chunk of an area as it is stored, each once whatever its tier, until `visit` breaks.
     ///
-    /// Chunks come cube by cube of 16³, in no order inside a cube. A damaged row is shown as an error, once, and the
-    /// walk goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps
-    /// nothing in memory. Of a large box, what lies between two of its parts in the order of keys is skipped by a seek.
+    /// Chunks come in Morton order, the order of their keys. What is damaged is shown as an error, once, and the walk
+    /// goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps nothing in
+    /// memory. Of a large box, what lies between two of its parts in the order of keys is skipped by a seek.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -53,6 +65,79 @@ impl<E: Engine> World<E> {
         walk_folded(inner, &inner.settled_engine()?.snapshot(), area, visit)
     }
 
+    /// As [`for_each_chunk`](Self::for_each_chunk), with the chunks decoded and carried to the current schema generation.
+    /// What cannot be decoded is shown as an error.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_decoded<B>(
+        &self,
+        area: Area,
+        mut visit: impl FnMut(Result<(ChunkAt, Chunk), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        self.for_each_chunk(area, |stored| {
+            visit(stored.and_then(|stored| Ok((stored.at, self.decode(stored)?))))
+        })
+    }
+
+    /// Shows where every live chunk of an area is, in Morton order, until `visit` breaks.
+    ///
+    /// As [`for_each_chunk`](Self::for_each_chunk), but opens clusters only up to their directories: nothing is
+    /// decompressed, and a damaged group inside one is not noticed.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_place<B>(
+        &self,
+        area: Area,
+        mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        let inner = self.inner();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
+        let folding = Folding::of(inner, &view)?;
+        walk_live(&view, &inner.counters, area, |live| {
+            visit(live.map(|live| {
+                let (at, of_row, tier) = live.place();
+                StoredPlace { at, version: folding.version(at, of_row), tier }
+            }))
+        })
+    }
+
+    /// As [`for_each_chunk`](Self::for_each_chunk), by the threads of the world's own pool: each takes whole 16³ cubes, in
+    /// each of which chunks come in Morton order. Where one thread's visitor breaks the others stop at their next cube;
+    /// of several values the one that is found first is returned.
+    ///
+    /// [`decode`](Self::decode) may be called by the visitor, and is then done by all threads too. A panic of the visitor
+    /// goes on in the caller.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn par_for_each_chunk<B: Send>(
+        &self,
+        area: Area,
+        visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
+    ) -> Result<Option<B>, Error> {
+        let inner = self.inner();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
+        let folding = Folding::of(inner, &view)?;
+        let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
+        while let Some(cube) = next.next_past_damage(&view, &inner.counters, &mut damaged)? {
+            cubes.push(cube);
+        }
+        if let Some(value) = damaged.into_iter().find_map(|error| visit(Err(error)).break_value()) {
+            return Ok(Some(value));
+        }
+        let walk = |cube: &(Dimension, ClusterPos)| {
+            let walked = walk_one(&view, &inner.counters, area, *cube, |stored| {
+                folding.show(stored, &mut |stored: Result<StoredChunk<'_>, Error>| visit(stored))
+            });
+            walked.transpose()
+        };
+        inner.pool.install(|| cubes.par_iter().find_map_any(walk)).transpose()
+    }
+
     /// Decodes a stored chunk and carries it to the current schema generation. Nothing is written.
     ///
     /// # Errors
@@ -79,7 +164,11 @@ pub(crate) fn entities<V: ReadView, B>(
     view: &V,
     mut visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let stopped = view.scan(Family::Entity, ALL_KEYS, |row_key, row| {
+    let stopped = scan_past_damage(view, Family::Entity, ALL_KEYS, |met| {
+        let (row_key, row) = match met {
+            Met::Row(key, row) => (key, row),
+            Met::Gap { error, .. } => return visit(Err(error.into())),
+        };
         let id = key::decode_entity(row_key)
             .map_err(|problem| Damage::of_row(Space::Entity, row_key, "an entity", problem));
         visit(id.and_then(|id| Ok((id, entity::decode(id, row)?))))

@@ -13,9 +13,6 @@ use crate::opacity::Folding;
 use crate::tiering::{Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
-/// So many cubes are looked at in one tick, so that a tick costs the same in a world of any size: a round over a
-/// million chunks that are all hot takes some two minutes of game time.
-const CUBES_SWEPT: usize = 8;
 /// Settling does what it has found when it has found so much.
 const STEPS_GATHERED: u64 = 1 << 12;
 /// Heat is kept once in so many ticks.
@@ -55,6 +52,11 @@ impl Maintenance {
         state.clock.advance(clock);
         Self { state: Mutex::new(state) }
     }
+
+    /// Asks or tells the work that is under way. Waits for a tick.
+    pub(crate) fn work<T>(&self, ask: impl FnOnce(&mut Work) -> T) -> T {
+        ask(&mut self.state.lock().work)
+    }
 }
 
 impl<E: Engine> World<E> {
@@ -88,17 +90,13 @@ impl<E: Engine> World<E> {
         self.prefetch(players, now);
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
-        for _ in 0..CUBES_SWEPT {
-            if due.is_over() || !inner.sweep_one(&mut progress.work, due)? {
-                break;
-            }
-        }
+        let knows_of_more = !inner.consider(&mut progress.work, due)?;
         if !inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)? || due.is_over() {
             return Ok(report);
         }
         if now.since(progress.heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
             progress.heat_kept_at = now;
-            inner.keep_heat()?;
+            progress.work.keep_heat(inner)?;
             inner.forget_heat(&mut progress.work)?;
         }
         while !due.is_over() {
@@ -106,7 +104,7 @@ impl<E: Engine> World<E> {
                 Folding::Done => report.tiles_folded += 1,
                 Folding::Overtaken => break,
                 Folding::Searched | Folding::Nothing => {
-                    report.work_left = false;
+                    report.work_left = knows_of_more;
                     break;
                 }
             }
@@ -138,7 +136,7 @@ impl<E: Engine> World<E> {
             for family in
                 [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::OpacityMap]
             {
-                inner.engine.compact(family, ALL_KEYS)?;
+                inner.engine()?.compact(family, ALL_KEYS)?;
             }
         }
         Ok(counts)
@@ -169,7 +167,7 @@ impl<E: Engine> Inner<E> {
                 }
             }
             self.work(visitor, work, due, &mut counts)?;
-            self.keep_heat()?;
+            work.keep_heat(self)?;
             self.forget_heat(work)?;
             progress(&counts);
             if counts.moved() == before {

@@ -39,17 +39,18 @@ impl<E: Engine> World<E> {
     pub fn metrics(&self) -> Metrics {
         let inner = self.inner();
         let (queued_commits, queued_bytes) = inner.queue.load();
+        let [written, synced] = inner.engine.reached();
         Metrics {
             stats: self.stats(),
             cache: inner.cache.stats(),
             last_commit: inner.commits.published(),
-            last_written: inner.engine.last_commit().get(),
-            last_synced: inner.engine.last_synced().get(),
+            last_written: written.get(),
+            last_synced: synced.get(),
             queued_commits,
             queued_bytes,
             transactions: inner.transactions.read(),
             ticks: inner.ticks.read(),
-            free_bytes: inner.engine.free_bytes(),
+            free_bytes: inner.engine().ok().and_then(|engine| engine.free_bytes()),
         }
     }
 }

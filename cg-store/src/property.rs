@@ -118,7 +118,8 @@ impl<E: Engine> Inner<E> {
             return Ok(bytes);
         }
         let (space, key) = property.row();
-        let Some(row) = self.engine.get(space, key)? else { return Ok(None) };
+        let engine = self.engine()?;
+        let Some(row) = engine.get(space, key)? else { return Ok(None) };
         let frame = FrameView::open(space, key, &row)
             .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
         Ok(Some(frame.payload().to_vec()))

@@ -27,6 +27,11 @@ impl Registry {
         Arc::clone(&self.current.read())
     }
 
+    /// Takes a catalog that was read again.
+    pub(crate) fn replace(&self, catalog: Catalog) {
+        *self.current.write() = Arc::new(catalog);
+    }
+
     /// What packs would change in a catalog, if they are accepted.
     pub(crate) fn accept(
         catalog: &Catalog,
@@ -117,7 +122,7 @@ impl<E: Engine> World<E> {
         for (name, bytes) in changes.encode_tail() {
             put(&mut batch, &name, bytes);
         }
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         let grown = Arc::new(grown);
         *inner.registry.current.write() = Arc::clone(&grown);
         if grown.current_generation() != before.current_generation() {
@@ -132,11 +137,11 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         let mut committing = inner.commit_alone()?;
-        let batch = folded(&inner.engine, names)?;
+        let batch = folded(&*inner.engine()?, names)?;
         if batch.is_empty() {
             return Ok(());
         }
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         let before = std::mem::replace(&mut *inner.registry.current.write(), Arc::clone(names));
         if names.current_generation() != before.current_generation() {
             inner.cache.clear();
@@ -201,6 +206,6 @@ impl<E: Engine> Inner<E> {
     /// Folds the registry's rows for the last time. The caller holds the commit lock: a registration under way would
     /// find its rows folded away before it is in the catalog.
     pub(crate) fn fold_registry(&self, _held: &Committing<'_>) -> Result<(), Error> {
-        self.registry.fold(&self.engine)
+        self.registry.fold(&*self.engine()?)
     }
 }

@@ -1,6 +1,6 @@
 //! Room on the disk: commits are refused before the engine runs out of it.
 //!
-//! An engine that meets a full disk takes no commit any more until it is opened again. So the world stops sooner, while
+//! An engine that meets a full disk takes no commit any more until the world is [resumed](crate::World::resume). So the world stops sooner, while
 //! reads, deletions, maintenance and what is queued still have room.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +30,15 @@ impl Space {
     /// Demands that so much is left. 0 demands nothing.
     pub(crate) fn new(min_free_bytes: u64) -> Self {
         Self { min_free_bytes, asked: Mutex::default(), committed_bytes: AtomicU64::new(0) }
+    }
+
+    /// Whether there is room enough now. Asks the system.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if there is not.
+    pub(crate) fn check_now<E: Engine>(&self, engine: &E) -> Result<(), Error> {
+        *self.asked.lock() = None;
+        self.check(engine, 0)
     }
 
     /// Whether another commit of so many bytes leaves room enough. Asks the system now and then.

@@ -22,13 +22,18 @@ impl SteadySync {
     /// Starts to sync a world's commits.
     pub(crate) fn start<E: Engine>(world: Visitor<E>) -> io::Result<Self> {
         let work = move || {
+            let mut has_told = false;
             loop {
                 // Woken early, it only syncs early.
                 thread::park_timeout(EVERY);
-                match world.visit(|world| step(&world.engine)) {
-                    Ok(Ok(())) => {}
-                    // A sync is never tried again; the engine itself refuses commits from now on.
-                    Ok(Err(error)) => return tracing::error!(%error, "no further sync comes by itself"),
+                match world.visit(|world| step(&*world.engine()?)) {
+                    Ok(Ok(())) => has_told = false,
+                    // The engine itself never tries a sync again, and refuses commits from now on. It may be replaced.
+                    Ok(Err(error)) if !has_told => {
+                        tracing::error!(%error, "no sync comes by itself until the world is resumed");
+                        has_told = true;
+                    }
+                    Ok(Err(_)) => {}
                     Err(_) => return,
                 }
             }

@@ -1,5 +1,6 @@
 //! A world: the handle that a host holds, and what stands behind it.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +15,11 @@ use crate::commit_log::CommitLog;
 use crate::delta::DeltaIndex;
 use crate::directory::{State, WorldFile};
 use crate::durations::Stopwatch;
-use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
+use crate::engine::{Batch, Engine, EngineError, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::gather::Gather;
 use crate::handle::{Handle, Visitor};
+use crate::lease::{EngineSlot, Lease};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
 use crate::opacity::Unfolded;
@@ -25,6 +27,7 @@ use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::prefetch::Prefetch;
 use crate::registry::Registry;
+use crate::resume::Resumption;
 use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
@@ -77,7 +80,8 @@ impl<E: Engine> std::fmt::Debug for World<E> {
 
 /// What all handles of a world share.
 pub(crate) struct Inner<E: Engine> {
-    pub(crate) engine: E,
+    pub(crate) engine: EngineSlot<E>,
+    pub(crate) resumption: Mutex<Resumption<E>>,
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
@@ -105,19 +109,6 @@ pub(crate) struct Inner<E: Engine> {
 }
 
 impl World<MemEngine> {
-    /// As [`temporary`](Self::temporary), over an engine that fails where it was told to: for tests.
-    #[doc(hidden)]
-    pub fn temporary_over(
-        engine: MemEngine,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
-        let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
-        let mut rows = WorldRows::read(&engine)?;
-        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
-        Self::begin(engine, rows, file, None, options)
-    }
-
     /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
     ///
     /// # Errors
@@ -139,6 +130,15 @@ impl<E: Engine> World<E> {
         let mut rows = WorldRows::read(&engine)?;
         change(&mut rows.catalog)?;
         Self::begin(engine, rows, WorldFile { uuid, incarnation: uuid, state: State::Ready }, None, options)
+    }
+
+    /// A world over an engine of one's own, which fails where it was told to: for tests.
+    #[doc(hidden)]
+    pub fn temporary_over(engine: E, packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
+        let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
+        let mut rows = WorldRows::read(&engine)?;
+        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        Self::begin(engine, rows, file, None, options)
     }
 
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
@@ -163,6 +163,7 @@ impl<E: Engine> World<E> {
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let clock = tiering::read_clock(&engine)?;
+        let caps = engine.caps();
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
             deltas: DeltaIndex::read(&engine)?,
@@ -186,9 +187,11 @@ impl<E: Engine> World<E> {
             directory,
             pool,
             closed: AtomicBool::new(false),
-            engine,
+            resumption: Mutex::new(Resumption::NONE),
+            engine: EngineSlot::new(engine),
         };
-        let handle = Handle::new(inner).map_err(|error| OpenError::Threads { source: error.into() })?;
+        inner.know_if_empty();
+        let handle = Handle::new(inner, caps).map_err(|error| OpenError::Threads { source: error.into() })?;
         Ok(Self { handle: Arc::new(handle) })
     }
 
@@ -245,7 +248,7 @@ impl<E: Engine> World<E> {
         let raised = inner.limits.read().raised(to);
         let mut batch = Batch::new();
         meta::put_limits(&mut batch, &raised);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         *inner.limits.write() = raised;
         committing.publish(seq, []);
         Ok(())
@@ -259,8 +262,8 @@ impl<E: Engine> World<E> {
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
-    pub fn engine(&self) -> &E {
-        &self.inner().engine
+    pub fn engine(&self) -> impl Deref<Target = E> + '_ {
+        self.inner().engine().expect("tests and tools look at worlds that have one")
     }
 
     /// How much work was done since the world was opened.
@@ -276,7 +279,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.inner().engine.usage()?)
+        Ok(self.inner().engine()?.usage()?)
     }
 
     /// Waits until every commit so far survives a power cut.
@@ -317,6 +320,12 @@ impl<E: Engine> Inner<E> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
+    /// The engine, for as long as the value is held. Waits while it is being replaced.
+    #[inline]
+    pub(crate) fn engine(&self) -> Result<Lease<'_, E>, EngineError> {
+        self.engine.lease()
+    }
+
     /// Closes the world, if it is not closed yet.
     pub(crate) fn close(&self) -> Result<(), Error> {
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -325,12 +334,13 @@ impl<E: Engine> Inner<E> {
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
         let drained = self.drain();
-        let folded = if self.engine.caps().read_only || drained.is_err() {
+        let engine = self.engine()?;
+        let folded = if engine.caps().read_only || drained.is_err() {
             Ok(())
         } else {
             self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
         };
-        self.engine.close()?;
+        engine.close()?;
         drained.and(folded)
     }
 }

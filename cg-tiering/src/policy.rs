@@ -192,6 +192,11 @@ impl TierPolicy {
         Some(Decision { to, reason: Reason::Idle { idle_ticks, warm_after_ticks } })
     }
 
+    /// Whether chunks last accessed at a moment may be due for a colder tier. Where it says no nothing else need be asked.
+    pub fn may_grow_colder(&self, last_access: GameTick, now: GameTick) -> bool {
+        now.since(last_access) >= self.warm_after_ticks.min(self.hysteresis_ticks)
+    }
+
     /// To which tier chunks will move, and when, if nobody comes, goes or asks for them. `None` if they stay for ever.
     pub fn next_move(&self, seen: &Observation, now: GameTick) -> Option<NextMove> {
         let at = |to, tick: u64| Some(NextMove { to, after_ticks: tick.saturating_sub(now.get()) });

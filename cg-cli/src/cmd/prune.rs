@@ -95,7 +95,7 @@ impl<'a> Choice<'a> {
     fn chosen(&mut self) -> Result<Vec<ChunkAt>, Failure> {
         let area = self.args.area.get().map_or(Area::World, |area| Area::Box(self.dimension, area.chunks()));
         let (mut lying, mut failed) = (Vec::new(), None);
-        self.world.for_each_chunk(area, |stored| match stored {
+        self.world.for_each_place(area, |stored| match stored {
             Ok(stored) => {
                 if stored.at.dimension == self.dimension && self.lies_there(stored.at.pos) {
                     lying.push(stored.at);

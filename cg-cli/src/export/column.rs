@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::Engine;
+use cg_store::engine::{Engine, EngineError};
 use cg_store::prelude::Property;
 use cg_store::{Error, World};
 
@@ -55,7 +55,11 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             let chunk = match self.world.load(at) {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => continue,
-                Err(Error::Corrupt(_) | Error::NotUpgraded { .. }) => {
+                Err(
+                    Error::Corrupt(_)
+                    | Error::NotUpgraded { .. }
+                    | Error::Engine(EngineError::Corrupt { .. }),
+                ) => {
                     report.missed(format!("damaged: {at}"), 1);
                     continue;
                 }

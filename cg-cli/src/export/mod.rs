@@ -249,7 +249,7 @@ impl<E: Engine> Region<'_, E> {
         };
         let area = ChunkBox::new(corner(0, *SECTION_Y.start()), corner(31, *SECTION_Y.end()));
         let mut columns = Heights::new();
-        self.world.for_each_chunk(Area::Box(self.dimension, area), |stored| {
+        self.world.for_each_place(Area::Box(self.dimension, area), |stored| {
             if let Ok(stored) = stored {
                 let pos = stored.at.pos;
                 let column = (pos.x() as i32, pos.z() as i32);

@@ -40,7 +40,7 @@ pub(super) fn survey<E: Engine>(
     let mut riders = 0;
     let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
     let (mut outside, mut damaged) = (0, 0);
-    world.for_each_chunk(Area::World, |stored| {
+    world.for_each_place(Area::World, |stored| {
         match stored {
             Err(_) => damaged += 1,
             Ok(stored) if !wanted(stored.at.dimension) => {}

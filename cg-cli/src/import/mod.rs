@@ -239,7 +239,7 @@ fn begin<E: Engine>(world: &World<E>, source: &Source, options: &ImportOptions) 
 }
 
 fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, cg_store::Error> {
-    let chunk = world.for_each_chunk(Area::World, |_| ControlFlow::Break(()))?;
+    let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
     let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
     Ok(chunk.is_none() && entity.is_none())
 }

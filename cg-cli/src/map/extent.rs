@@ -51,7 +51,7 @@ impl Extent {
         let mut tiles: BTreeMap<(i64, i64), BTreeSet<i64>> = BTreeMap::new();
         let mut bounds: Option<[ChunkPos; 2]> = None;
         let chunks = area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
-        world.for_each_chunk(Area::Box(dimension, chunks), |stored| {
+        world.for_each_place(Area::Box(dimension, chunks), |stored| {
             // Damage is met again, and reported, when the tile is drawn.
             if let Ok(stored) = stored {
                 let pos = stored.at.pos;

@@ -362,7 +362,14 @@ impl ChunkCache {
     }
 
     fn insert(&self, at: ChunkAt, found: Lookup<Stored>) {
-        self.entries.insert(at, Entry::new(found, self.kept.has(at)));
+        let is_kept = self.kept.has(at);
+        if is_kept || self.max_bytes > 0 {
+            self.entries.insert(at, Entry::new(found, is_kept));
+        } else {
+            // What is put into a cache without bytes is evicted at once, at several times the cost of this. What stands
+            // here of an area that was let go must not outlive it.
+            self.entries.remove(&at);
+        }
     }
 
     /// Forgets everything, for example when the schema generation changes.

@@ -9,7 +9,7 @@ use cg_format::cluster::Slot;
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
-use crate::engine::ReadView;
+use crate::engine::{EngineError, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 use crate::stats::Counters;
 
@@ -74,7 +74,7 @@ const NAMED_CUBES: u128 = 64;
 /// The cubes of an area, one after the other.
 #[derive(Debug)]
 pub(crate) enum Cubes {
-    /// All of a small box, stored or not.
+    /// All of a small box, stored or not, in the order of their keys.
     Named(std::vec::IntoIter<(Dimension, ClusterPos)>),
     /// Those that have a row, found by their keys.
     Followed {
@@ -115,6 +115,7 @@ impl Cubes {
                 }
             }
         }
+        named.sort_unstable_by_key(|(dimension, cube)| key::cluster(*dimension, *cube));
         Self::Named(named.into_iter())
     }
 
@@ -142,12 +143,38 @@ impl Cubes {
         view: &V,
         counters: &Counters,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+        self.next_with(view, counters, &mut Err)
+    }
+
+    /// As [`next`](Self::next), going on behind damage: each part of the keys that cannot be read, where cubes may lie
+    /// that nobody can tell of, is given to `damaged` first.
+    ///
+    /// # Errors
+    /// If the engine fails otherwise, and what `damaged` returns.
+    pub(crate) fn next_past_damage<V: ReadView>(
+        &mut self,
+        view: &V,
+        counters: &Counters,
+        damaged: &mut Vec<Error>,
+    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+        self.next_with(view, counters, &mut |error| {
+            damaged.push(error.into());
+            Ok(())
+        })
+    }
+
+    fn next_with<V: ReadView>(
+        &mut self,
+        view: &V,
+        counters: &Counters,
+        damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
         let (area, from) = match self {
             Self::Named(cubes) => return Ok(cubes.next()),
             Self::Followed { area, from } => (*area, from),
         };
         while let Some(start) = from.take() {
-            let Some((dimension, cube)) = next_stored(view, counters, start)? else { break };
+            let Some((dimension, cube)) = next_stored(view, counters, start, damaged)? else { break };
             if area.meets(dimension, cube) {
                 *from = Some(Start::Behind(dimension, cube));
                 return Ok(Some((dimension, cube)));
@@ -182,6 +209,7 @@ fn next_stored<V: ReadView>(
     view: &V,
     counters: &Counters,
     from: Start,
+    damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
 ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
     let mut next: Option<(Dimension, ClusterPos)> = None;
     for (family, cube_of, key_of) in TIERS {
@@ -195,11 +223,19 @@ fn next_stored<V: ReadView>(
             Some((key, true)) => Bound::Included(&key[..]),
             Some((key, false)) => Bound::Excluded(&key[..]),
         };
-        let found = view.scan(family, (lower, Bound::Unbounded), |key, _| {
+        let found = scan_past_damage(view, family, (lower, Bound::Unbounded), |met| {
             Counters::add(&counters.keys_scanned, 1);
-            // A key that is no position cannot be placed; verification reports it.
-            cube_of(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+            match met {
+                // A key that is no position cannot be placed; verification reports it.
+                Met::Row(key, _) => {
+                    cube_of(key).map_or(ControlFlow::Continue(()), |cube| ControlFlow::Break(Ok(cube)))
+                }
+                Met::Gap { error, .. } => {
+                    damaged(error).map_or_else(|error| ControlFlow::Break(Err(error)), ControlFlow::Continue)
+                }
+            }
         })?;
+        let found = found.transpose()?;
         let sort_key = |(dimension, cube): (Dimension, ClusterPos)| key::cluster(dimension, cube);
         next = match (next, found) {
             (Some(a), Some(b)) => Some(if sort_key(b) < sort_key(a) { b } else { a }),

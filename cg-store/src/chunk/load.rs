@@ -204,10 +204,11 @@ impl<E: Engine> Inner<E> {
         }
         let catalog = self.registry.catalog();
         if self.deltas.has(at) {
-            let view = self.engine.snapshot();
+            let engine = self.engine()?;
+            let view = engine.snapshot();
             return find_in(&view, &self.counters, at, |stored| self.read_folded(&view, &catalog, stored));
         }
-        find(&self.engine, &self.counters, at, |stored| self.read(&catalog, stored))
+        find(&*self.engine()?, &self.counters, at, |stored| self.read(&catalog, stored))
     }
 
     /// Finds a chunk and shows its bytes, with its deltas folded in if it has any.
@@ -218,9 +219,9 @@ impl<E: Engine> Inner<E> {
     ) -> Result<Lookup<T>, Error> {
         if self.deltas.has(at) {
             let catalog = self.registry.catalog();
-            return find_folded_in(&self.engine.snapshot(), &self.counters, &catalog, at, read);
+            return find_folded_in(&self.engine()?.snapshot(), &self.counters, &catalog, at, read);
         }
-        find(&self.engine, &self.counters, at, read)
+        find(&*self.engine()?, &self.counters, at, read)
     }
 
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
@@ -273,7 +274,8 @@ impl<E: Engine> Inner<E> {
     fn read_many_through(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         let plain: Vec<_> = at.iter().copied().filter(|at| !self.deltas.has(*at)).collect();
         let catalog = self.registry.catalog();
-        let read = find_many(&self.engine, &self.counters, &plain, |stored| self.read(&catalog, stored));
+        let Ok(engine) = self.engine() else { return at.iter().map(|at| self.read_through(*at)).collect() };
+        let read = find_many(&*engine, &self.counters, &plain, |stored| self.read(&catalog, stored));
         let mut read = plain.iter().zip(read).peekable();
         let next = |at: &ChunkAt| match read.next_if(|(plain, _)| *plain == at) {
             Some((_, read)) => read,

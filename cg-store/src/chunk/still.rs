@@ -1,6 +1,6 @@
 //! Many reads of one state of the world: what is committed or moved between two of them is not seen.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -21,16 +21,16 @@ pub(crate) struct StillWorld<'w, E: Engine> {
     view: E::Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
-    with_deltas: HashSet<ChunkAt>,
+    with_deltas: HashMap<ChunkAt, u64>,
 }
 
 impl<E: Engine> Inner<E> {
     /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
-    /// engine say the same.
-    pub(crate) fn still(&self) -> Result<StillWorld<'_, E>, Error> {
+    /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
+    pub(crate) fn still<'w>(&'w self, engine: &'w E) -> Result<StillWorld<'w, E>, Error> {
         self.check_open()?;
         let _no_commit = self.commit_alone()?;
-        let view = self.engine.snapshot();
+        let view = engine.snapshot();
         Ok(StillWorld {
             with_deltas: chunks_with_deltas(&view)?,
             world: self,
@@ -69,7 +69,7 @@ impl<E: Engine> StillWorld<'_, E> {
         world.tiering.touch(missed.iter().copied());
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
-            let stored = if self.with_deltas.contains(&chunk.at) {
+            let stored = if self.with_deltas.contains_key(&chunk.at) {
                 world.read_folded(&self.view, &self.catalog, chunk)?
             } else {
                 world.read(&self.catalog, chunk)?

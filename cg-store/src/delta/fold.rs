@@ -1,7 +1,8 @@
 //! Reading chunks with what their deltas say.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::{ApplyError, Delta};
@@ -17,11 +18,12 @@ use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
 
-/// The chunks that have deltas in a view.
-pub(crate) fn chunks_with_deltas<V: ReadView>(view: &V) -> Result<HashSet<ChunkAt>, Error> {
-    let mut found = HashSet::new();
+/// The chunks that have deltas in a view, with the commit of each one's last.
+pub(crate) fn chunks_with_deltas<V: ReadView>(view: &V) -> Result<HashMap<ChunkAt, u64>, Error> {
+    let mut found = HashMap::new();
+    // The keys of a chunk's deltas ascend with their commits, so the last one stays.
     view.scan(Family::ChunkDelta, ALL_KEYS, |key, _| {
-        found.extend(key::decode_delta(key).ok().map(|(at, _)| at));
+        found.extend(key::decode_delta(key).ok());
         ControlFlow::<()>::Continue(())
     })?;
     Ok(found)
@@ -95,6 +97,42 @@ fn show_folded<V: ReadView, T>(
     Ok(show(StoredChunk { value: &value, version, ..stored }))
 }
 
+/// What the deltas of a view say, for walks over it.
+pub(crate) struct Folding<'v, V> {
+    view: &'v V,
+    catalog: Arc<Catalog>,
+    with_deltas: HashMap<ChunkAt, u64>,
+}
+
+impl<'v, V: ReadView> Folding<'v, V> {
+    /// Reads the keys of all deltas.
+    pub(crate) fn of<E: Engine>(world: &Inner<E>, view: &'v V) -> Result<Self, Error> {
+        Ok(Self { view, catalog: world.registry.catalog(), with_deltas: chunks_with_deltas(view)? })
+    }
+
+    /// The version of a chunk whose row has one.
+    pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
+        self.with_deltas.get(&at).map_or(of_row, |last| of_row.max(*last))
+    }
+
+    /// Shows what a walk has come to, with its deltas folded in.
+    pub(crate) fn show<B>(
+        &self,
+        stored: Result<StoredChunk<'_>, Error>,
+        visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        match stored {
+            Ok(stored) if self.with_deltas.contains_key(&stored.at) => {
+                match show_folded(self.view, &self.catalog, stored, |stored| visit(Ok(stored))) {
+                    Ok(flow) => flow,
+                    Err(error) => visit(Err(error)),
+                }
+            }
+            stored => visit(stored),
+        }
+    }
+}
+
 /// As [`walk`], every chunk with its deltas folded in. Reads the keys of all deltas first.
 pub(crate) fn walk_folded<V: ReadView, E: Engine, B>(
     world: &Inner<E>,
@@ -102,17 +140,8 @@ pub(crate) fn walk_folded<V: ReadView, E: Engine, B>(
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let with_deltas = chunks_with_deltas(view)?;
-    let catalog = world.registry.catalog();
-    walk(view, &world.counters, area, |stored| match stored {
-        Ok(stored) if with_deltas.contains(&stored.at) => {
-            match show_folded(view, &catalog, stored, |stored| visit(Ok(stored))) {
-                Ok(flow) => flow,
-                Err(error) => visit(Err(error)),
-            }
-        }
-        stored => visit(stored),
-    })
+    let folding = Folding::of(world, view)?;
+    walk(view, &world.counters, area, |stored| folding.show(stored, &mut visit))
 }
 
 /// Finds a chunk in a view and shows its bytes with its deltas folded in.

@@ -1,11 +1,11 @@
 //! Which chunks have deltas, in memory: a look-up of a chunk without any stays one read.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Space};
+use foldhash::{HashMap, HashMapExt as _};
 use parking_lot::Mutex;
 
 use super::{MAX_CHUNKS, MAX_DELTAS};
@@ -33,6 +33,13 @@ impl DeltaIndex {
         })?;
         let len = AtomicUsize::new(chunks.len());
         Ok(Self { chunks: Mutex::new(chunks), len })
+    }
+
+    /// Takes what was read again in place of everything that was noted.
+    pub(crate) fn replace(&self, read: Self) {
+        let mut chunks = self.chunks.lock();
+        *chunks = read.chunks.into_inner();
+        self.len.store(chunks.len(), Ordering::Release);
     }
 
     /// Whether a chunk may have deltas.

@@ -12,7 +12,7 @@
 mod fold;
 mod index;
 
-pub(crate) use fold::{chunks_with_deltas, find_folded_in, fold_stored, read, walk_folded};
+pub(crate) use fold::{Folding, chunks_with_deltas, find_folded_in, fold_stored, read, walk_folded};
 pub(crate) use index::DeltaIndex;
 
 use cg_format::chunk::Chunk;

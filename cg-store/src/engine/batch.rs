@@ -147,6 +147,16 @@ impl Batch {
         })
     }
 
+    /// The rows of a space that are put.
+    pub(crate) fn drafts_put(&self, wanted: Space) -> impl Iterator<Item = (&[u8], &Draft)> {
+        self.ops.iter().filter_map(move |op| match op {
+            StoredOp::Put { space, key, draft, .. } if *space == wanted => {
+                Some((self.keys.get(key.clone())?, draft))
+            }
+            _ => None,
+        })
+    }
+
     /// Hands the operations over in order.
     pub(crate) fn drain(self, mut each: impl FnMut(Op<'_>)) {
         let Self { keys, ops, .. } = self;

@@ -36,14 +36,20 @@ pub enum EngineError {
         /// The limit.
         max_bytes: u64,
     },
-    /// The disk is full. Nothing of this commit was written; make room and open the world again.
-    #[error("the disk is full, nothing was written: {message}")]
+    /// The disk is full. Nothing of this commit was written; make room and call
+    /// [`World::resume`](crate::World::resume), or open the world again.
+    #[error(
+        "the disk is full, nothing was written: {message}; make room, then resume the world or open it again"
+    )]
     NoSpace {
         /// What the system said.
         message: String,
     },
-    /// Writing failed. Whether this commit survives is known after the next open; until then it is not seen.
-    #[error("the commit failed while it was written; the next open shows whether it survived: {cause}")]
+    /// Writing failed. Whether this commit survives is known once the world is resumed or opened again. One that was
+    /// accepted before it was written is seen meanwhile, and is written by [`World::resume`](crate::World::resume).
+    #[error(
+        "the commit failed while it was written: {cause}; resume the world or open it again, then look whether it is there"
+    )]
     WriteFailed {
         /// What the system said.
         #[source]
@@ -58,12 +64,30 @@ pub enum EngineError {
         #[source]
         cause: Arc<EngineError>,
     },
-    /// Commits are refused, reads go on. Nothing was written.
-    #[error("the engine takes no commits until it is opened again: {cause}")]
+    /// Commits are refused, reads go on. Nothing was written. [`World::resume`](crate::World::resume) opens the engine
+    /// again.
+    #[error("the engine takes no commits until the world is resumed or opened again: {cause}")]
     ReadOnly {
         /// What made it so.
         #[source]
         cause: Arc<EngineError>,
+    },
+    /// The engine was closed to be opened again, and that failed: there is none. Nothing was written.
+    #[error(
+        "the engine could not be opened again, so nothing can be read or written: {cause}; call `World::resume` again"
+    )]
+    NotReopened {
+        /// Why it could not.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// It panicked in the middle of an operation. What was written is known after the next open.
+    #[error("{operation} panicked: {message}; the log of the process says where")]
+    Panicked {
+        /// What was being done.
+        operation: &'static str,
+        /// What the panic said.
+        message: String,
     },
     /// It was opened for reading only. Nothing was written.
     #[error("the engine was opened for reading only: nothing was written")]
@@ -158,6 +182,7 @@ impl EngineError {
                 | Self::TooLarge { .. }
                 | Self::NoSpace { .. }
                 | Self::ReadOnly { .. }
+                | Self::NotReopened { .. }
                 | Self::OpenedReadOnly
                 | Self::Closed
         )

@@ -14,8 +14,8 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, FamilyUsage,
-    Guard, KeyRange, Level, ReadView, Usage, range,
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure,
+    FamilyUsage, Guard, KeyRange, Level, ReadView, Reopen, Reopened, Usage, range,
 };
 
 /// Rows in memory, for tests, fuzzing and throw-away worlds.
@@ -37,8 +37,8 @@ pub struct MemEngine {
     state: RwLock<State>,
     closed: Arc<AtomicBool>,
     max_batch_bytes: u64,
-    fault: Box<dyn Fn(CommitSeq) -> Option<Fault> + Send + Sync>,
-    free_bytes: Option<Box<dyn Fn() -> u64 + Send + Sync>>,
+    fault: Arc<dyn Fn(CommitSeq) -> Option<Fault> + Send + Sync>,
+    free_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 /// How a commit fails on purpose.
@@ -78,7 +78,7 @@ impl MemEngine {
             state: RwLock::default(),
             closed: Arc::default(),
             max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
-            fault: Box::new(|_| None),
+            fault: Arc::new(|_| None),
             free_bytes: None,
         }
     }
@@ -92,13 +92,13 @@ impl MemEngine {
     /// The same, failing the commits that `fault` names.
     #[must_use]
     pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
-        Self { fault: Box::new(fault), ..self }
+        Self { fault: Arc::new(fault), ..self }
     }
 
     /// The same, with as much room as a function says.
     #[must_use]
     pub fn with_free_bytes(self, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Self { free_bytes: Some(Box::new(free_bytes)), ..self }
+        Self { free_bytes: Some(Arc::new(free_bytes)), ..self }
     }
 }
 
@@ -223,6 +223,31 @@ impl Engine for MemEngine {
         state.sync()
     }
 
+    fn failure(&self) -> Option<Failure> {
+        self.state.read().failed.clone()
+    }
+
+    fn reopening(&self) -> Reopen<Self> {
+        let state = self.state.read();
+        let (rows, last_commit, last_synced) = (state.rows.clone(), state.last_commit, state.last_synced);
+        let (fault, free_bytes) = (Arc::clone(&self.fault), self.free_bytes.clone());
+        let max_batch_bytes = self.max_batch_bytes;
+        Box::new(move |expects| {
+            let failed =
+                (!expects(last_commit)).then(|| Failure::Write(Arc::new(EngineError::OpenedReadOnly)));
+            let is_expected = failed.is_none();
+            let state = State { rows: rows.clone(), last_commit, last_synced, failed, ..State::default() };
+            let engine = Self {
+                state: RwLock::new(state),
+                closed: Arc::default(),
+                max_batch_bytes,
+                fault: Arc::clone(&fault),
+                free_bytes: free_bytes.clone(),
+            };
+            Ok(if is_expected { Reopened::Writable(engine) } else { Reopened::Unexpected(engine) })
+        })
+    }
+
     fn free_bytes(&self) -> Option<u64> {
         self.free_bytes.as_ref().map(|free_bytes| free_bytes())
     }
@@ -287,13 +312,13 @@ struct State {
     batch_count: u64,
     /// The next sync fails.
     sync_fails: bool,
-    failed: Option<Arc<EngineError>>,
+    failed: Option<Failure>,
 }
 
 impl State {
     fn check_writable(&self) -> Result<(), EngineError> {
         match &self.failed {
-            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }),
+            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
             None => Ok(()),
         }
     }
@@ -328,7 +353,8 @@ impl State {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.check_writable()?;
         if self.sync_fails {
-            let cause = self.fail(io_error("sync"));
+            let cause = Arc::new(io_error("sync"));
+            self.failed = Some(Failure::Sync(Arc::clone(&cause)));
             return Err(EngineError::SyncFailed { seq: self.last_commit, cause });
         }
         self.last_synced = self.last_commit;
@@ -337,7 +363,7 @@ impl State {
 
     fn fail(&mut self, cause: EngineError) -> Arc<EngineError> {
         let cause = Arc::new(cause);
-        self.failed = Some(Arc::clone(&cause));
+        self.failed = Some(Failure::Write(Arc::clone(&cause)));
         cause
     }
 

@@ -11,8 +11,8 @@
 //! - Keys sort as unsigned bytes. The operations of a batch apply in order.
 //! - A batch is seen whole or not at all, by every reader. A read after an acknowledged commit sees it.
 //! - [`EngineError::Conflict`], [`TooLarge`](EngineError::TooLarge) and [`NoSpace`](EngineError::NoSpace) mean that
-//!   nothing was written. After any other failure to write, the engine refuses further commits until it is opened
-//!   again: what reached the disk is then read back instead of guessed. Reads go on.
+//!   nothing was written. After a full disk and any other failure to write, the engine refuses further commits until it is opened
+//!   again ([`Engine::reopening`]): what reached the disk is then read back instead of guessed. Reads go on.
 //! - A commit is never tried again by the engine, nor is a failed sync.
 //! - In [`get_many`](ReadView::get_many) a damaged row fails its own key and no other.
 //!
@@ -44,6 +44,7 @@
 use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref};
 use std::path::Path;
+use std::sync::Arc;
 
 use cg_format::Space;
 use cg_format::key::Family;
@@ -53,6 +54,7 @@ pub mod conformance;
 mod error;
 mod mem;
 mod range;
+mod readable;
 mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
@@ -61,6 +63,7 @@ pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
+pub(crate) use readable::{Met, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]
@@ -112,6 +115,19 @@ pub trait ReadView {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError>;
+
+    /// As [`scan`](Self::scan), of rows that nobody is likely to ask for soon: they take no other rows' place in memory.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    fn scan_past<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.scan(family, range, visit)
+    }
 }
 
 /// Where rows are kept. See the [module](self) for what every engine promises.
@@ -185,6 +201,15 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// As [`flush`](Self::flush); the engine is closed all the same.
     fn close(&self) -> Result<(), EngineError>;
 
+    /// Why the engine takes no commits any more; `None` if it does, and if it never did.
+    fn failure(&self) -> Option<Failure>;
+
+    /// How to open again what this engine has open. To be called once the engine, its snapshots and its values are
+    /// dropped, and again if it fails.
+    fn reopening(&self) -> Reopen<Self>
+    where
+        Self: Sized;
+
     /// What the system says is free where the engine writes; `None` if it cannot say.
     fn free_bytes(&self) -> Option<u64>;
 
@@ -196,6 +221,58 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// # Errors
     /// [`EngineError::Closed`], and what the disk says.
     fn usage(&self) -> Result<Usage, EngineError>;
+}
+
+/// What ended an engine's writing.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// A write was refused. The next open shows what reached the system.
+    Write(Arc<EngineError>),
+    /// A sync failed. What is on the disk is known to nobody, an engine that is opened again included: the system may
+    /// show what it has and could not write.
+    Sync(Arc<EngineError>),
+}
+
+impl Failure {
+    /// What failed.
+    pub const fn cause(&self) -> &Arc<EngineError> {
+        match self {
+            Self::Write(cause) | Self::Sync(cause) => cause,
+        }
+    }
+}
+
+/// Opens an engine again, for writing if its newest commit is one that the caller expects.
+///
+/// # Errors
+/// What the disk says, if it cannot even be read.
+pub type Reopen<E> = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened<E>, EngineError> + Send>;
+
+/// An engine that was opened again.
+#[derive(Debug)]
+pub enum Reopened<E> {
+    /// For writing.
+    Writable(E),
+    /// For reading only: its newest commit is none that was expected.
+    Unexpected(E),
+    /// For reading only: it cannot be opened for writing.
+    Reader {
+        /// The engine.
+        engine: E,
+        /// Why it can only be read.
+        cause: EngineError,
+    },
+}
+
+impl<E> Reopened<E> {
+    /// The same for an engine around this one.
+    pub fn map<F>(self, wrap: impl FnOnce(E) -> F) -> Reopened<F> {
+        match self {
+            Self::Writable(engine) => Reopened::Writable(wrap(engine)),
+            Self::Unexpected(engine) => Reopened::Unexpected(wrap(engine)),
+            Self::Reader { engine, cause } => Reopened::Reader { engine: wrap(engine), cause },
+        }
+    }
 }
 
 /// How safe a commit is when it returns.

@@ -17,7 +17,7 @@ use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
 /// Writes a cluster without its shadowed slots if some are and `should_rewrite` says so, or deletes it if nothing is
-/// left.
+/// left. It is asked of every cluster that is there and sound.
 ///
 /// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
 /// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
@@ -31,7 +31,9 @@ pub(crate) fn drop_shadows<E: Engine>(
     let view = engine.snapshot();
     let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
     let damage = |problem| Damage::of_row(space, &row_key, at.to_string(), problem);
+    Counters::add(&counters.engine_reads, 1);
     let Some(row) = view.get(space, &row_key)? else { return Ok(Outcome::Nothing) };
+    Counters::add(&counters.clusters_read, 1);
     let cluster = match StoredCluster::open(tier, &row_key, &row) {
         Ok(cluster) => cluster,
         Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
@@ -45,7 +47,7 @@ pub(crate) fn drop_shadows<E: Engine>(
         }
     }
     let slots = ShadowedSlots { present: cluster.present_count() as u32, shadowed };
-    if shadowed == 0 || !should_rewrite(slots) {
+    if !should_rewrite(slots) || shadowed == 0 {
         return Ok(Outcome::Nothing);
     }
     let mut writes = MoveWrites::default();

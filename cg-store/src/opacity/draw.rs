@@ -37,9 +37,11 @@ impl Drawing {
     ) -> Result<Self, Error> {
         let mut drawing = Self::default();
         let area = Area::Box(column.dimension(), column.area());
-        walk_folded(world, view, area, |stored| {
+        let failed = walk_folded(world, view, area, |stored| {
             match stored {
                 Err(Error::Corrupt(damage)) => drawing.unread.extend(place_of(&damage)),
+                // Of what lies in damaged files nobody can even say where it is.
+                Err(error @ Error::Engine(_)) => return ControlFlow::Break(error),
                 Err(_) => {}
                 Ok(stored) => {
                     Counters::add(&world.counters.chunks_decoded, 1);
@@ -49,9 +51,9 @@ impl Drawing {
                     }
                 }
             }
-            ControlFlow::<()>::Continue(())
+            ControlFlow::Continue(())
         })?;
-        Ok(drawing)
+        failed.map_or(Ok(drawing), Err)
     }
 
     fn add(&mut self, at: ChunkAt, outline: &Patch) {

@@ -90,7 +90,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let tile = folded(self.inner().settled_engine()?, key::opacity_tile(at))?;
+        let tile = folded(&*self.inner().settled_engine()?, key::opacity_tile(at))?;
         let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
         let view = TileView::new(&bytes).expect("folding writes sound tiles");
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
@@ -150,7 +150,8 @@ impl<E: Engine> Inner<E> {
     fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<Found, Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let mut passed = 0;
-        let found = self.engine.scan(Family::OpacityMap, range, |key, _| {
+        // It goes through the whole map once, which would end up in the engine's cache.
+        let found = self.engine()?.scan_past(Family::OpacityMap, range, |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
             passed += 1;
             let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
@@ -181,7 +182,8 @@ impl<E: Engine> Inner<E> {
     }
 
     fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
-        let view = self.engine.snapshot();
+        let engine = self.engine()?;
+        let view = engine.snapshot();
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
         for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
@@ -194,7 +196,7 @@ impl<E: Engine> Inner<E> {
             let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
-        match self.engine.commit(batch.rearranging(), &guards, Level::Process) {
+        match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
             Ok(_) => Ok(true),
             Err(EngineError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error.into()),

@@ -11,7 +11,7 @@ use cg_format::key::Family;
 
 use super::{Column, Drawing, Part, TileKey, each_part};
 use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, EngineError, Level, Stamp};
+use crate::engine::{Batch, Engine, EngineError, Stamp};
 use crate::error::Error;
 use crate::world::{Inner, World};
 
@@ -35,11 +35,12 @@ impl<E: Engine> World<E> {
     pub fn rebuild_opacity(&self) -> Result<u64, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        if inner.engine.caps().read_only {
+        if inner.engine()?.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
         }
         // Which parts there are is asked of one state; what belongs into them, of the newest.
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let mut redrawn = 0;
         each_part(&view, &inner.counters, |part| {
             match part {
@@ -112,7 +113,7 @@ impl<E: Engine> Inner<E> {
     ) -> Result<bool, Error> {
         let mut batch = Batch::new();
         let mut stands = false;
-        self.engine.scan(
+        self.engine()?.scan(
             Family::OpacityMap,
             (Bound::Included(&tile[..]), Bound::Unbounded),
             |key, row| {
@@ -136,7 +137,7 @@ impl<E: Engine> Inner<E> {
         if batch.is_empty() {
             return Ok(false);
         }
-        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = self.commit_past_queue(batch, [])?;
         committing.publish(seq, []);
         Ok(true)
     }

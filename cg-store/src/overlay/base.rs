@@ -123,7 +123,8 @@ impl<E: Engine> Base for World<E> {
         if let Some((version, entity)) = inner.queue.entity(id) {
             return Ok(entity.map_or(Lookup::Deleted, |entity| Lookup::Here((entity, origin(version)))));
         }
-        let Some(row) = inner.engine.get(Space::Entity, &key::entity(id))? else {
+        let engine = inner.engine()?;
+        let Some(row) = engine.get(Space::Entity, &key::entity(id))? else {
             return Ok(Lookup::NotHere);
         };
         let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;

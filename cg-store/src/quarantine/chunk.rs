@@ -73,13 +73,12 @@ impl<E: Engine> World<E> {
             }
             let what = || format!("setting {at} and its {} entities aside", owned.len());
             let announced = inner.cache.announce([at]);
-            inner.commit_aside(committing, batch, what, |seq| {
+            inner.commit_aside(committing, batch, what, written, |seq| {
                 inner.deltas.forget_up_to(at, seq);
                 announced.publish(at, Lookup::Deleted);
                 if inner.options.opacity {
                     inner.unfolded.lock().add([key::opacity_tile(at)]);
                 }
-                written
             })?;
             return Ok(true);
         }
@@ -114,13 +113,12 @@ impl<E: Engine> Inner<E> {
         put_change_marks(&mut batch, at);
         let what = || format!("setting a delta of {at} aside");
         let announced = self.cache.announce([at]);
-        self.commit_aside(committing, batch, what, |_| {
+        self.commit_aside(committing, batch, what, vec![ConflictKey::Chunk(at)], |_| {
             if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
                 self.deltas.forget(at, seq);
             }
             // What memory holds of the chunk was read or written before.
             announced.forget(at);
-            vec![ConflictKey::Chunk(at)]
         })?;
         Ok(true)
     }
@@ -128,7 +126,7 @@ impl<E: Engine> Inner<E> {
     /// The entities whose owner is a chunk. Reads every entity of the world.
     fn entities_of(&self, at: ChunkAt) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
-        self.engine.scan(Family::Entity, ALL_KEYS, |row_key, row| {
+        self.engine()?.scan(Family::Entity, ALL_KEYS, |row_key, row| {
             // A damaged entity has no owner to be told from; verification reports it.
             found.extend(key::decode_entity(row_key).ok().and_then(|id| owned_by(at, id, row)));
             ControlFlow::<()>::Continue(())
@@ -139,8 +137,9 @@ impl<E: Engine> Inner<E> {
     /// Those of some entities that are still a chunk's, as they are now.
     fn read_again(&self, at: ChunkAt, known: &[Owned]) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
+        let engine = self.engine()?;
         for Owned { id, .. } in known {
-            let row = self.engine.get(Space::Entity, &key::entity(*id))?;
+            let row = engine.get(Space::Entity, &key::entity(*id))?;
             found.extend(row.and_then(|row| owned_by(at, *id, &row)));
         }
         Ok(found)

@@ -68,12 +68,11 @@ impl<E: Engine> World<E> {
             }
             let what = || format!("setting entity {id} aside");
             let announced = inner.cache.announce(released.iter().map(|released| released.at));
-            inner.commit_aside(committing, batch, what, |seq| {
+            inner.commit_aside(committing, batch, what, written, |seq| {
                 for released in released {
                     inner.deltas.forget_up_to(released.at, seq);
                     inner.show(&announced, released, seq);
                 }
-                written
             })?;
             return Ok(true);
         }
@@ -84,7 +83,7 @@ impl<E: Engine> Inner<E> {
     /// An entity's row, if it is damaged.
     fn damaged_entity(&self, id: EntityId) -> Result<Option<Damaged>, Error> {
         let row = key::entity(id);
-        match self.engine.get(Space::Entity, &row) {
+        match self.engine()?.get(Space::Entity, &row) {
             Ok(None) => return Ok(None),
             Ok(Some(stored)) => {
                 if entity::decode(id, &stored).is_ok() {
@@ -103,7 +102,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        walk_folded(self, &self.engine.snapshot(), Area::World, |stored| {
+        walk_folded(self, &self.engine()?.snapshot(), Area::World, |stored| {
             // Nobody can tell what a damaged chunk refers to.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)

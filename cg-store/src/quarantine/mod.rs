@@ -20,7 +20,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 
 use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, EngineError, Level, Stamp};
+use crate::engine::{Batch, Engine, EngineError, Stamp};
 use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
@@ -94,7 +94,7 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         let copy = key::quarantine(space, row, commit);
         let mut committing = inner.commit_alone()?;
-        match inner.engine.get(Space::Quarantine, &copy) {
+        match inner.engine()?.get(Space::Quarantine, &copy) {
             Ok(None) => return Ok(false),
             // What the engine cannot read it can delete.
             Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
@@ -102,7 +102,7 @@ impl<E: Engine> World<E> {
         }
         let mut batch = Batch::new();
         batch.delete(Space::Quarantine, copy);
-        let seq = inner.engine.commit(batch, &[], Level::Process)?.get();
+        let seq = inner.commit_past_queue(batch, [])?;
         committing.publish(seq, []);
         Ok(true)
     }
@@ -111,7 +111,7 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     /// Reads a row that is known to be damaged.
     fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
-        let bytes = match self.engine.get(space, key) {
+        let bytes = match self.engine()?.get(space, key) {
             Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
             Err(EngineError::Corrupt { .. }) => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -126,14 +126,14 @@ impl<E: Engine> Inner<E> {
         let Damaged { space, key: row, bytes } = damaged;
         let keys = key::quarantine_copies(*space, row);
         let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
-        let known = self.engine.scan(Family::Index, range, |row_key, copy| {
+        let known = self.engine()?.scan(Family::Index, range, |row_key, copy| {
             // A copy that is itself damaged keeps nothing.
             let same = |known: Quarantined| known.key == *row && known.bytes == *bytes;
             let known = Quarantined::decode(row_key, copy).is_ok_and(same);
             if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if known.is_none() {
-            let commit = self.engine.last_commit().next().get();
+            let commit = self.engine()?.last_commit().next().get();
             let copy = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
             batch.put(Space::Quarantine, key::quarantine(*space, row, commit), copy, Stamp::Commit);
         }
@@ -146,17 +146,19 @@ impl<E: Engine> Inner<E> {
         mut committing: Committing<'_>,
         batch: Batch,
         what: impl FnOnce() -> String,
-        visible: impl FnOnce(u64) -> Vec<ConflictKey>,
+        written: Vec<ConflictKey>,
+        visible: impl FnOnce(u64),
     ) -> Result<(), Error> {
-        let limit_bytes = self.limits.read().batch_bytes.min(self.engine.caps().max_batch_bytes);
+        let limit_bytes = self.limits.read().batch_bytes.min(self.engine()?.caps().max_batch_bytes);
         let len_bytes = batch.len_bytes();
         if len_bytes > limit_bytes {
             return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
         }
-        let seq = self.engine.commit(batch, &[], Level::Process)?.get();
-        committing.publish(seq, visible(seq));
+        let seq = self.commit_past_queue(batch, written.iter().cloned())?;
+        visible(seq);
+        committing.publish(seq, written);
         drop(committing);
-        Ok(self.engine.sync()?)
+        Ok(self.engine()?.sync()?)
     }
 }
 

@@ -15,7 +15,10 @@ use parking_lot::Mutex;
 use super::*;
 use crate::WorldOptions;
 use crate::directory::{State, WorldFile};
-use crate::engine::{Caps, CommitSeq, Guard, KeyRange, MemEngine, MemSnapshot, MemValue, ReadView, Usage};
+use crate::engine::{
+    Caps, CommitSeq, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen,
+    Usage,
+};
 use crate::meta::WorldRows;
 
 /// What an engine has just read.
@@ -135,6 +138,15 @@ impl Engine for Watched {
 
     fn close(&self) -> Result<(), EngineError> {
         self.engine.close()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.failure()
+    }
+
+    fn reopening(&self) -> Reopen<Self> {
+        let (reopen, hook) = (self.engine.reopening(), Arc::clone(&self.hook));
+        Box::new(move |expects| Ok(reopen(expects)?.map(|engine| Self { engine, hook: Arc::clone(&hook) })))
     }
 
     fn free_bytes(&self) -> Option<u64> {

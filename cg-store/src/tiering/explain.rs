@@ -37,7 +37,7 @@ impl<E: Engine> World<E> {
     pub fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        let found = find(&inner.engine, &inner.counters, at, |stored| Ok((stored.tier, stored.version)))?;
+        let found = find(&*inner.engine()?, &inner.counters, at, |stored| Ok((stored.tier, stored.version)))?;
         let Some((tier, version)) = found.here() else { return Ok(None) };
         let version = inner.deltas.commits(at).last().map_or(version, |delta| version.max(*delta));
         let cube = CubeAt::of(at);

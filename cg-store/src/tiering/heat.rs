@@ -60,7 +60,8 @@ impl<E: Engine> Inner<E> {
     /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);
-        let Some(row) = self.engine.get(Space::Heat, &key)? else { return Ok(None) };
+        let engine = self.engine()?;
+        let Some(row) = engine.get(Space::Heat, &key)? else { return Ok(None) };
         let heat = FrameView::open(Space::Heat, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
         Ok(heat.ok())
     }
@@ -78,17 +79,17 @@ impl<E: Engine> Inner<E> {
     /// Writes what is known of heat, all of it, before the world is closed.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
         self.tiering.observers(|seen| seen.heat().mark_all_dirty());
-        while self.keep_heat()? > 0 {}
+        while !self.keep_heat()?.is_empty() {}
         Ok(())
     }
 
-    /// Writes the heat of cubes whose rows are out of date, and the clock; returns how many cubes.
+    /// Writes the heat of cubes whose rows are out of date, and the clock; returns the cubes, none if none is left.
     ///
     /// Loses nothing if it is never called: the next open takes the cubes for accessed then.
-    pub(crate) fn keep_heat(&self) -> Result<usize, Error> {
+    pub(crate) fn keep_heat(&self) -> Result<Vec<CubeAt>, Error> {
         let dirty = self.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
         if dirty.is_empty() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let mut batch = Batch::new();
         for (cube, heat) in &dirty {
@@ -98,12 +99,12 @@ impl<E: Engine> Inner<E> {
         let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
         batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
         let bytes = batch.len_bytes();
-        if let Err(error) = self.engine.commit(batch.rearranging(), &[], Level::Process) {
+        if let Err(error) = self.engine()?.commit(batch.rearranging(), &[], Level::Process) {
             self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
             return Err(error.into());
         }
         Counters::add(&self.counters.bytes_written, bytes);
-        Ok(dirty.len())
+        Ok(dirty.into_iter().map(|(cube, _)| cube).collect())
     }
 }
 

@@ -3,17 +3,21 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
+mod consider;
 mod explain;
 mod heat;
+mod known;
 mod recorder;
 mod sweep;
 mod work;
+mod written;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::trace::Event;
-use cg_tiering::{GameTick, HoldError, HoldId, Observers, PinId};
+use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 use parking_lot::Mutex;
 
 use crate::engine::Engine;
@@ -22,11 +26,14 @@ use crate::world::World;
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_heat, put_heat, read_clock};
+use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
 pub use work::MoveCounts;
 pub(crate) use work::{Due, Work};
+pub(crate) use written::Written;
+use written::{Forgotten, Puts};
 
 /// What is known of players and accesses. Told by every load that asks the engine and by every commit.
 #[derive(Debug)]
@@ -35,6 +42,8 @@ pub(crate) struct Tiering {
     /// The tick that the host last said.
     now: AtomicU64,
     pub(crate) recorder: Recorder,
+    /// Rows that the sweep has not heard of.
+    written: Mutex<Written>,
 }
 
 impl Tiering {
@@ -43,6 +52,7 @@ impl Tiering {
             observers: Mutex::new(observers),
             now: AtomicU64::new(now.get()),
             recorder: Recorder::default(),
+            written: Mutex::default(),
         }
     }
 
@@ -61,6 +71,23 @@ impl Tiering {
         for chunk in chunks {
             observers.touch(chunk, now);
         }
+    }
+
+    /// Notes which chunks have rows of their own since a batch was written. One look into a map for each.
+    pub(crate) fn wrote(&self, put: Vec<(CubeAt, Puts)>) {
+        if !put.is_empty() {
+            self.written.lock().add(put);
+        }
+    }
+
+    /// Has ticks look at all rows again: some may have been written that nobody noted.
+    pub(crate) fn lose_track_of_writes(&self) {
+        self.written.lock().lose_track();
+    }
+
+    /// Takes what was noted since the last time.
+    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
+        self.written.lock().take()
     }
 
     /// Asks or tells the observers something. Loads wait meanwhile, so it must be short.

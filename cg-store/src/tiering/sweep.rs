@@ -1,19 +1,20 @@
-//! The sweep: goes round the cubes that could move, a few at each tick, and offers what is due to the plan.
+//! The sweep: goes round the rows of the cubes that could move, learns what is there and offers what is due to the plan.
 //!
-//! Only cubes with hot rows or heat rows are met, in the order of their keys. What a tick costs does not depend on how
-//! many there are: a larger world is only gone round less often.
+//! Only cubes with hot rows or heat rows are met, in the order of their keys. Settling a world goes round and round;
+//! ticks do once after opening, a few cubes in each, and from then on look at what is [known](super::known).
 
 use std::collections::HashMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{AddAssign, Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
-use cg_format::cluster::StoredCluster;
+use cg_format::cluster::Slot;
 use cg_format::frame::{self, FrameKind};
 use cg_format::key::Family;
-use cg_format::{ClusterTier, Space, Tier, key};
-use cg_tiering::{Candidate, ClusterAt, CubeAt, GameTick};
+use cg_format::{ClusterTier, Space, key};
+use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::heat::{decode_heat_key, heat_key};
+use super::known::KnownCube;
 use super::{Due, Work};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -21,16 +22,20 @@ use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
 use crate::world::Inner;
 
-/// Clusters whose shadows were counted are remembered up to so many.
-const REMEMBERED_CLUSTERS: usize = 1 << 16;
+/// Clusters whose shadows were counted are remembered up to so many: the warm and the cold ones around all cubes that
+/// are known, so that ticks which know all forget none.
+const REMEMBERED_CLUSTERS: usize = 1 << 17;
+
+/// Shadows of a cluster are counted again after so many ticks, where it is not certain that there are enough of them.
+const COUNT_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
 /// Where the sweep stands.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
     /// The cube that was visited last in this round.
     behind: Option<CubeAt>,
-    /// The cold cluster that is being gone through, and the hot and warm rows met in it so far.
-    inside: Option<(ClusterAt, u32)>,
+    /// The cold cluster that is being gone through, and the rows met in it so far.
+    inside: Option<(ClusterAt, Rows)>,
     /// What lies above clusters.
     above: HashMap<ClusterAt, Above>,
     /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
@@ -47,33 +52,89 @@ pub(crate) struct Sweep {
 
 /// Which clusters have waited long enough to be written anew.
 #[derive(Debug, Clone, Copy)]
-struct DueRewrites {
+pub(super) struct DueRewrites {
     now: GameTick,
     /// The moment for which it is asked: now, or later when a world is settled.
     at: GameTick,
     after_ticks: u64,
 }
 
+/// What lies above a cluster.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rows {
+    /// Hot rows.
+    pub(super) hot: u32,
+    /// The slots that these and warm clusters could shadow at most.
+    pub(super) most_shadows: u32,
+}
+
 /// What was met above a cluster.
 #[derive(Debug, Clone, Copy)]
 struct Above {
-    rows: u32,
+    hot: u32,
     /// Since when there are so many.
     since: GameTick,
     /// Whether its shadows are to be counted again when it has waited long enough to be written anew.
     waits: bool,
+    /// Whether they were not counted since the number changed, as all of it may be shadowed.
+    is_uncounted: bool,
+    /// When its slots were counted.
+    counted_at: GameTick,
+    /// The slots of the cluster that hold a chunk, once its shadows were counted; 0 if there is no cluster. It stays so
+    /// until the cluster is written anew.
+    present: Option<u32>,
 }
 
-/// What a cube has in the hottest tier.
+/// What a cube has in the hottest tier. Sets of places have a bit for each of its 64 chunks.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Hot {
-    /// Rows, marks of deleted chunks and damaged rows among them.
-    pub(super) rows: u32,
-    /// Sound chunks.
-    chunks: u32,
+    /// The places with rows, marks of deleted chunks and damaged rows among them.
+    pub(super) rows: u64,
+    /// Those with chunks.
+    pub(super) chunks: u64,
     /// Marks of deletions that the host allowed to forget.
-    old_marks: u32,
-    bytes: u64,
+    pub(super) old_marks: u32,
+    /// Bytes of the chunks' rows.
+    pub(super) bytes: u64,
+}
+
+impl DueRewrites {
+    pub(super) const fn new(now: GameTick, at: GameTick, after_ticks: u64) -> Self {
+        Self { now, at, after_ticks }
+    }
+}
+
+impl AddAssign for Rows {
+    fn add_assign(&mut self, other: Self) {
+        self.hot += other.hot;
+        self.most_shadows += other.most_shadows;
+    }
+}
+
+impl Above {
+    /// Whether all slots of the cluster may be shadowed, and it is time to see. What has changed stays uncounted until then.
+    fn takes_count(&mut self, rows: Rows, due: DueRewrites) -> bool {
+        let (is_possible, is_time) = match self.present {
+            Some(present) => {
+                let has_waited = due.now.since(self.counted_at) >= COUNT_AGAIN_TICKS;
+                let is_possible = present > 0 && rows.most_shadows >= present;
+                // A world that is settled is to be done with at once.
+                (is_possible, rows.hot >= present || has_waited || due.at != due.now)
+            }
+            None => (true, true),
+        };
+        let takes = self.is_uncounted && is_possible && is_time;
+        self.is_uncounted &= is_possible && !takes;
+        takes
+    }
+
+    /// Whether it has waited long enough to be written anew, and so many slots may be shadowed that it will be. Once.
+    fn takes_rewrite(&mut self, rows: Rows, due: DueRewrites) -> bool {
+        let takes = self.waits && due.at.since(self.since) >= due.after_ticks;
+        self.waits &= !takes;
+        let is_quarter = |present| present > 0 && u64::from(rows.most_shadows) * 4 >= u64::from(present);
+        takes && self.present.is_none_or(is_quarter)
+    }
 }
 
 impl Sweep {
@@ -91,7 +152,7 @@ impl Sweep {
         self.unmovable.insert(cube, until);
     }
 
-    fn is_left_alone(&mut self, cube: CubeAt, now: GameTick) -> bool {
+    pub(super) fn is_left_alone(&mut self, cube: CubeAt, now: GameTick) -> bool {
         match self.unmovable.get(&cube) {
             Some(until) if *until > now => true,
             Some(_) => {
@@ -102,32 +163,46 @@ impl Sweep {
         }
     }
 
-    /// Notes how many rows lie above a cluster. Its shadows are counted when that is another number than last time, as
-    /// all of it may be shadowed, and once more when it has stayed the same for as long as the policy waits.
-    fn rows_above(&mut self, cluster: ClusterAt, rows: u32, due: DueRewrites) {
-        if self.above.len() >= REMEMBERED_CLUSTERS {
-            self.above.clear();
-        }
-        if rows == 0 {
+    /// Notes what lies above a cluster. Its shadows are counted when that is another number of rows than last time, as all
+    /// of it may be shadowed, and once more when it has stayed the same for as long as the policy waits; but not if the
+    /// rows are too few to matter to a cluster of which the slots were counted.
+    pub(super) fn rows_above(&mut self, cluster: ClusterAt, rows: Rows, due: DueRewrites) {
+        if rows.hot == 0 {
             self.above.remove(&cluster);
             return;
         }
-        let new = Above { rows, since: due.now, waits: true };
-        let above = self.above.entry(cluster).or_insert(Above { rows: 0, ..new });
-        let has_changed = above.rows != rows;
-        if has_changed {
-            *above = new;
+        if self.above.len() >= REMEMBERED_CLUSTERS {
+            self.above.clear();
         }
-        let has_waited = due.at.since(above.since) >= due.after_ticks;
-        if has_changed || (has_waited && above.waits) {
-            above.waits = !has_waited;
+        let new = Above {
+            hot: rows.hot,
+            since: due.now,
+            waits: true,
+            is_uncounted: true,
+            present: None,
+            counted_at: due.now,
+        };
+        let above = self.above.entry(cluster).or_insert(new);
+        if above.hot != rows.hot {
+            *above = Above { present: above.present, counted_at: above.counted_at, ..new };
+        }
+        let (takes_rewrite, takes_count) = (above.takes_rewrite(rows, due), above.takes_count(rows, due));
+        if takes_rewrite || takes_count {
             self.shadowed.push((cluster, above.since));
+        }
+    }
+
+    /// Notes how many slots a cluster has that was counted; 0 if there is none.
+    pub(super) fn counted(&mut self, cluster: ClusterAt, present: u32, now: GameTick) {
+        if let Some(above) = self.above.get_mut(&cluster) {
+            above.present = Some(present);
+            above.counted_at = now;
         }
     }
 
     /// Notes how many marks of a cube may be forgotten. They are looked at when that is another number than last time,
     /// as clusters may hide below them.
-    fn old_marks(&mut self, cube: CubeAt, count: u32, before: u64) {
+    pub(super) fn old_marks(&mut self, cube: CubeAt, count: u32, before: u64) {
         if self.marks.len() >= REMEMBERED_CLUSTERS {
             self.marks.clear();
         }
@@ -146,7 +221,7 @@ impl Sweep {
     }
 
     /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
-    fn enter(&mut self, cube: Option<CubeAt>, rows: u32, due: DueRewrites) {
+    fn enter(&mut self, cube: Option<CubeAt>, rows: Rows, due: DueRewrites) {
         let around = cube.map(|cube| cube.cluster(ClusterTier::L2));
         match (&mut self.inside, around) {
             (Some((cluster, count)), Some(around)) if *cluster == around => *count += rows,
@@ -160,70 +235,68 @@ impl Sweep {
     }
 }
 
+impl KnownCube {
+    pub(super) const fn rows_above(&self) -> Rows {
+        Rows { hot: self.rows.count_ones(), most_shadows: self.most_shadows() }
+    }
+}
+
 impl<E: Engine> Inner<E> {
     /// Visits the next cube and offers what is due at a moment; `false` at the end of a round.
     ///
     /// Costs two seeks and a scan of the cube's hot rows; of a cube that is due to leave its warm cluster, the read of
     /// that too.
     pub(crate) fn sweep_one(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        let Work { plan, sweep, .. } = work;
-        let rewrites = DueRewrites {
-            now: self.tiering.now(),
-            at: due.at(),
-            after_ticks: self.tiering.observers(|seen| seen.policy().rewrite_after_ticks),
-        };
-        let Some(cube) = self.next_cube(sweep.behind)? else {
-            sweep.enter(None, 0, rewrites);
-            sweep.behind = None;
+        let rewrites = self.due_rewrites(due);
+        let behind = work.sweep.behind;
+        if behind.is_none() {
+            work.known.begin_round();
+        }
+        let Some(cube) = self.next_cube(behind)? else {
+            work.sweep.enter(None, Rows::default(), rewrites);
+            work.sweep.behind = None;
+            // What was put meanwhile may lie behind the sweep.
+            work.known.note(self.tiering.take_written());
+            work.known.end_round();
             return Ok(false);
         };
-        sweep.behind = Some(cube);
-        let hot = self.hot_rows(cube)?;
-        self.learn_heat(cube)?;
-        sweep.old_marks(cube, hot.old_marks, self.forgotten_before.load(Ordering::Relaxed));
-        sweep.rows_above(cube.cluster(ClusterTier::L1), hot.rows, rewrites);
-        let mut rows_above_cold = hot.rows;
-        if !sweep.is_left_alone(cube, self.tiering.now()) {
-            let [(here, from_hot), (_, from_warm)] =
-                self.tiering.observers(|seen| [Tier::L0, Tier::L1].map(|tier| due.decide(seen, cube, tier)));
-            let mut offer = |from, decision, chunks, bytes| {
-                let (last_access, nearest_player_blocks) = (here.last_access, here.nearest_player_blocks);
-                plan.offer(Candidate {
-                    cube,
-                    from,
-                    decision,
-                    chunks,
-                    bytes,
-                    last_access,
-                    nearest_player_blocks,
-                });
-            };
-            if let Some(decision) = from_hot.filter(|_| hot.chunks > 0) {
-                offer(Tier::L0, decision, hot.chunks, hot.bytes);
-            }
-            if let Some(decision) = from_warm.filter(|decision| decision.to == Tier::L2) {
-                let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-                Counters::add(&self.counters.engine_reads, 1);
-                if let Some(row) = self.engine.get(space, &row_key)? {
-                    rows_above_cold += 1;
-                    let chunks = StoredCluster::open(ClusterTier::L1, &row_key, &row);
-                    let chunks = chunks.map_or(0, |cluster| cluster.present_count() as u32);
-                    offer(Tier::L1, decision, chunks, row.len() as u64);
-                } else if hot.rows == 0 {
-                    sweep.heat_only.push(cube);
-                }
-            }
+        work.sweep.behind = Some(cube);
+        let mut known = self.look(work, cube)?;
+        // Rows that lie there unknown are what a round is made for.
+        known.warm = None;
+        work.sweep.old_marks(cube, known.old_marks, self.forgotten_before.load(Ordering::Relaxed));
+        // The warm cluster's own slots are shadowed by hot rows alone.
+        let hot = known.rows.count_ones();
+        let above_warm = Rows { hot, most_shadows: hot };
+        work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
+        if !known.is_offered(self.tiering.now()) && !work.sweep.is_left_alone(cube, self.tiering.now()) {
+            let due_moves = self.due_moves(known, due);
+            known.warm = self.offer(work, known, due_moves)?;
         }
-        sweep.enter(Some(cube), rows_above_cold, rewrites);
+        work.sweep.enter(Some(cube), known.rows_above(), rewrites);
         Ok(true)
     }
 
+    pub(super) fn due_rewrites(&self, due: Due) -> DueRewrites {
+        let after_ticks = self.tiering.observers(|seen| seen.policy().rewrite_after_ticks);
+        DueRewrites::new(self.tiering.now(), due.at(), after_ticks)
+    }
+
+    /// Reads a cube's hot rows, and makes sure that its heat is known.
+    pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<KnownCube, Error> {
+        // Before the rows are read: those that may be forgotten later are looked for again.
+        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
+        let hot = self.hot_rows(cube, forgotten_before)?;
+        self.learn_heat(cube)?;
+        Ok(work.known.learn(cube, hot, forgotten_before))
+    }
+
     /// The first cube behind another that has a hot row or a heat row.
-    fn next_cube(&self, behind: Option<CubeAt>) -> Result<Option<CubeAt>, Error> {
+    pub(super) fn next_cube(&self, behind: Option<CubeAt>) -> Result<Option<CubeAt>, Error> {
         let last_hot = behind.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last_heat = behind.map(heat_key);
         let hot_lower = last_hot.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-        let first_hot = self.engine.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
+        let first_hot = self.engine()?.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
             Counters::add(&self.counters.keys_scanned, 1);
             match key::decode_chunk(key) {
                 Ok(at) => ControlFlow::Break(CubeAt::of(at)),
@@ -235,7 +308,7 @@ impl<E: Engine> Inner<E> {
         let heat_lower =
             last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
         let first_heat =
-            self.engine.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
+            self.engine()?.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
                 Counters::add(&self.counters.keys_scanned, 1);
                 decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
             })?;
@@ -244,18 +317,19 @@ impl<E: Engine> Inner<E> {
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
     }
 
-    pub(super) fn hot_rows(&self, cube: CubeAt) -> Result<Hot, Error> {
+    pub(super) fn hot_rows(&self, cube: CubeAt, forgotten_before: u64) -> Result<Hot, Error> {
         let mut found = Hot::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
-        self.engine.scan(Family::ChunkL0, range, |key, row| {
+        self.engine()?.scan(Family::ChunkL0, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
-            found.rows += 1;
+            let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
+            let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
+            found.rows |= place;
             // The sum is not computed here: who moves the row does that.
             match frame::kind_of(row) {
-                Some(FrameKind::Plain) if key::decode_chunk(key).is_ok() => {
-                    found.chunks += 1;
+                Some(FrameKind::Plain) => {
+                    found.chunks |= place;
                     found.bytes += row.len() as u64;
                 }
                 Some(FrameKind::Tombstone) => {
@@ -264,7 +338,7 @@ impl<E: Engine> Inner<E> {
                 }
                 _ => {}
             }
-            ControlFlow::<()>::Continue(())
+            ControlFlow::Continue(())
         })?;
         Ok(found)
     }

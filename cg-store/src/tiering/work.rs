@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{
-    Budget, Candidate, ClusterAt, CubeAt, Decision, GameTick, MovePlan, Observation, Observers, Step,
+    Budget, Candidate, ClusterAt, CubeAt, Decision, GameTick, MovePlan, Observation, Observers,
+    ShadowedSlots, Step,
 };
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{Sweep, delete_heat, heat_after_move};
+use super::{Known, Sweep, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
@@ -107,6 +108,7 @@ impl Due {
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
     pub(super) sweep: Sweep,
+    pub(super) known: Known,
     /// A step that was taken from the plan and not begun.
     held: Option<Step>,
     cold: Option<Cold>,
@@ -131,10 +133,19 @@ impl Work {
     pub(crate) fn restart(&mut self) {
         self.sweep.restart();
         self.plan.clear();
+        self.known.take_offers_back();
         self.held = None;
         if matches!(self.cold, Some(Cold::Making(..))) {
             self.cold = None;
         }
+    }
+
+    /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
+    pub(crate) fn keep_heat<E: Engine>(&mut self, world: &Inner<E>) -> Result<(), Error> {
+        for cube in world.keep_heat()? {
+            self.known.note_heat(cube);
+        }
+        Ok(())
     }
 
     /// Whether nothing is planned or begun.
@@ -214,7 +225,7 @@ impl<E: Engine> Inner<E> {
                     if let Some((cluster, since)) = work.sweep.shadowed.pop() {
                         self.shrink(work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.forget_marks(cube, counts)?;
+                        self.forget_marks(work, cube, counts)?;
                     } else {
                         return Ok(true);
                     }
@@ -231,7 +242,8 @@ impl<E: Engine> Inner<E> {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let (engine, counters) = (&self.engine, &self.counters);
+        let engine = self.engine()?;
+        let (engine, counters) = (&*engine, &self.counters);
         let ends: Vec<_> = self.pool.install(|| {
             let take = |step: &Step| {
                 if !self.tiering.observers(|seen| due.confirms(seen, step)) {
@@ -272,7 +284,9 @@ impl<E: Engine> Inner<E> {
         let Some(first) = steps.first() else { return Ok(()) };
         let begun = match work.cold.take() {
             Some(Cold::Making(merge, cubes)) if merge.cluster() == first.cluster => Ok((merge, cubes)),
-            _ => ColdMerge::begin(&self.engine, first.cluster)?.map(|merge| (Box::new(merge), Vec::new())),
+            _ => {
+                ColdMerge::begin(&*self.engine()?, first.cluster)?.map(|merge| (Box::new(merge), Vec::new()))
+            }
         };
         let (mut merge, mut cubes) = match begun {
             Ok(begun) => begun,
@@ -287,7 +301,7 @@ impl<E: Engine> Inner<E> {
                 let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
                 let heat =
                     self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                let made = || merge.make(&self.engine, &self.counters, step.cube, heat);
+                let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
                 confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
             };
             steps.par_iter().map(make).collect()
@@ -306,7 +320,7 @@ impl<E: Engine> Inner<E> {
         let visitor = visitor.clone();
         self.pool.spawn(move || {
             // A world that is gone has nothing to be written to; the chunks are where they were.
-            if let Ok(end) = visitor.visit(|world| merge.commit(&world.engine, &world.counters)) {
+            if let Ok(end) = visitor.visit(|world| merge.commit(&*world.engine()?, &world.counters)) {
                 let _ = sender.send(end);
             }
         });
@@ -346,6 +360,9 @@ impl<E: Engine> Inner<E> {
                 work.sweep.written_anew(cube.cluster(ClusterTier::L2));
             }
             // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
+            for (cube, _) in &cubes {
+                work.known.moved(*cube);
+            }
             self.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {
                     if seen.heat().last_access(cube) == last_access {
@@ -369,9 +386,13 @@ impl<E: Engine> Inner<E> {
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let policy = self.tiering.observers(|seen| *seen.policy());
-        let should_rewrite = |slots| policy.should_rewrite(slots, since, due.at);
+        let mut present = None;
+        let should_rewrite = |slots: ShadowedSlots| {
+            present = Some(slots.present);
+            policy.should_rewrite(slots, since, due.at)
+        };
         let end =
-            self.pool.install(|| drop_shadows(&self.engine, &self.counters, cluster, should_rewrite))?;
+            self.pool.install(|| drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite))?;
         match end {
             Outcome::Done(moved) => {
                 counts.shadows_dropped += counts.add(moved);
@@ -379,16 +400,22 @@ impl<E: Engine> Inner<E> {
             }
             Outcome::Overtaken => counts.overtaken += 1,
             Outcome::Damaged(_) | Outcome::TooLarge => counts.refused += 1,
-            Outcome::Nothing => {}
+            // Without a cluster there is nothing to be asked about.
+            Outcome::Nothing => {
+                work.sweep.counted(cluster, present.unwrap_or(0), self.tiering.now());
+            }
         }
         Ok(())
     }
 
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
-    fn forget_marks(&self, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
+    fn forget_marks(&self, work: &mut Work, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
         let before = self.forgotten_before.load(Ordering::Relaxed);
-        match forget_marks(&self.engine, &self.counters, cube, before)? {
-            Outcome::Done(moved) => counts.marks_forgotten += counts.add(moved),
+        match forget_marks(&*self.engine()?, &self.counters, cube, before)? {
+            Outcome::Done(moved) => {
+                counts.marks_forgotten += counts.add(moved);
+                work.known.moved(cube);
+            }
             // What was saved meanwhile has no mark any more; the others are another number next time.
             Outcome::Overtaken => counts.overtaken += 1,
             Outcome::Nothing | Outcome::Damaged(_) | Outcome::TooLarge => {}
@@ -399,6 +426,11 @@ impl<E: Engine> Inner<E> {
     /// Notes how a move of cubes ended; returns the chunks that it moved.
     fn end(&self, work: &mut Work, cubes: &[CubeAt], end: Outcome, counts: &mut MoveCounts) -> u64 {
         let now = self.tiering.now();
+        if !matches!(end, Outcome::Nothing) {
+            for cube in cubes {
+                work.known.moved(*cube);
+            }
+        }
         match end {
             Outcome::Nothing => 0,
             Outcome::Done(moved) => {
@@ -432,13 +464,13 @@ impl<E: Engine> Inner<E> {
         let mut batch = Batch::new();
         for cube in std::mem::take(&mut work.sweep.heat_only) {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-            if self.engine.get(space, &row_key)?.is_none() && self.hot_rows(cube)?.rows == 0 {
+            if self.engine()?.get(space, &row_key)?.is_none() && self.hot_rows(cube, 0)?.rows == 0 {
                 delete_heat(&mut batch, cube);
                 self.tiering.observers(|seen| seen.heat().forget(cube));
             }
         }
         if !batch.is_empty() {
-            self.engine.commit(batch.rearranging(), &[], Level::Process)?;
+            self.engine()?.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())
     }

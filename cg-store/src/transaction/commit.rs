@@ -9,7 +9,7 @@ use super::Transaction;
 use super::prepare::{Encoding, Prepared, prepare};
 use crate::commit_log::Committing;
 use crate::durability::Durability;
-use crate::engine::{Engine, Level};
+use crate::engine::{Engine, EngineError, Level};
 use crate::error::{ConflictKey, Error};
 use crate::handle::Visitor;
 use crate::stats::Counters;
@@ -25,15 +25,23 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
     let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
     let seq = accept(tx, durability)?;
     if !durability.is_queued() {
-        world.drain_to(seq)?;
+        world.drain_to(seq).map_err(in_doubt)?;
     }
-    if durability.is_synced() && world.engine.last_synced().get() < seq {
+    if durability.is_synced() && world.engine.reached()[1].get() < seq {
         if let Some(coming) = coming {
             coming.arrive(Durability::GATHER);
         }
-        world.engine.sync()?;
+        world.engine()?.sync().map_err(|error| in_doubt(error.into()))?;
     }
     Ok(seq)
+}
+
+/// What befell a commit that was accepted before: whatever it is, it does not say that nothing was written.
+fn in_doubt(error: Error) -> Error {
+    match error {
+        Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
+        error => error,
+    }
 }
 
 /// Gives a transaction its place in the order and makes it visible, written already or queued.
@@ -78,11 +86,14 @@ fn enter<E: Engine>(
         return Ok(world.commits.published());
     }
     // Nobody but tests writes past the world.
-    let seq = world.commits.published().max(world.engine.last_commit().get()) + 1;
+    let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before.
-        Some(rows) if !durability.is_queued() && world.queue.is_empty() => world.write(rows, seq)?,
+        Some(rows) if !durability.is_queued() && world.queue.is_empty() => {
+            world.queue.check()?;
+            world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
+        }
         rows => {
             let bytes = changes.memory_bytes();
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
@@ -149,9 +160,12 @@ impl<E: Engine> Durable<E> {
 
     /// Whether the commit survives what a level says. Never blocks.
     pub fn has_reached(&self, level: Level) -> bool {
-        let reached = |world: &Inner<E>| match level {
-            Level::Process => world.engine.last_commit().get(),
-            Level::Power => world.engine.last_synced().get(),
+        let reached = |world: &Inner<E>| {
+            let [written, synced] = world.engine.reached();
+            match level {
+                Level::Process => written.get(),
+                Level::Power => synced.get(),
+            }
         };
         self.world.visit(reached).unwrap_or_else(|synced| synced) >= self.seq
     }
@@ -175,7 +189,7 @@ impl<E: Engine> Durable<E> {
         }
         let reach = |world: &Inner<E>| {
             world.drain_to(self.seq)?;
-            if level == Level::Power { Ok(world.engine.sync()?) } else { Ok(()) }
+            if level == Level::Power { Ok(world.engine()?.sync()?) } else { Ok(()) }
         };
         match self.world.visit(reach) {
             Ok(reached) => reached,

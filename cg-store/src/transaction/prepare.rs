@@ -54,10 +54,10 @@ pub(super) fn prepare<E: Engine>(
     };
     Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
     check(&changes, &limits)?;
-    let limit_bytes = limits.batch_bytes.min(world.engine.caps().max_batch_bytes);
+    let limit_bytes = limits.batch_bytes.min(world.engine()?.caps().max_batch_bytes);
     let max_bytes = max_batch_bytes(&changes);
     if changes.puts_anything() {
-        world.space.check(&world.engine, max_bytes)?;
+        world.space.check(&*world.engine()?, max_bytes)?;
     }
     let encode_now = encoding == Encoding::Now || max_bytes > limit_bytes;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));

@@ -68,7 +68,8 @@ impl<E: Engine> World<E> {
     /// If the engine fails otherwise than by a damaged row.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
-        let view = inner.settled_engine()?.snapshot();
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot();
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
             None => (None, None),
@@ -77,7 +78,7 @@ impl<E: Engine> World<E> {
         };
         let mut verifier = Verifier {
             counters: &inner.counters,
-            last_commit: inner.engine.last_commit().get(),
+            last_commit: inner.engine()?.last_commit().get(),
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),

@@ -13,18 +13,28 @@ use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, S
 use super::{Verifier, VerifyDepth};
 use crate::chunk::find_in;
 use crate::delta;
-use crate::engine::{ALL_KEYS, EngineError, ReadView};
+use crate::engine::{ALL_KEYS, EngineError, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 
 impl Verifier<'_> {
-    /// Every row of a family by itself. A row that the engine itself cannot read ends the family.
+    /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
     pub(super) fn rows<V: ReadView>(
         &mut self,
         view: &V,
         family: Family,
         depth: VerifyDepth,
     ) -> Result<(), Error> {
-        let scanned = view.scan(family, ALL_KEYS, |key, row| {
+        let mut last = Vec::new();
+        scan_past_damage(view, family, ALL_KEYS, |met| {
+            let (key, row) = match met {
+                Met::Row(key, row) => (key, row),
+                Met::Gap { until, error } => {
+                    self.gap(family, &last, until, &error);
+                    return ControlFlow::<()>::Continue(());
+                }
+            };
+            last.clear();
+            last.extend_from_slice(key);
             self.rows += 1;
             if self.rows.is_multiple_of(1024) {
                 (self.progress)(self.rows);
@@ -32,7 +42,7 @@ impl Verifier<'_> {
             self.count(family.name());
             let Some(space) = Space::of_row(family, key) else {
                 self.find(family, None, key, "a key that this release does not know; the row is left alone");
-                return ControlFlow::<()>::Continue(());
+                return ControlFlow::Continue(());
             };
             match self.row(view, space, key, row, depth) {
                 Ok(()) => {}
@@ -43,15 +53,17 @@ impl Verifier<'_> {
                 Err(problem) => self.damaged(space, key, problem),
             }
             ControlFlow::Continue(())
-        });
-        match scanned {
-            Ok(_) => Ok(()),
-            Err(error @ EngineError::Corrupt { .. }) => {
-                self.find(family, None, &[], format!("the rest of the family cannot be read: {error}"));
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        })?;
+        Ok(())
+    }
+
+    /// Keys that the engine cannot read.
+    fn gap(&mut self, family: Family, last: &[u8], until: Option<&[u8]>, error: &EngineError) {
+        let first = if last.is_empty() { "the first key".into() } else { format!("behind {}", in_hex(last)) };
+        let until = until.map_or("the end".into(), |key| format!("before {}", in_hex(key)));
+        let what =
+            format!("nothing can be read from {first} to {until}: {error}; restore it from a checkpoint");
+        self.find(family, None, last, what);
     }
 
     fn row<V: ReadView>(
@@ -160,6 +172,10 @@ impl Verifier<'_> {
         }
         Ok(())
     }
+}
+
+fn in_hex(key: &[u8]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The versions of warm chunks, one cluster at a time.

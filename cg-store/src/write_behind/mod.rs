@@ -9,7 +9,8 @@
 //! - The numbers in the queue follow the engine's newest commit without a gap. Whatever else commits takes the commit
 //!   lock and drains the queue first; moves take no number.
 //! - What is in [`Pending`] is in the engine before it leaves.
-//! - After a write has failed nothing is written any more, and what is pending stays: memory goes on serving it.
+//! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
+//!   stays, the commit that failed in front: memory goes on serving it.
 
 mod pending;
 mod writer;
@@ -161,7 +162,7 @@ impl WriteBehind {
     }
 
     /// The right to write the next commit. One holder at a time.
-    fn begin_writing(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn begin_writing(&self) -> MutexGuard<'_, ()> {
         self.writing.lock()
     }
 
@@ -173,30 +174,70 @@ impl WriteBehind {
     }
 
     /// Notes that a commit is in the engine, or why it is not.
-    fn finish(&self, commit: &Queued, written: Result<(), EngineError>) -> Result<(), Error> {
+    fn finish(&self, commit: Queued, written: Result<(), EngineError>) -> Result<(), Error> {
         let mut state = self.state.lock();
         if let Err(error) = written {
             tracing::error!(%error, commit = commit.seq, "a queued commit could not be written; no more are taken");
             state.failed = Some(Arc::new(error));
+            state.queue.push_front(commit);
             self.wrote.notify_all();
             return state.check();
         }
+        self.leave(&mut state, &commit);
+        Ok(())
+    }
+
+    fn leave(&self, state: &mut State, commit: &Queued) {
         state.pending.remove(commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.wrote.notify_all();
-        Ok(())
     }
 
-    /// Waits for something to write; `false` if nothing will come any more.
+    /// Why nothing is written any more.
+    pub(crate) fn failure(&self) -> Option<Arc<EngineError>> {
+        self.state.lock().failed.clone()
+    }
+
+    /// Whether commits are taken.
+    ///
+    /// # Errors
+    /// What a write failed with.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.state.lock().check()
+    }
+
+    /// Takes nothing and writes nothing until [`go_on`](Self::go_on).
+    pub(crate) fn fail(&self, cause: Arc<EngineError>) {
+        self.state.lock().failed = Some(cause);
+        self.wrote.notify_all();
+    }
+
+    /// Takes commits again, and writes what is queued.
+    pub(crate) fn go_on(&self) {
+        self.state.lock().failed = None;
+        self.queued.notify_one();
+        self.wrote.notify_all();
+    }
+
+    /// Notes that a commit was found in the engine, if it is the one in front. The caller has the right to write.
+    pub(crate) fn was_written(&self, seq: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_in_front = state.queue.front().is_some_and(|front| front.seq == seq);
+        let Some(commit) = is_in_front.then(|| state.queue.pop_front()).flatten() else { return false };
+        self.leave(&mut state, &commit);
+        true
+    }
+
+    /// Waits for something that can be written; `false` if nothing will come any more.
     ///
     /// Naps for a while before it sleeps: waking a thread costs the one who commits as much as all the rest of a small
     /// commit, and naps need no waking.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
         let mut naps = 0;
-        while state.queue.is_empty() && !state.ended {
+        while (state.queue.is_empty() || state.failed.is_some()) && !state.ended {
             if naps < NAPS {
                 naps += 1;
                 self.queued.wait_for(&mut state, NAP);

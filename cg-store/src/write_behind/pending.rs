@@ -1,11 +1,11 @@
 //! What queued commits say, for readers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, EntityId, Lookup};
+use foldhash::HashMap;
 
 use crate::cache::Stored;
 use crate::property::Property;

@@ -9,8 +9,11 @@ use crate::commit_log::Committing;
 use crate::engine::{Engine, EngineError, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::lease::Lease;
 use crate::opacity::patched_tiles;
+use crate::pool::caught;
 use crate::stats::Counters;
+use crate::tiering::Written;
 use crate::transaction::{Changes, Rows};
 use crate::world::Inner;
 
@@ -29,10 +32,9 @@ impl Writer {
             move || {
                 // Between two commits no visit is under way: a world can be dropped there.
                 while queue.wait_for_work() {
-                    match world.visit(Inner::write_next) {
-                        Ok(Ok(_)) => {}
-                        // What failed was logged, and is told to whoever commits or waits from now on.
-                        Ok(Err(_)) | Err(_) => return,
+                    // What failed was logged, and is told to whoever commits or waits until the world is resumed.
+                    if world.visit(Inner::write_next).is_err() {
+                        return;
                     }
                 }
             }
@@ -64,19 +66,23 @@ impl<E: Engine> Inner<E> {
     pub(super) fn write_next(&self) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
         let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
-        let rows = commit.rows.take().unwrap_or_else(|| self.encode(&commit.changes));
-        let written = self.write(rows, commit.seq);
-        self.queue.finish(&commit, written)?;
+        let rows = commit.rows.take();
+        // A panic here would leave a commit out of the queue that nobody writes and everybody waits for.
+        let written = caught(|| self.write(rows.unwrap_or_else(|| self.encode(&commit.changes)), commit.seq));
+        let panicked = |message| Err(EngineError::Panicked { operation: "writing a queued commit", message });
+        self.queue.finish(commit, written.unwrap_or_else(panicked))?;
         Ok(true)
     }
 
     /// Writes the rows of one transaction as the commit of a number, which must be the engine's next: nothing else may
-    /// commit meanwhile. Notes which chunks have deltas and which opacity tiles have patches now.
+    /// commit meanwhile. Notes which chunks have deltas and rows of their own and which opacity tiles have
+    /// patches now.
     pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
         let (rows, whole) = rows.numbered(seq, &self.deltas, &self.counters);
         let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
-        let patched = patched_tiles(&rows);
-        let written = self.engine.commit(rows, &[], Level::Process)?;
+        let (patched, put) = (patched_tiles(&rows), Written::of(&rows));
+        let written = self.engine()?.commit(rows, &[], Level::Process)?;
+        self.tiering.wrote(put);
         assert_eq!(written.get(), seq, "commits are numbered without a gap");
         for at in whole {
             self.deltas.forget_up_to(at, seq);
@@ -97,19 +103,19 @@ impl<E: Engine> Inner<E> {
 
     /// Writes everything up to a commit.
     pub(crate) fn drain_to(&self, seq: u64) -> Result<(), Error> {
-        while !self.queue.is_empty() && self.engine.last_commit().get() < seq {
+        while !self.queue.is_empty() && self.engine.reached()[0].get() < seq {
             self.write_next()?;
         }
         Ok(())
     }
 
-    /// The engine, once it holds everything that was accepted.
+    /// The engine, once it holds everything that was accepted, for as long as the value is held.
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
-    pub(crate) fn settled_engine(&self) -> Result<&E, Error> {
+    pub(crate) fn settled_engine(&self) -> Result<Lease<'_, E>, Error> {
         self.drain()?;
-        Ok(&self.engine)
+        Ok(self.engine()?)
     }
 
     /// The right to commit past the queue, which is empty and stays so meanwhile.
@@ -121,6 +127,7 @@ impl<E: Engine> Inner<E> {
         self.drain()?;
         let committing = self.commits.commit();
         self.drain()?;
+        self.queue.check()?;
         Ok(committing)
     }
 }

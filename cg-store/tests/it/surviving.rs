@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use cg_format::Space;
 use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue,
-    ReadView, Usage,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot,
+    MemValue, ReadView, Reopen, Usage,
 };
 
 /// So many commits are made before the power goes; below zero it is gone.
@@ -111,6 +111,15 @@ impl Engine for Surviving {
 
     fn close(&self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.failure()
+    }
+
+    /// Nobody resumes a world whose power is gone.
+    fn reopening(&self) -> Reopen<Self> {
+        Box::new(|_| Err(EngineError::Closed))
     }
 
     fn free_bytes(&self) -> Option<u64> {

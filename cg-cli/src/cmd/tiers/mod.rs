@@ -1,6 +1,7 @@
 //! `cg tiers`: how a world lies in its tiers, why a chunk lies where it does, and what another policy would do.
 
 mod explain;
+mod forget;
 mod settle;
 mod simulate;
 pub(super) mod span;
@@ -39,6 +40,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Settle(settle::Args),
+    Forget(forget::Args),
     Simulate(simulate::Args),
 }
 
@@ -61,6 +63,7 @@ struct TierReport {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     match &args.command {
         Some(Command::Settle(args)) => return settle::run(args, out),
+        Some(Command::Forget(args)) => return forget::run(args, out),
         Some(Command::Simulate(args)) => return simulate::run(args, out),
         None => {}
     }

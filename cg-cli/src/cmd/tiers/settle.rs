@@ -12,7 +12,7 @@ use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 /// Move every chunk to the tier where it would lie after so much game time with nobody near. Writes.
 ///
 /// The world's own clock is not changed, and no content is: `cg hash` prints the same before and after. JSON:
-/// `{"warmed","cooled","shadows_dropped","bytes_read","bytes_written","refused"}`. Exit code 1 if damage or a cluster's size
+/// `{"warmed","cooled","shadows_dropped","marks_forgotten","bytes_read","bytes_written","refused"}`. Exit code 1 if damage or a cluster's size
 /// kept chunks where they are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -28,6 +28,7 @@ struct Report {
     warmed: u64,
     cooled: u64,
     shadows_dropped: u64,
+    marks_forgotten: u64,
     bytes_read: u64,
     bytes_written: u64,
     refused: u64,
@@ -40,16 +41,34 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     progress.finish_and_clear();
     let counts = counts?;
     world.close()?;
-    let MoveCounts { warmed, cooled, shadows_dropped, bytes_read, bytes_written, refused, .. } = counts;
-    out.print(&Report { warmed, cooled, shadows_dropped, bytes_read, bytes_written, refused })?;
+    let MoveCounts {
+        warmed,
+        cooled,
+        shadows_dropped,
+        marks_forgotten,
+        bytes_read,
+        bytes_written,
+        refused,
+        ..
+    } = counts;
+    out.print(&Report {
+        warmed,
+        cooled,
+        shadows_dropped,
+        marks_forgotten,
+        bytes_read,
+        bytes_written,
+        refused,
+    })?;
     Ok(Outcome::good_if(refused == 0))
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [warmed, cooled, dropped] = [self.warmed, self.cooled, self.shadows_dropped].map(grouped);
+        let [warmed, cooled] = [self.warmed, self.cooled].map(grouped);
+        let [dropped, forgotten] = [self.shadows_dropped, self.marks_forgotten].map(grouped);
         writeln!(f, "{cooled} chunks moved into cold clusters, {warmed} into warm ones")?;
-        writeln!(f, "{dropped} shadowed copies dropped")?;
+        writeln!(f, "{dropped} shadowed copies dropped, {forgotten} marks of deletions forgotten")?;
         writeln!(f, "{} read, {} written", bytes_text(self.bytes_read), bytes_text(self.bytes_written))?;
         if self.refused > 0 {
             writeln!(

@@ -82,6 +82,42 @@ fn tiers_are_counted_explained_and_settled() {
 }
 
 #[test]
+fn deletions_are_forgotten_when_that_is_allowed() {
+    let sample = Sample::new();
+    let marks = |args: &[&str]| sample.cg("tiers forget", &[args, &["--json"]].concat()).json();
+    let none = marks(&["--all", "--dry-run"]);
+    assert_eq!((&none["marks"], &none["allowed"]), (&json!(0), &json!(false)));
+    let gone = sample.cg("prune", &["--box", "0", "64", "-16", "15", "79", "-1", "--json"]).json();
+    assert_eq!(gone["chunks"], json!(1));
+    let hash = sample.cg("hash", &[]).good();
+
+    // Who may ask is told nothing is allowed before his state; the deletion was the last commit.
+    let early = marks(&["--before", "2"]);
+    assert_eq!(early, json!({ "forgotten_before": 2, "marks": 0, "allowed": true }));
+    let settled = sample.cg("tiers settle", &["--after", "0t", "--json"]).json();
+    assert_eq!(settled["marks_forgotten"], json!(0));
+    let dry = marks(&["--all", "--dry-run"]);
+    assert_eq!((&dry["marks"], &dry["allowed"]), (&json!(1), &json!(false)));
+    let text = sample.cg("tiers forget", &["--all", "--dry-run"]).good();
+    assert!(text.starts_with("1 row of deletions before commit "), "{text}");
+    let allowed = marks(&["--all"]);
+    assert_eq!((&allowed["marks"], &allowed["allowed"]), (&json!(1), &json!(true)));
+    assert!(allowed["forgotten_before"].as_u64() > Some(2), "{allowed}");
+    let again = marks(&["--before", "1", "--dry-run"]);
+    assert_eq!(again["forgotten_before"], allowed["forgotten_before"], "it is not taken back");
+
+    let settled = sample.cg("tiers settle", &["--after", "0t"]).good();
+    assert!(settled.contains("\n0 shadowed copies dropped, 1 marks of deletions forgotten\n"), "{settled}");
+    assert_eq!(marks(&["--all", "--dry-run"])["marks"], json!(0));
+    assert_eq!(sample.cg("hash", &[]).good(), hash);
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+
+    for wrong in [&[][..], &["--all", "--before", "3"], &["--before", "-1"]] {
+        assert_eq!(sample.cg("tiers forget", wrong).code, 2, "{wrong:?}");
+    }
+}
+
+#[test]
 fn a_trace_is_replayed_against_two_policies() {
     let sample = Sample::new();
     let mut bytes = Vec::new();

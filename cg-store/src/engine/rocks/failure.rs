@@ -40,6 +40,14 @@ pub(super) fn of(operation: &'static str, error: Error) -> EngineError {
     }
 }
 
+/// Whether it is a sync that failed, of any file. RocksDB says what it was doing before it names the file.
+pub(super) fn is_sync(error: &EngineError) -> bool {
+    let said = error.to_string();
+    ["While fsync", "While fdatasync", "While sync_file_range", "while fcntl(F_FULLFSYNC)"]
+        .iter()
+        .any(|sync| said.contains(sync))
+}
+
 /// Damage, if a checksum does not fit or a file is gone that the manifest names; otherwise any other error.
 fn at(place: Place, operation: &'static str, error: Error) -> EngineError {
     if error.kind() == ErrorKind::Corruption || error.as_ref().contains("No such file") {

@@ -29,8 +29,8 @@ use rocksdb::{
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, FamilyUsage, Guard, KeyRange, Level,
-    ReadView, Resources, Usage, range,
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, FamilyUsage, Guard, KeyRange,
+    Level, ReadView, Reopen, Resources, Usage, range,
 };
 
 mod failure;
@@ -92,7 +92,7 @@ pub struct RocksEngine {
     syncs: GroupSync,
     floor: Option<Mutex<Floor>>,
     /// The first write or sync that failed.
-    failed: OnceLock<Arc<EngineError>>,
+    failed: OnceLock<Failure>,
     closed: AtomicBool,
     /// Last, so that the directory is free only when the database is gone.
     _lock: Option<DirLock>,
@@ -166,7 +166,7 @@ impl RocksEngine {
             return Err(EngineError::OpenedReadOnly);
         }
         match self.failed.get() {
-            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }),
+            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
             None => Ok(()),
         }
     }
@@ -217,7 +217,6 @@ impl RocksEngine {
         if range::is_empty(keys) {
             return Ok(None);
         }
-        reads.fill_cache(tuning::scan_fills_cache(family));
         if let Some(behind) = range::behind(keys.1) {
             reads.set_iterate_upper_bound(behind);
         }
@@ -274,7 +273,11 @@ impl RocksEngine {
         let cause = Arc::new(error);
         tracing::error!(error = %cause, dir = %self.dir.display(), "a write failed; no more are taken");
         // The first failure stays the cause.
-        let _ = self.failed.set(Arc::clone(&cause));
+        let _ = self.failed.set(if failure::is_sync(&cause) {
+            Failure::Sync(Arc::clone(&cause))
+        } else {
+            Failure::Write(Arc::clone(&cause))
+        });
         match no_space {
             Some(message) => EngineError::NoSpace { message },
             None => EngineError::WriteFailed { cause },
@@ -298,7 +301,7 @@ impl RocksEngine {
                 }
             }
             Err(EngineError::SyncFailed { cause, .. }) => {
-                let _ = self.failed.set(Arc::clone(cause));
+                let _ = self.failed.set(Failure::Sync(Arc::clone(cause)));
             }
             Err(_) => {}
         }
@@ -349,7 +352,18 @@ impl ReadView for RocksEngine {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.scan_with(family, range, ReadOptions::default(), visit)
+        self.scan_with(family, range, tuning::scan_reads(family), visit)
+    }
+
+    fn scan_past<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        let mut reads = ReadOptions::default();
+        reads.fill_cache(false);
+        self.scan_with(family, range, reads, visit)
     }
 }
 
@@ -461,6 +475,16 @@ impl Engine for RocksEngine {
         }
         self.db.cancel_all_background_work(true);
         flushed
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failed.get().cloned()
+    }
+
+    fn reopening(&self) -> Reopen<Self> {
+        let dir = self.dir.clone();
+        let options = RocksOptions::new(self.resources.clone()).with_max_batch_bytes(self.max_batch_bytes);
+        Box::new(move |expects| open::reopen(&dir, &options, expects))
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -13,7 +13,7 @@ use cg_format::frame::FrameView;
 use parking_lot::Mutex;
 use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteOptions};
 
-use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place};
+use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place, Reopened};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::lock::DirLock;
@@ -51,6 +51,30 @@ pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, En
     match options.access {
         Access::ReadOnly => open_to_read(dir, options),
         Access::ReadWrite => examine(dir, options)?.open(),
+    }
+}
+
+/// Opens for writing what was open before, if its newest commit is expected; for reading otherwise.
+pub(super) fn reopen(
+    dir: &Path,
+    options: &RocksOptions,
+    expects: &dyn Fn(CommitSeq) -> bool,
+) -> Result<Reopened<RocksEngine>, EngineError> {
+    let examined = examine(dir, options);
+    let is_expected = examined.as_ref().is_ok_and(|examined| expects(examined.reader.last_commit()));
+    let refused = match examined {
+        Ok(examined) if is_expected => match examined.open() {
+            Ok(engine) => return Ok(Reopened::Writable(engine)),
+            Err(error) => Some(error),
+        },
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
+    let reading = options.clone().with_access(Access::ReadOnly);
+    match (open_to_read(dir, &reading), refused) {
+        (Ok(engine), None) => Ok(Reopened::Unexpected(engine)),
+        (Ok(engine), Some(cause)) => Ok(Reopened::Reader { engine, cause }),
+        (Err(_), Some(cause)) | (Err(cause), None) => Err(cause),
     }
 }
 

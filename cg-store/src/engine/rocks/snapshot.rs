@@ -8,7 +8,7 @@ use cg_format::key::Family;
 use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 
 use super::super::{EngineError, KeyRange, ReadView};
-use super::{Db, RocksEngine};
+use super::{Db, RocksEngine, tuning};
 
 /// The rows of a [`RocksEngine`] as they were.
 pub struct RocksSnapshot<'a> {
@@ -46,7 +46,7 @@ impl ReadView for RocksSnapshot<'_> {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        let mut reads = ReadOptions::default();
+        let mut reads = tuning::scan_reads(family);
         reads.set_snapshot(&self.snapshot);
         self.engine.scan_with(family, range, reads, visit)
     }

@@ -6,7 +6,7 @@
 
 use cg_format::key::Family;
 use rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions, Options,
+    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions, Options, ReadOptions,
     WriteBufferManager,
 };
 
@@ -133,9 +133,13 @@ pub(super) fn blob_age_cutoff(family: Family) -> Option<f64> {
     profile(Some(family)).blobs.map(|blobs| blobs.age_cutoff)
 }
 
-/// Whether what a scan reads is kept in the cache. Scans of chunks pass over more than is asked for again.
-pub(super) const fn scan_fills_cache(family: Family) -> bool {
-    !matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot)
+/// How a scan reads: what it reads is kept in the cache, but of chunks scans pass over more than is asked for again.
+pub(super) fn scan_reads(family: Family) -> ReadOptions {
+    let passes_over =
+        matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot);
+    let mut reads = ReadOptions::default();
+    reads.fill_cache(!passes_over);
+    reads
 }
 
 struct Profile {

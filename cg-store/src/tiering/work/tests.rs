@@ -27,11 +27,12 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     inner.tiering.touch([at(8)]);
     inner.keep_all_heat().unwrap();
     let heat = inner.tiering.observers(|seen| heat_after_move(seen, warm, GameTick::new(0)));
-    demote_warm(&inner.engine, &inner.counters, warm, heat).unwrap();
+    demote_warm(&*inner.engine().unwrap(), &inner.counters, warm, heat).unwrap();
     let mut work = Work::default();
     work.sweep.heat_only = vec![hot, warm, empty];
     inner.forget_heat(&mut work).unwrap();
-    let has_heat = |x| inner.engine.get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
+    let has_heat =
+        |x| inner.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
     assert_eq!([0, 4, 8].map(has_heat), [true, true, false]);
     assert!(work.sweep.heat_only.is_empty());
 }

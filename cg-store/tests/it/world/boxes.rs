@@ -63,7 +63,8 @@ fn cold_parts<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> (u64, u
     let mut bytes = 0;
     for (cluster, groups) in groups {
         let row_key = key::cluster(ids.overworld, cluster);
-        let row = world.engine().get(Space::ClusterL2, &row_key).expect("reads").expect("is cold");
+        let engine = world.engine();
+        let row = engine.get(Space::ClusterL2, &row_key).expect("reads").expect("is cold");
         let cluster = StoredCluster::open(tier, &row_key, &row).expect("is sound");
         for group in groups {
             let group = cluster.group(group, &mut Limits::default()).expect("is sound").expect("is there");

@@ -266,6 +266,8 @@ fn marks_of_deletions_go_when_nobody_needs_them<E: Engine>(world: &World<E>) {
     };
     assert_eq!(tick(1), [d, a, c], "somebody may ask what was deleted");
     assert_eq!(world.forgotten_before(), 0);
+    let before = |commit| world.deletions_before(commit).expect("counts");
+    assert_eq!([last - 2, last, last + 1, u64::MAX].map(before), [0, 2, 3, 3]);
     assert_eq!(world.forget_before(last).expect("is noted"), last);
     assert_eq!(tick(2), [d, a], "a cluster of which all is shadowed is dropped, and then the mark");
     let next = world.last_commit() + 1;

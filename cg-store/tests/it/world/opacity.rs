@@ -367,3 +367,36 @@ proptest! {
         assert_sound(&world);
     }
 }
+
+#[test]
+fn the_search_after_opening_fills_no_cache() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let schema = world.catalog().current_schema();
+    let (mut random, mut scattered) = (1_u32, filled(&world, ids.air));
+    // No two columns are alike, so that no tile compresses well.
+    let mut scatter = || {
+        for cell in (0..4096).filter_map(LocalPos::from_index) {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let block = if random >> 31 == 0 { ids.air } else { ids.stone };
+            scattered.set_block(cell, block, &schema).expect("is registered");
+        }
+        scattered.clone()
+    };
+    save(&world, (0..600).map(|x| (ids.at(x * 4, 0, 0), scatter())));
+    world.fold_opacity(usize::MAX).expect("folds");
+    drop(world);
+    let resources = engine::Resources::new(64 << 20, 2);
+    let options = WorldOptions { resources: Some(resources.clone()), ..options() };
+    let world = World::open(disk.path(), &[], &options).expect("opens");
+    let tick = |now| world.tick(cg_tiering::GameTick::new(now), &[], std::time::Duration::from_secs(60));
+    let before = resources.used_bytes();
+    for now in 0..15 {
+        tick(now).expect("ticks");
+    }
+    let grown = resources.used_bytes().saturating_sub(before);
+    let met = world.stats().keys_scanned;
+    assert!(met >= 600, "{met} keys are too few for every tile");
+    assert!(grown < 64 << 10, "{grown} bytes more after the search");
+}

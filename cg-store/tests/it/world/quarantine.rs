@@ -40,7 +40,8 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     let mark = |world: &World<RocksEngine>, tier| {
         use cg_store::engine::ReadView as _;
         let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
-        let row = world.engine().get(Space::ChangeMark, &mark).expect("reads").expect("is there");
+        let engine = world.engine();
+        let row = engine.get(Space::ChangeMark, &mark).expect("reads").expect("is there");
         frame::version_of(&row)
     };
 

@@ -359,8 +359,8 @@ fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
     world.fold_opacity(usize::MAX).expect("folds");
     let lines = |bits: u16| plain(&[bits.to_le_bytes(); 256].concat());
     let outside = [&[0; 8][..], &cg_format::morton::encode_2d([0, i64::MIN])].concat();
-    let stone =
-        world.engine().get(Space::OpacityTile, &key::opacity_tile(a)).expect("reads").expect("is there");
+    let engine = world.engine();
+    let stone = engine.get(Space::OpacityTile, &key::opacity_tile(a)).expect("reads").expect("is there");
     let stone = stone[cg_format::frame::LEN_BYTES..].to_vec();
     plant(
         world,

@@ -1,5 +1,6 @@
 //! Commits that return before they are written.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -198,6 +199,75 @@ fn a_queued_write_that_fails_ends_the_writing_and_memory_serves_on() {
     assert!(world.load(ids.at(2, 0, 0)).expect("loads").is_none());
     read_only(world.close().expect_err("says that something is lost"));
     read_only(ticket.wait().expect_err("was not written"));
+}
+
+#[test]
+fn a_panic_while_a_queued_commit_is_written_ends_the_writing_and_nobody_waits_for_ever() {
+    let panics_at = Arc::new(AtomicU64::new(0));
+    let engine = MemEngine::new().with_fault({
+        let panics_at = Arc::clone(&panics_at);
+        move |seq| {
+            assert!(seq.get() != panics_at.load(Ordering::Relaxed), "commit {seq} by request");
+            None
+        }
+    });
+    let options = WorldOptions { durability: Durability::Fast, cache_bytes: 0, ..options() };
+    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let put = |x| {
+        world.transaction(|tx| {
+            tx.save(ids.at(x, 0, 0), filled(&world, ids.stone));
+            Ok::<_, Error>(())
+        })
+    };
+    panics_at.store(world.last_commit() + 2, Ordering::Relaxed);
+    let tickets: Vec<_> = (0..3).map(|x| put(x).expect("is accepted").durable()).collect();
+    let panicked = |error: Error| {
+        let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
+        let EngineError::Panicked { operation: "writing a queued commit", message } = &**cause else {
+            panic!("{error}")
+        };
+        assert!(message.contains("by request"), "{message}");
+    };
+    thread::scope(|scope| {
+        // Some wait while it happens, some come later.
+        let waiting: Vec<_> = tickets[1..].iter().map(|ticket| scope.spawn(|| ticket.wait())).collect();
+        for waiting in waiting {
+            panicked(waiting.join().expect("no panic").expect_err("was not written"));
+        }
+    });
+    panicked(world.flush().expect_err("cannot"));
+    panicked(put(3).expect_err("takes nothing more"));
+    panicked(world.register_dimension("game:end").expect_err("takes nothing past the queue either"));
+    assert!(tickets[0].has_reached(engine::Level::Process), "what came before is written");
+    assert!(world.load(ids.at(2, 0, 0)).expect("loads").is_some(), "memory has the last word");
+    assert!(world.load(ids.at(3, 0, 0)).expect("loads").is_none());
+    panics_at.store(0, Ordering::Relaxed);
+    world.resume().expect("writes what is queued");
+    assert!(tickets.iter().all(cg_store::Durable::is_durable));
+    put(3).expect("is accepted").durable().wait().expect("is written");
+    assert_sound(&world);
+}
+
+#[test]
+fn what_is_queued_is_written_below_the_room_that_new_commits_demand() {
+    let free = Arc::new(AtomicU64::new(1 << 40));
+    let engine = MemEngine::new().with_free_bytes({
+        let free = Arc::clone(&free);
+        move || free.load(Ordering::Relaxed)
+    });
+    let options = WorldOptions { durability: Durability::Fast, min_free_bytes: 1 << 20, ..options() };
+    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    free.store(0, Ordering::Relaxed);
+    let deleted = world.transaction(|tx| {
+        tx.delete(ids.at(0, 0, 0));
+        Ok::<_, Error>(())
+    });
+    deleted.expect("deleting needs no room").durable().wait().expect("what is queued is written");
+    assert_eq!(world.load(ids.at(0, 0, 0)).expect("reads go on"), None);
+    assert_sound(&world);
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! Scanning past what the engine cannot read: a damaged block of a sorted file hides a range of keys, and no more.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::key::Family;
+
+use super::{EngineError, KeyRange, ReadView};
+
+/// What a scan meets.
+#[derive(Debug)]
+pub(crate) enum Met<'a> {
+    /// A row: its key and its bytes.
+    Row(&'a [u8], &'a [u8]),
+    /// Nobody can tell which rows there are behind the last one that was met, up to a key that can be read again;
+    /// `None`: up to the end of the range.
+    Gap { until: Option<&'a [u8]>, error: EngineError },
+}
+
+/// As [`ReadView::scan`], going on behind damage.
+///
+/// A gap costs some hundred seeks.
+///
+/// # Errors
+/// If the engine fails otherwise than by damage.
+pub(crate) fn scan_past_damage<V: ReadView, B>(
+    view: &V,
+    family: Family,
+    (from, to): KeyRange<'_>,
+    mut visit: impl FnMut(Met<'_>) -> ControlFlow<B>,
+) -> Result<Option<B>, EngineError> {
+    let mut from = from.map(<[u8]>::to_vec);
+    loop {
+        let mut last: Option<Vec<u8>> = None;
+        let range = (from.as_ref().map(Vec::as_slice), to);
+        let scanned = view.scan(family, range, |key, row| {
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(key);
+            visit(Met::Row(key, row))
+        });
+        let error = match scanned {
+            Err(error @ EngineError::Corrupt { .. }) => error,
+            scanned => return scanned,
+        };
+        let behind = last.unwrap_or_else(|| match from {
+            Bound::Included(key) | Bound::Excluded(key) => key,
+            Bound::Unbounded => Vec::new(),
+        });
+        let until = first_readable(view, family, &behind, to)?;
+        if let ControlFlow::Break(value) = visit(Met::Gap { until: until.as_deref(), error }) {
+            return Ok(Some(value));
+        }
+        match until {
+            Some(key) => from = Bound::Included(key),
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The first row that can be read again behind a key; `None` if none can before the end of the range.
+///
+/// Keys are taken for numbers. A seek fails from behind the key to the last one of the damaged block, so the end of that
+/// is searched for in doubling steps, and then by halving: another damaged block far behind is not in the way.
+fn first_readable<V: ReadView>(
+    view: &V,
+    family: Family,
+    behind: &[u8],
+    to: Bound<&[u8]>,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    /// No key but those of objects and properties is longer.
+    const LEN_BYTES: usize = 64;
+    let mut bad = behind.to_vec();
+    bad.resize(LEN_BYTES.max(behind.len()), 0);
+    let bits = bad.len() * 8;
+    // The row at a key or behind it, or nothing if that cannot be read.
+    let seek = |number: &[u8]| -> Result<Option<Option<Vec<u8>>>, EngineError> {
+        // The shortest of the keys that are this number is the first of them.
+        let len = number.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let range = (Bound::Included(number.get(..len).unwrap_or_default()), to);
+        match view.scan(family, range, |key, _| ControlFlow::Break(key.to_vec())) {
+            Ok(found) => Ok(Some(found)),
+            Err(EngineError::Corrupt { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let mut found = None;
+    let mut step = 0;
+    while found.is_none() && step < bits {
+        let Some(next) = sum(&bad, step) else { break };
+        match seek(&next)? {
+            Some(row) => found = Some(row),
+            None => bad = next,
+        }
+        step += 1;
+    }
+    let Some(mut found) = found else { return Ok(None) };
+    for step in (0..step.saturating_sub(1)).rev() {
+        let Some(next) = sum(&bad, step) else { continue };
+        match seek(&next)? {
+            Some(row) => found = row,
+            None => bad = next,
+        }
+    }
+    Ok(found)
+}
+
+/// A number, most significant byte first, with a power of two added; `None` if it has no room for the sum.
+fn sum(number: &[u8], power: usize) -> Option<Vec<u8>> {
+    let mut sum = number.to_vec();
+    let mut carry = 1_u16 << (power % 8);
+    for byte in sum.iter_mut().rev().skip(power / 8) {
+        carry += u16::from(*byte);
+        *byte = carry as u8;
+        carry >>= 8;
+        if carry == 0 {
+            return Some(sum);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Place;
+    use cg_format::Space;
+
+    /// Rows of which some cannot be read: a seek to one of them, or a step onto it, fails.
+    struct Damaged {
+        rows: Vec<(Vec<u8>, bool)>,
+    }
+
+    impl ReadView for Damaged {
+        type Val<'a> = Vec<u8>;
+
+        fn get(&self, _: Space, _: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+            unreachable!("only scanned")
+        }
+
+        fn get_many(&self, _: &[(Space, &[u8])]) -> Vec<Result<Option<Vec<u8>>, EngineError>> {
+            unreachable!("only scanned")
+        }
+
+        fn scan<B>(
+            &self,
+            family: Family,
+            range: KeyRange<'_>,
+            mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        ) -> Result<Option<B>, EngineError> {
+            use std::ops::RangeBounds as _;
+            for (key, is_sound) in self.rows.iter().filter(|(key, _)| range.contains(key.as_slice())) {
+                if !is_sound {
+                    return Err(EngineError::Corrupt { place: Place::Family(family), message: "bad".into() });
+                }
+                if let ControlFlow::Break(value) = visit(key, b"row") {
+                    return Ok(Some(value));
+                }
+            }
+            Ok(None)
+        }
+    }
+
+    /// What a scan over a range meets, gaps as the key behind them.
+    fn met(rows: &[(&str, bool)], from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<String> {
+        let rows = rows.iter().map(|(key, is_sound)| (key.as_bytes().to_vec(), *is_sound)).collect();
+        let mut met = Vec::new();
+        let text = |key: &[u8]| String::from_utf8(key.to_vec()).unwrap();
+        let scanned = scan_past_damage(&Damaged { rows }, Family::Object, (from, to), |one| {
+            met.push(match one {
+                Met::Row(key, _) => text(key),
+                Met::Gap { until: Some(key), .. } => format!("gap until {}", text(key)),
+                Met::Gap { until: None, .. } => "gap".into(),
+            });
+            ControlFlow::<()>::Continue(())
+        });
+        assert_eq!(scanned.unwrap(), None);
+        met
+    }
+
+    #[test]
+    fn a_scan_goes_on_behind_each_gap() {
+        let rows = [
+            ("a", true),
+            ("b", false),
+            ("bb", false),
+            ("c", true),
+            ("d", false),
+            ("dddd", true),
+            ("e", false),
+        ];
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let whole = ["a", "gap until c", "c", "gap until dddd", "dddd", "gap"];
+        assert_eq!(met(&rows, all.0, all.1), whole);
+        assert_eq!(met(&rows, Bound::Included(b"bb"), Bound::Excluded(b"dddd")), ["gap until c", "c", "gap"]);
+        assert_eq!(met(&rows, Bound::Excluded(b"c"), Bound::Included(b"dddd")), ["gap until dddd", "dddd"]);
+        assert_eq!(met(&[("x", false)], all.0, all.1), ["gap"]);
+        let long = ["k".repeat(70), "k".repeat(90)];
+        let rows = [("a", true), (&*long[0], false), (&*long[1], true)];
+        assert_eq!(met(&rows, all.0, all.1).first().map(String::as_str), Some("a"));
+    }
+
+    #[test]
+    fn numbers_are_added_with_their_carries() {
+        assert_eq!(sum(&[0, 255, 255], 0), Some(vec![1, 0, 0]));
+        assert_eq!(sum(&[0, 1, 255], 9), Some(vec![0, 3, 255]));
+        assert_eq!(sum(&[255, 255], 3), None);
+    }
+}

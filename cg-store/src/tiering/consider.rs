@@ -1,0 +1,222 @@
+//! Considering what is known: a tick decides about many cubes from memory, and reads the rows of few.
+//!
+//! Rows are read only of a cube that is due and in which something was saved since they were last read, of one that a
+//! move changed, and of one with marks of deletions when more of them may be forgotten. Each of these is read once.
+
+use std::sync::atomic::Ordering;
+
+use cg_format::cluster::StoredCluster;
+use cg_format::{ClusterTier, Tier};
+use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
+
+use super::known::KnownCube;
+use super::sweep::Rows;
+use super::{Due, Work};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::move_tier::row_of;
+use crate::stats::Counters;
+use crate::world::Inner;
+
+/// So many cubes are considered in one tick, and those of one cold cluster more: a round over a million chunks that are
+/// all hot takes 13 seconds of game time.
+const CUBES_CONSIDERED: usize = 64;
+/// Of so many the rows are read in one tick at most.
+const CUBES_READ: usize = 8;
+/// Of so many in the round after opening.
+const CUBES_SEARCHED: usize = 2;
+
+/// Where the chunks of a cube that lie in one tier are to be moved, and what was seen of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DueMoves {
+    seen: Observation,
+    from_hot: Option<Decision>,
+    /// Into the cold cluster.
+    from_warm: Option<Decision>,
+}
+
+impl DueMoves {
+    const fn is_some(&self) -> bool {
+        self.from_hot.is_some() || self.from_warm.is_some()
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Makes a new world's ticks know that there is nothing to be found.
+    ///
+    /// What cannot be read is no reason not to open a world: whoever needs it will say so.
+    pub(crate) fn know_if_empty(&self) {
+        if let Ok(None) = self.next_cube(None) {
+            self.maintenance.work(|work| work.known.nothing_there());
+        }
+    }
+
+    /// Considers the next cubes and offers what is due to the plan; `false` if it knows of more that is to be read.
+    ///
+    /// Reads nothing where nothing is due and nothing has changed, once all rows were met after opening. Costs a look into
+    /// a few maps for each cube otherwise.
+    pub(crate) fn consider(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
+        work.known.note(self.tiering.take_written());
+        if !work.known.is_whole() {
+            for _ in 0..CUBES_SEARCHED {
+                if due.is_over() || !self.sweep_one(work, due)? {
+                    break;
+                }
+            }
+        }
+        let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
+        while considered < CUBES_CONSIDERED && !due.is_over() {
+            let Some(cluster) = work.known.next_cluster().filter(|next| first != Some(*next)) else { break };
+            first = first.or(Some(cluster));
+            considered += work.known.cubes_in(cluster).len();
+            if !self.consider_cluster(work, cluster, due, &mut reads_left)? {
+                return Ok(false);
+            }
+            work.known.go_on_behind(cluster);
+        }
+        Ok(true)
+    }
+
+    /// Considers the cubes of a cold cluster. All that are due are offered at once, so that they are one move; `false` if
+    /// more is to be read before, than may be.
+    fn consider_cluster(
+        &self,
+        work: &mut Work,
+        cluster: ClusterAt,
+        due: Due,
+        reads_left: &mut usize,
+    ) -> Result<bool, Error> {
+        let now = self.tiering.now();
+        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
+        let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
+        let rewrites = self.due_rewrites(due);
+        let is_whole = work.known.is_whole();
+        for known in work.known.cubes_in(cluster).to_vec() {
+            let cube = known.cube;
+            let (mut known, mut due_moves) = (known, None);
+            if !known.is_offered(now) && !work.sweep.is_left_alone(cube, now) {
+                due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
+            }
+            let must_look = known.must_look(forgotten_before);
+            if must_look || (due_moves.is_some() && !(known.is_sure && self.knows_heat(cube))) {
+                if *reads_left == 0 || due.is_over() {
+                    return Ok(false);
+                }
+                *reads_left -= 1;
+                let warm = known.warm;
+                known = self.look(work, cube)?;
+                if known.rows == 0 && warm.is_none() && self.has_no_warm(work, known)? {
+                    continue;
+                }
+                due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
+            }
+            if let Some(due_moves) = due_moves {
+                offers.push((known, due_moves));
+            }
+            if is_whole {
+                let hot = known.rows.count_ones();
+                let above_warm = Rows { hot, most_shadows: hot };
+                work.sweep.old_marks(cube, known.old_marks, forgotten_before);
+                if known.warm != Some(false) {
+                    work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
+                }
+                above_cold += known.rows_above();
+            }
+        }
+        if is_whole {
+            work.sweep.rows_above(cluster, above_cold, rewrites);
+        }
+        for (known, due_moves) in offers {
+            self.offer(work, known, due_moves)?;
+        }
+        Ok(true)
+    }
+
+    /// Looks whether a cube without hot rows has a warm cluster; if not, and its heat went with what made it cold, there
+    /// is nothing left to know of it, and it is forgotten.
+    fn has_no_warm(&self, work: &mut Work, known: KnownCube) -> Result<bool, Error> {
+        let (space, row_key) = row_of(known.cube.cluster(ClusterTier::L1));
+        Counters::add(&self.counters.engine_reads, 1);
+        let has_warm = self.engine()?.get(space, &row_key)?.is_some();
+        work.known.learn_warm(known.cube, Some(has_warm));
+        let is_gone = !has_warm && !self.knows_heat(known.cube);
+        if is_gone {
+            work.known.forget(known.cube);
+        }
+        Ok(is_gone)
+    }
+
+    fn knows_heat(&self, cube: CubeAt) -> bool {
+        self.tiering.observers(|seen| seen.heat().get(cube)).is_some()
+    }
+
+    /// Where a cube's chunks are to be moved. Decided from memory.
+    pub(super) fn due_moves(&self, known: KnownCube, due: Due) -> DueMoves {
+        let cube = known.cube;
+        self.tiering.observers(|seen| {
+            let last_access = seen.heat().last_access(cube);
+            if !seen.policy().may_grow_colder(last_access, due.at()) {
+                let seen = Observation::alone(Tier::L0, last_access);
+                return DueMoves { seen, from_hot: None, from_warm: None };
+            }
+            let (observed, from_hot) = due.decide(seen, cube, Tier::L0);
+            let (_, from_warm) = due.decide(seen, cube, Tier::L1);
+            DueMoves {
+                seen: observed,
+                from_hot: from_hot.filter(|_| known.chunks != 0),
+                // What has neither is looked at too: its heat is of no use.
+                from_warm: from_warm.filter(|decision| {
+                    decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
+                }),
+            }
+        })
+    }
+
+    /// Offers what is due to the plan. Says whether the cube has a warm cluster, if that was looked for: reads it if it is
+    /// to be emptied.
+    pub(super) fn offer(
+        &self,
+        work: &mut Work,
+        known: KnownCube,
+        due_moves: DueMoves,
+    ) -> Result<Option<bool>, Error> {
+        let KnownCube { cube, mut warm, .. } = known;
+        let DueMoves { seen, from_hot, from_warm } = due_moves;
+        let mut offers = Vec::new();
+        if let Some(decision) = from_hot {
+            offers.push((Tier::L0, decision, known.chunks.count_ones(), known.bytes));
+        }
+        if let Some(decision) = from_warm {
+            let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+            Counters::add(&self.counters.engine_reads, 1);
+            let engine = self.engine()?;
+            let row = if warm == Some(false) { None } else { engine.get(space, &row_key)? };
+            warm = Some(row.is_some());
+            work.known.learn_warm(cube, warm);
+            if let Some(row) = row {
+                let chunks = StoredCluster::open(ClusterTier::L1, &row_key, &row);
+                let chunks = chunks.map_or(0, |cluster| cluster.present_count() as u32);
+                offers.push((Tier::L1, decision, chunks, row.len() as u64));
+            } else if known.rows == 0 {
+                work.sweep.heat_only.push(cube);
+                work.known.forget(cube);
+            }
+        }
+        if !offers.is_empty() {
+            work.known.offered(cube, self.tiering.now());
+        }
+        for (from, decision, chunks, bytes) in offers {
+            let Observation { last_access, nearest_player_blocks, .. } = seen;
+            work.plan.offer(Candidate {
+                cube,
+                from,
+                decision,
+                chunks,
+                bytes,
+                last_access,
+                nearest_player_blocks,
+            });
+        }
+        Ok(warm)
+    }
+}

@@ -1,0 +1,260 @@
+//! What ticks know of the cubes that could move, so that a tick reads nothing where nothing can come of it.
+//!
+//! **Invariant**: as long as it is [whole](Known::is_whole), every cube with hot rows or a heat row is in it, and
+//! `rows` has the place of each hot row. It may name rows that are gone: who acts on a cube that is not sure reads first.
+//!
+//! Commits tell what they put, moves which cubes they changed, and one round over the rows, a few in each tick, finds
+//! what was there when the world was opened. That round is made again when more cubes could move than are remembered.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use cg_format::ClusterTier;
+use cg_tiering::{ClusterAt, CubeAt, GameTick};
+
+use super::sweep::Hot;
+use super::written::{Forgotten, Puts};
+
+/// So many cubes are remembered, some hundred bytes each: four million chunks if they are full.
+const REMEMBERED_CUBES: usize = 1 << 16;
+/// What was offered to the plan and neither done nor given up by then is looked at again.
+const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
+
+/// A cube that could move. Sets of places have a bit for each of its 64 chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownCube {
+    pub(super) cube: CubeAt,
+    /// The places with hot rows, marks of deleted chunks and damaged rows among them.
+    pub(super) rows: u64,
+    /// Those of them with chunks.
+    pub(super) chunks: u64,
+    /// Bytes of the chunks' rows when they were last read.
+    pub(super) bytes: u64,
+    /// Marks of deletions that were allowed to be forgotten when the rows were last read.
+    pub(super) old_marks: u32,
+    /// The first commit whose deletions were kept then.
+    marks_kept_from: u64,
+    /// Whether it has a warm cluster, if that is known.
+    pub(super) warm: Option<bool>,
+    /// Whether no commit has put a row since they were read.
+    pub(super) is_sure: bool,
+    /// Whether a move may have taken rows away since they were read.
+    must_look: bool,
+    /// When it was offered to the plan.
+    offered_at: Option<GameTick>,
+    /// The round in which it was last met.
+    round: u64,
+}
+
+impl KnownCube {
+    const fn new(cube: CubeAt, warm: Option<bool>, round: u64) -> Self {
+        Self {
+            cube,
+            rows: 0,
+            chunks: 0,
+            bytes: 0,
+            old_marks: 0,
+            marks_kept_from: 0,
+            warm,
+            is_sure: false,
+            must_look: false,
+            offered_at: None,
+            round,
+        }
+    }
+
+    /// Whether its rows are to be read, due or not: a move changed them, or marks may be forgotten that might not before.
+    pub(super) const fn must_look(&self, forgotten_before: u64) -> bool {
+        let has_marks = self.rows & !self.chunks != 0;
+        self.must_look || (has_marks && self.marks_kept_from != forgotten_before)
+    }
+
+    /// Whether it waits in the plan.
+    pub(super) fn is_offered(&self, now: GameTick) -> bool {
+        self.offered_at.is_some_and(|at| now.since(at) < OFFER_AGAIN_TICKS)
+    }
+
+    /// The slots of a colder cluster that its rows and its warm cluster could shadow at most.
+    pub(super) const fn most_shadows(&self) -> u32 {
+        match self.warm {
+            Some(false) => self.rows.count_ones(),
+            Some(true) | None => u64::BITS,
+        }
+    }
+}
+
+/// The cubes that could move, by the cold clusters around them.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    clusters: BTreeMap<ClusterAt, Vec<KnownCube>>,
+    count: usize,
+    is_whole: bool,
+    /// Whether a cube was not remembered, or may not have been, since the round began.
+    has_missed: bool,
+    /// Rounds over the rows that were begun.
+    round: u64,
+    /// The cluster that was gone through last.
+    behind: Option<ClusterAt>,
+}
+
+impl Known {
+    /// All there is to know of a world without rows.
+    pub(super) fn nothing_there(&mut self) {
+        self.is_whole = true;
+    }
+
+    /// Whether every cube is known that could move.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Notes what commits put.
+    pub(super) fn note(&mut self, written: Result<BTreeMap<CubeAt, Puts>, Forgotten>) {
+        let written = written.unwrap_or_else(|Forgotten(rest)| {
+            self.miss();
+            rest
+        });
+        for (cube, Puts { chunks, marks }) in written {
+            if let Some(known) = self.entry(cube) {
+                known.rows |= chunks | marks;
+                known.chunks = (known.chunks | chunks) & !marks;
+                known.is_sure = false;
+            }
+        }
+    }
+
+    /// Notes that a cube has a heat row.
+    pub(super) fn note_heat(&mut self, cube: CubeAt) {
+        self.entry(cube);
+    }
+
+    /// Notes what was read of a cube, and returns all that is known of it now.
+    pub(super) fn learn(&mut self, cube: CubeAt, hot: Hot, forgotten_before: u64) -> KnownCube {
+        let mut unknown = KnownCube::new(cube, None, self.round);
+        let is_new = self.get_mut(cube).is_none();
+        let known = self.entry(cube).unwrap_or(&mut unknown);
+        *known = KnownCube {
+            rows: hot.rows,
+            chunks: hot.chunks,
+            bytes: hot.bytes,
+            old_marks: hot.old_marks,
+            marks_kept_from: forgotten_before,
+            is_sure: true,
+            must_look: false,
+            // Nobody told of it before, so nobody told of its warm cluster.
+            warm: if is_new { None } else { known.warm },
+            ..*known
+        };
+        *known
+    }
+
+    /// Notes whether a cube has a warm cluster.
+    pub(super) fn learn_warm(&mut self, cube: CubeAt, warm: Option<bool>) {
+        if let Some(known) = self.get_mut(cube) {
+            known.warm = warm;
+        }
+    }
+
+    /// Notes that a move of a cube ended: its rows and clusters are others now, or somebody else's.
+    pub(super) fn moved(&mut self, cube: CubeAt) {
+        if let Some(known) = self.entry(cube) {
+            known.must_look = true;
+            known.warm = None;
+            known.offered_at = None;
+        }
+    }
+
+    /// Notes that a cube was offered to the plan.
+    pub(super) fn offered(&mut self, cube: CubeAt, now: GameTick) {
+        if let Some(known) = self.get_mut(cube) {
+            known.offered_at = Some(now);
+        }
+    }
+
+    /// Notes that the plan was dropped.
+    pub(super) fn take_offers_back(&mut self) {
+        self.clusters.values_mut().flatten().for_each(|known| known.offered_at = None);
+    }
+
+    /// Forgets a cube with nothing to move.
+    pub(super) fn forget(&mut self, cube: CubeAt) {
+        let cluster = cube.cluster(ClusterTier::L2);
+        if let Some(cubes) = self.clusters.get_mut(&cluster)
+            && let Ok(index) = cubes.binary_search_by_key(&cube, |known| known.cube)
+        {
+            cubes.remove(index);
+            self.count -= 1;
+            if cubes.is_empty() {
+                self.clusters.remove(&cluster);
+            }
+        }
+    }
+
+    /// Begins a round over the rows.
+    pub(super) const fn begin_round(&mut self) {
+        self.round += 1;
+        self.has_missed = false;
+    }
+
+    /// Ends a round in which every cube with rows was met: what was not met has none any more.
+    pub(super) fn end_round(&mut self) {
+        let round = self.round;
+        self.clusters.retain(|_, cubes| {
+            cubes.retain(|known| known.round == round);
+            !cubes.is_empty()
+        });
+        self.count = self.clusters.values().map(Vec::len).sum();
+        self.is_whole = !self.has_missed;
+    }
+
+    /// The cluster that comes next, after the last the first; its cubes are in [`cubes_in`](Self::cubes_in).
+    pub(super) fn next_cluster(&self) -> Option<ClusterAt> {
+        let behind = self.behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.clusters.range((behind, Bound::Unbounded)).next();
+        next.or_else(|| self.clusters.first_key_value()).map(|(cluster, _)| *cluster)
+    }
+
+    /// Goes on behind a cluster.
+    pub(super) const fn go_on_behind(&mut self, cluster: ClusterAt) {
+        self.behind = Some(cluster);
+    }
+
+    /// The cubes of a cold cluster that could move.
+    pub(super) fn cubes_in(&self, cluster: ClusterAt) -> &[KnownCube] {
+        self.clusters.get(&cluster).map_or(&[], |cubes| cubes)
+    }
+
+    fn get_mut(&mut self, cube: CubeAt) -> Option<&mut KnownCube> {
+        let cubes = self.clusters.get_mut(&cube.cluster(ClusterTier::L2))?;
+        let index = cubes.binary_search_by_key(&cube, |known| known.cube).ok()?;
+        cubes.get_mut(index)
+    }
+
+    /// What is known of a cube, made if it is not known; `None` if there is no room.
+    fn entry(&mut self, cube: CubeAt) -> Option<&mut KnownCube> {
+        let round = self.round;
+        if self.get_mut(cube).is_none() {
+            if self.count >= REMEMBERED_CUBES {
+                self.miss();
+                return None;
+            }
+            // A warm cluster has a heat row, so what had no row until now has none.
+            let new = KnownCube::new(cube, self.is_whole.then_some(false), round);
+            let cubes = self.clusters.entry(cube.cluster(ClusterTier::L2)).or_default();
+            let index = cubes.partition_point(|known| known.cube < cube);
+            cubes.insert(index, new);
+            self.count += 1;
+        }
+        let known = self.get_mut(cube)?;
+        known.round = round;
+        Some(known)
+    }
+
+    const fn miss(&mut self) {
+        self.has_missed = true;
+        self.is_whole = false;
+    }
+}
+
+#[cfg(test)]
+mod tests;

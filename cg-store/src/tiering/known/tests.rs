@@ -1,0 +1,84 @@
+//! What is remembered, what is doubted, and what happens when there is no room.
+
+use super::*;
+use cg_format::{ChunkAt, ChunkPos, Dimension};
+
+fn cube(n: i64) -> CubeAt {
+    CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::new(4 * n, 0, 0).unwrap()))
+}
+
+fn put(known: &mut Known, cube: CubeAt, chunks: u64, marks: u64) {
+    known.note(Ok([(cube, Puts { chunks, marks })].into()));
+}
+
+fn get(known: &Known, cube: CubeAt) -> Option<KnownCube> {
+    known.cubes_in(cube.cluster(ClusterTier::L2)).iter().find(|known| known.cube == cube).copied()
+}
+
+#[test]
+fn what_commits_put_is_known_but_not_sure() {
+    let mut known = Known::default();
+    known.nothing_there();
+    put(&mut known, cube(0), 0b011, 0);
+    put(&mut known, cube(0), 0b100, 0b001);
+    let found = get(&known, cube(0)).unwrap();
+    assert_eq!((found.rows, found.chunks, found.warm, found.is_sure), (0b111, 0b110, Some(false), false));
+    assert_eq!((found.must_look(0), found.must_look(9)), (false, true), "marks count when they may go");
+    let hot = Hot { rows: 0b1, chunks: 0b1, old_marks: 0, bytes: 7 };
+    let found = known.learn(cube(0), hot, 9);
+    assert_eq!((found.rows, found.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
+    known.moved(cube(0));
+    let found = get(&known, cube(0)).unwrap();
+    assert_eq!((found.must_look(9), found.warm, found.most_shadows()), (true, None, 64));
+    known.forget(cube(0));
+    assert_eq!((known.next_cluster(), known.count), (None, 0));
+}
+
+#[test]
+fn an_offer_is_not_made_again_before_long() {
+    let mut known = Known::default();
+    known.nothing_there();
+    put(&mut known, cube(3), 1, 0);
+    known.offered(cube(3), GameTick::new(100));
+    let is_offered = |known: &Known, at| get(known, cube(3)).unwrap().is_offered(GameTick::new(at));
+    assert!(is_offered(&known, 100 + OFFER_AGAIN_TICKS - 1) && !is_offered(&known, 100 + OFFER_AGAIN_TICKS));
+    known.take_offers_back();
+    assert!(!is_offered(&known, 100));
+}
+
+#[test]
+fn clusters_come_one_after_the_other_round_and_round() {
+    let mut known = Known::default();
+    known.nothing_there();
+    // Four cubes side by side are in one cold cluster.
+    for n in [0, 3, 5, 9] {
+        put(&mut known, cube(n), 1, 0);
+    }
+    let mut round = Vec::new();
+    for _ in 0..4 {
+        let cluster = known.next_cluster().unwrap();
+        round.push(known.cubes_in(cluster).iter().map(|known| known.cube).collect::<Vec<_>>());
+        known.go_on_behind(cluster);
+    }
+    assert_eq!(round, [vec![cube(0), cube(3)], vec![cube(5)], vec![cube(9)], vec![cube(0), cube(3)]]);
+}
+
+#[test]
+fn a_round_makes_it_whole_unless_something_was_missed() {
+    let mut known = Known::default();
+    assert!(!known.is_whole());
+    known.begin_round();
+    known.learn(cube(0), Hot::default(), 0);
+    known.note(Err(Forgotten([(cube(1), Puts { chunks: 1, marks: 0 })].into())));
+    known.end_round();
+    assert!(!known.is_whole());
+    known.begin_round();
+    put(&mut known, cube(1), 2, 0);
+    known.end_round();
+    assert!(known.is_whole());
+    assert_eq!((get(&known, cube(0)), get(&known, cube(1)).unwrap().rows), (None, 3), "one was not met");
+    for n in 0..=REMEMBERED_CUBES as i64 {
+        known.note_heat(cube(n));
+    }
+    assert_eq!((known.is_whole(), known.count), (false, REMEMBERED_CUBES));
+}

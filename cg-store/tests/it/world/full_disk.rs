@@ -1,0 +1,302 @@
+//! A disk that is really full: worlds on a small file system in memory, filled in the middle of commits, flushes and
+//! compactions.
+//!
+//! Each test starts itself again in a namespace of its own, where a file system can be mounted without being root.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::Command;
+
+use super::*;
+use cg_store::engine::{EngineError, Failure};
+
+/// Tells the test that it is the one inside, and where the file system is.
+const INSIDE: &str = "CG_TEST_SMALL_DISK";
+const DISK_BYTES: u64 = 32 << 20;
+
+/// Runs a test on a small disk of its own: `true` to whoever is inside.
+fn on_a_small_disk(test: &str, run: impl FnOnce(&Path)) {
+    if let Ok(disk) = std::env::var(INSIDE) {
+        return run(Path::new(&disk));
+    }
+    let disk = tempfile::tempdir().expect("a directory for the disk");
+    let program = std::env::current_exe().expect("has a path");
+    let script =
+        format!("mount -t tmpfs -o size={DISK_BYTES} small \"$0\" && touch \"$0/mounted\" && exec \"$@\"");
+    let inside = Command::new("unshare")
+        .args(["-rm", "sh", "-c", &script])
+        .arg(disk.path())
+        .arg(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, disk.path())
+        .output();
+    let inside = match inside {
+        Ok(inside) => inside,
+        Err(error) => return skipped(test, &error.to_string()),
+    };
+    let (said, cried) = (String::from_utf8_lossy(&inside.stdout), String::from_utf8_lossy(&inside.stderr));
+    if said.contains("running 1 test") {
+        assert!(inside.status.success() && said.contains("1 passed"), "{said}\n{cried}");
+    } else {
+        skipped(test, &cried);
+    }
+}
+
+fn skipped(test: &str, why: &str) {
+    // Past the harness, which shows what a test prints only if it fails.
+    let told = writeln!(std::io::stderr(), "SKIPPED {test}: no small disk can be mounted here: {why}");
+    told.expect("somebody reads");
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{test} was skipped: {why}");
+}
+
+/// A file that leaves only so much of the disk to others.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    fn leaving(disk: &Path, free_bytes: u64) -> Self {
+        let path = disk.join("ballast");
+        let mut file = File::create(&path).expect("creates");
+        let block = vec![1; 64 << 10];
+        let blocks = free(disk).saturating_sub(free_bytes) / block.len() as u64;
+        for _ in 0..blocks {
+            // What the engine writes meanwhile may take the rest.
+            if file.write_all(&block).is_err() {
+                break;
+            }
+        }
+        Self(path)
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).expect("removes");
+    }
+}
+
+/// What the system says, by way of an engine's own question.
+fn free(disk: &Path) -> u64 {
+    let said = Command::new("stat").args(["-f", "-c", "%a %S"]).arg(disk).output().expect("runs");
+    let said = String::from_utf8(said.stdout).expect("is text");
+    let (blocks, block_bytes) = said.trim().split_once(' ').expect("two numbers");
+    blocks.parse::<u64>().expect("a number") * block_bytes.parse::<u64>().expect("a number")
+}
+
+/// Numbers from a seed.
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.below(256) as u8).collect()
+    }
+}
+
+const PLACES: i64 = 24;
+/// Each chunk, which does not compress.
+const CHUNK_BYTES: usize = 24 << 10;
+
+/// A world on a small disk, and what it must hold: each place twice, in chunks that are always saved together.
+struct Small {
+    world: World<RocksEngine>,
+    ids: Ids,
+    seeded: Seeded,
+    /// The token of each place.
+    expected: BTreeMap<i64, u64>,
+    token: u64,
+}
+
+impl Small {
+    fn options() -> WorldOptions {
+        WorldOptions { min_free_bytes: 0, queue_bytes: 1 << 20, durability: Durability::Process, ..options() }
+    }
+
+    fn on(disk: &Path, seed: u64) -> Self {
+        let world = World::create(disk.join("world"), &[], &Self::options()).expect("is created");
+        let ids = Ids::register(&world);
+        Self { world, ids, seeded: Seeded(seed), expected: BTreeMap::new(), token: 0 }
+    }
+
+    fn at(&self, place: i64, half: i64) -> ChunkAt {
+        self.ids.at(place, half * 100, 0)
+    }
+
+    /// Saves a place; `Ok` is a promise.
+    fn save(&mut self, durability: Durability) -> Result<(), Error> {
+        self.token += 1;
+        let (token, place) = (self.token, self.seeded.below(PLACES as u64) as i64);
+        let mut bytes = token.to_le_bytes().to_vec();
+        bytes.extend(self.seeded.bytes(CHUNK_BYTES));
+        let mut chunk = filled(&self.world, self.ids.stone);
+        chunk.set_side(self.ids.light, bytes);
+        let halves = [self.at(place, 0), self.at(place, 1)];
+        let saved = self.world.transaction_at(durability, |tx| {
+            for at in halves {
+                tx.save(at, chunk.clone());
+            }
+            Ok::<_, Error>(())
+        });
+        match saved {
+            Ok(_) => {
+                self.expected.insert(place, token);
+                Ok(())
+            }
+            // It may be there or not, and says so itself afterwards.
+            Err(error @ Error::Engine(EngineError::WriteFailed { .. })) => {
+                self.expected.remove(&place);
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Saves until the disk is full. Nothing else may go wrong.
+    fn save_until_full(&mut self, durability: Durability) {
+        for _ in 0..2000 {
+            match self.save(durability) {
+                Ok(()) => {}
+                Err(Error::Busy { .. }) => drop(self.world.wait_for_room()),
+                Err(error) => return assert_full(&error),
+            }
+        }
+        panic!("the disk is never full");
+    }
+
+    #[track_caller]
+    fn check(&mut self, context: &str) {
+        self.world.forget_chunks();
+        for place in 0..PLACES {
+            let token = |half| {
+                let chunk = self.world.load(self.at(place, half)).expect("loads");
+                chunk.map(|chunk| {
+                    let bytes = chunk.side(self.ids.light).expect("has bytes");
+                    u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"))
+                })
+            };
+            let (left, right) = (token(0), token(1));
+            assert_eq!(left, right, "{context}: place {place} is torn");
+            match (self.expected.get(&place), left) {
+                (Some(expected), found) => {
+                    assert_eq!(found, Some(*expected), "{context}: place {place} lost what was promised");
+                }
+                (None, Some(found)) => drop(self.expected.insert(place, found)),
+                (None, None) => {}
+            }
+        }
+        assert_eq!(findings(&self.world), Vec::<String>::new(), "{context}");
+    }
+}
+
+/// That an error says that the disk is full, in one of the ways in which that is said.
+#[track_caller]
+fn assert_full(error: &Error) {
+    let said = match error {
+        Error::Engine(EngineError::NoSpace { message }) => message.clone(),
+        Error::Engine(EngineError::ReadOnly { cause } | EngineError::WriteFailed { cause }) => match &**cause
+        {
+            EngineError::NoSpace { message } => message.clone(),
+            cause => panic!("{cause:?}"),
+        },
+        error => panic!("{error:?}"),
+    };
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
+#[test]
+fn a_disk_that_fills_in_the_middle_of_commits_loses_nothing_that_was_promised() {
+    let test = "world::full_disk::a_disk_that_fills_in_the_middle_of_commits_loses_nothing_that_was_promised";
+    on_a_small_disk(test, |disk| {
+        let mut small = Small::on(disk, 0x9e37_79b9);
+        for fill in 0..12 {
+            let durability = [Durability::Process, Durability::Safe, Durability::Balanced][fill % 3];
+            let context = format!("fill {fill}, {durability:?}");
+            let ballast = Ballast::leaving(disk, small.seeded.below(8 << 20));
+            small.save_until_full(durability);
+            assert!(matches!(small.world.engine().failure(), Some(Failure::Write(_))), "{context}");
+            // Reads go on.
+            let place = *small.expected.keys().next().expect("something was saved");
+            assert!(small.world.load(small.at(place, 0)).expect("reads go on").is_some(), "{context}");
+            assert_full(&small.save(durability).expect_err("takes nothing"));
+            if fill % 2 == 0 {
+                // Without room it fails again, in the same words, or finds that little is needed.
+                if let Err(error) = small.world.resume() {
+                    let is_full = error.to_string().contains("No space left on device");
+                    assert!(is_full, "{context}: {error}");
+                }
+            }
+            drop(ballast);
+            if fill % 4 == 3 && durability != Durability::Balanced {
+                // Closing and opening does the same for what was written.
+                drop(small.world.close());
+                drop(small.world);
+                small.world = World::open(disk.join("world"), &[], &Small::options()).expect("opens");
+            } else {
+                small.world.resume().unwrap_or_else(|error| panic!("{context}: {error}"));
+            }
+            small.check(&context);
+            small.save(Durability::Safe).unwrap_or_else(|error| panic!("{context}: {error}"));
+            small.check(&context);
+        }
+        assert!(disk.join("mounted").exists(), "this is the small disk");
+        small.world.close().expect("closes");
+    });
+}
+
+#[test]
+fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised() {
+    let test =
+        "world::full_disk::a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised";
+    on_a_small_disk(test, |disk| {
+        let mut small = Small::on(disk, 0x7f4a_7c15);
+        let mut failures = 0;
+        for fill in 0..8 {
+            for _ in 0..60 {
+                small.save(Durability::Process).expect("there is room");
+            }
+            let what = ["a flush", "a compaction", "moves between tiers", "a checkpoint"][fill % 4];
+            let context = format!("fill {fill}, {what}");
+            let ballast = Ballast::leaving(disk, if fill < 4 { 0 } else { small.seeded.below(1 << 20) });
+            let copy = disk.join("copy");
+            let rewritten = match what {
+                "a flush" => small.world.engine().flush().map_err(Error::from),
+                "a compaction" => {
+                    small.world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).map_err(Error::from)
+                }
+                "moves between tiers" => small.world.settle_tiers(1 << 40, |_| {}).map(drop),
+                _ => small.world.checkpoint(&copy),
+            };
+            match &rewritten {
+                Ok(()) => {}
+                Err(Error::Open(OpenError::Io { source, .. })) => {
+                    assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{context}");
+                }
+                Err(error) => assert!(error.to_string().contains("No space left"), "{context}: {error}"),
+            }
+            if fill % 3 == 0 {
+                small.save_until_full(Durability::Process);
+            }
+            drop(ballast);
+            if copy.exists() {
+                fs::remove_dir_all(copy).expect("removes");
+            }
+            // What failed in the background may show later.
+            for save in 0..100 {
+                if let Err(error) = small.save(Durability::Process) {
+                    assert_full(&error);
+                    failures += 1;
+                    small.world.resume().unwrap_or_else(|error| panic!("{context}, save {save}: {error}"));
+                }
+            }
+            small.check(&context);
+        }
+        assert!(failures >= 2, "the disk was full only {failures} times");
+        small.world.close().expect("closes");
+    });
+}
