@@ -179,7 +179,7 @@ mod tests {
 
         #[test]
         fn an_arena_comes_back(lease: u64, since: u64, holder in prop::option::of(".{0,20}")) {
-            let arena = ArenaRow { lease, since, holder };
+            let arena = ArenaRow { lease, holder, since };
             let mut bytes = Vec::new();
             arena.encode(&mut bytes);
             prop_assert_eq!(ArenaRow::decode(&bytes), Ok(arena));

@@ -132,6 +132,8 @@ pub(super) struct Edits {
 impl<S: Base, E: Engine> Store<S, E> {
     /// Begins to use an engine that holds arenas over this base, or nothing yet.
     pub(super) fn begin(engine: E, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        /// A usual decoded chunk; only a hint for the size of the tables.
+        const TYPICAL_BYTES: u64 = 2048;
         let layers = base.layers() + 1;
         let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
         let base_catalog = base.catalog();
@@ -151,8 +153,6 @@ impl<S: Base, E: Engine> Store<S, E> {
         let arenas = read_arenas(&engine)?;
         let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
         let next_lease = given.max(read_number(&engine, LEASES_KEY)?.unwrap_or(0));
-        /// A usual decoded chunk; only a hint for the size of the tables.
-        const TYPICAL_BYTES: u64 = 2048;
         let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
         let store = Self {
             layer,

@@ -50,12 +50,11 @@ struct Model {
 
 impl Model {
     fn write(&mut self, x: i64, cell: Option<u16>) {
-        match cell {
-            Some(cell) => drop(self.chunks.insert(x, cell)),
-            None => {
-                self.chunks.remove(&x);
-                self.cows.retain(|_, at| *at != x);
-            }
+        if let Some(cell) = cell {
+            self.chunks.insert(x, cell);
+        } else {
+            self.chunks.remove(&x);
+            self.cows.retain(|_, at| *at != x);
         }
     }
 
@@ -182,7 +181,6 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                 drop(overlay);
                 overlay = shelf.open(&base);
             }
-            Step::Reopen => {}
             Step::Below(x, cell) if !is_written => {
                 let saved = base.transaction(|tx| {
                     match cell {
@@ -195,7 +193,7 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                 below.write(x, cell);
                 shown = below.clone();
             }
-            Step::Below(..) => {}
+            Step::Reopen | Step::Below(..) => {}
         }
         compare(&overlay, &base, &ids, &shown, &below);
     }
