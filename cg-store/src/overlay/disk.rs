@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cg_tiering::GameTick;
 
 use super::base::Base;
-use super::store::{half_created, holds_overlays};
+use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
 use crate::disk::{claim, rocks_options, sync_parent};
 use crate::engine::{Access, Engine as _, RocksEngine};
@@ -57,7 +57,7 @@ impl<S: Base> Arenas<S, RocksEngine> {
         let engine = RocksEngine::open(&path, &rocks_options(options).with_access(access))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         if !holds_overlays(&engine)? {
-            return Err(half_created(dir));
+            return Err(OpenError::HalfCreated { path: dir.into() }.into());
         }
         Self::over(engine, base, options)
     }

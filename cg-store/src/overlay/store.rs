@@ -42,7 +42,7 @@ use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Stamp};
 use crate::entity;
-use crate::error::{Damage, Error, OpenError};
+use crate::error::{Damage, Error};
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
 
@@ -490,6 +490,7 @@ impl Arena {
 }
 
 /// Whether an engine holds overlays.
+#[cfg(feature = "rocks")]
 pub(super) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
     Ok(read_head(engine)?.is_some())
 }
@@ -561,9 +562,4 @@ fn read_arenas<E: Engine>(engine: &E) -> Result<BTreeMap<u32, Arc<Arena>>, Error
         }
     })?;
     failed.flatten().map_or(Ok(arenas), Err)
-}
-
-/// What an engine without overlays is in a directory: one whose creation was interrupted.
-pub(super) fn half_created(dir: &std::path::Path) -> Error {
-    OpenError::HalfCreated { path: dir.into() }.into()
 }
