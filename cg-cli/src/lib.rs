@@ -9,3 +9,4 @@ pub mod export;
 pub mod import;
 pub mod map;
 pub mod mapping;
+pub mod schem;

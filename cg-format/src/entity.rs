@@ -232,7 +232,7 @@ impl Reason {
     }
 }
 
-const fn check_len(what: &'static str, len_bytes: u64, max_bytes: u64) -> Result<(), TooLong> {
+pub(crate) const fn check_len(what: &'static str, len_bytes: u64, max_bytes: u64) -> Result<(), TooLong> {
     if len_bytes > max_bytes { Err(TooLong { what, len_bytes, max_bytes }) } else { Ok(()) }
 }
 

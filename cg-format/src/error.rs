@@ -70,6 +70,10 @@ pub enum Section {
     Heat,
     /// A recorded trace of accesses.
     TierTrace,
+    /// A versioned object.
+    Object,
+    /// A record that lies at a place of the world.
+    SpatialRecord,
     /// A row of an overlay, before the value that it holds.
     Overlay,
 }
@@ -98,6 +102,8 @@ impl fmt::Display for Section {
             Self::Record => "record",
             Self::Heat => "heat",
             Self::TierTrace => "tier trace",
+            Self::Object => "object",
+            Self::SpatialRecord => "spatial record",
             Self::Overlay => "overlay row",
         })
     }

@@ -82,45 +82,57 @@ impl ComponentId {
     }
 }
 
-/// An entity: a UUID, stored as its 16 bytes in RFC 4122 order wherever it appears.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EntityId(uuid::Uuid);
+/// Declares an id that is a UUID.
+macro_rules! uuids {
+    ($($(#[$doc:meta])* $name:ident;)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(uuid::Uuid);
 
-impl EntityId {
-    /// The width of a stored reference.
-    pub const LEN_BYTES: usize = 16;
+        impl $name {
+            /// The width of the stored form.
+            pub const LEN_BYTES: usize = 16;
 
-    /// Wraps a UUID.
-    pub const fn new(uuid: uuid::Uuid) -> Self {
-        Self(uuid)
-    }
+            /// Wraps a UUID.
+            pub const fn new(uuid: uuid::Uuid) -> Self {
+                Self(uuid)
+            }
 
-    /// Reads the stored form.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(uuid::Uuid::from_bytes(bytes))
-    }
+            /// Reads the stored form.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(uuid::Uuid::from_bytes(bytes))
+            }
 
-    /// The UUID.
-    pub const fn get(self) -> uuid::Uuid {
-        self.0
-    }
+            /// The UUID.
+            pub const fn get(self) -> uuid::Uuid {
+                self.0
+            }
 
-    /// The stored form.
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0.into_bytes()
-    }
+            /// The stored form.
+            pub const fn to_bytes(self) -> [u8; 16] {
+                self.0.into_bytes()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )* };
 }
 
-impl fmt::Debug for EntityId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EntityId({})", self.0)
-    }
-}
-
-impl fmt::Display for EntityId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+uuids! {
+    /// An entity: a UUID, stored as its 16 bytes in RFC 4122 order wherever it appears.
+    EntityId;
+    /// A spatial record: a UUID, stored as [`EntityId`] is.
+    RecordId;
 }
 
 #[cfg(test)]

@@ -14,13 +14,14 @@
 //! | `OpacityTile` | `opacityMap` | dimension ‖ Morton(x >> 2, z >> 2) | 24 |
 //! | `OpacityPatch` | `opacityMap` | tile key ‖ chunk y ‖ place in tile | 33 |
 //! | `ChunkDelta` | `chunkDelta` | chunk key ‖ commit sequence | 40 |
-//! | `Object` | `object` | the caller's string | 1…512 |
-//! | `Record` | `record` | see the records | – |
+//! | `Object` | `object` | the caller's bytes | 1…512 |
+//! | `Record` | `record` | 1 ‖ dimension ‖ Morton(table) ‖ number in its parent, for each level ‖ UUID | 53…113 |
 //! | `Snapshot` | `snapshot` | see the snapshots | – |
 //! | `Heat` | `index` | 1 ‖ dimension ‖ Morton(chunk >> 2) | 33 |
 //! | `ChangeMark` | `index` | 2 ‖ scale ‖ dimension ‖ Morton(cluster) | 34 |
 //! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key ‖ commit sequence | 11… |
 //! | `Intent` | `index` | 4 ‖ number | 9 |
+//! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //!
 //! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes) or of
 //! an entity (24 bytes).
@@ -43,6 +44,13 @@ use crate::{
 pub use overlay::{
     LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, decode_overlay_chunk,
     decode_overlay_entity, lease, lease_of, overlay_chunk, overlay_entity,
+};
+
+mod record;
+
+pub use record::{
+    RECORD_MAX_LEVELS, RECORD_PLACE_LEN_BYTES, RecordLeaf, RecordPath, decode_record, decode_record_leaf,
+    decode_record_place, record, record_leaf, record_len_bytes, record_place,
 };
 
 /// What a row is. The number is part of every row's checksum, so it never changes.
@@ -81,11 +89,13 @@ pub enum Space {
     Quarantine = 15,
     /// Work too large for one batch, to be rolled forward.
     Intent = 16,
+    /// In which leaf a record lies.
+    RecordPlace = 17,
 }
 
 impl Space {
     /// Every space.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::WorldMeta,
         Self::WorldProperty,
         Self::ChunkL0,
@@ -102,6 +112,7 @@ impl Space {
         Self::ChangeMark,
         Self::Quarantine,
         Self::Intent,
+        Self::RecordPlace,
     ];
 
     /// The byte that stands for the space in checksums and in quarantine keys.
@@ -126,7 +137,7 @@ impl Space {
             Self::OpacityTile | Self::OpacityPatch => Family::OpacityMap,
             Self::ChunkDelta => Family::ChunkDelta,
             Self::Object => Family::Object,
-            Self::Record => Family::Record,
+            Self::Record | Self::RecordPlace => Family::Record,
             Self::Snapshot => Family::Snapshot,
             Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent => Family::Index,
         }
@@ -165,7 +176,11 @@ impl Space {
             Family::OpacityMap => return None,
             Family::ChunkDelta => Self::ChunkDelta,
             Family::Object => Self::Object,
-            Family::Record => Self::Record,
+            Family::Record => match *key.first()? {
+                record::RECORD_TAG => Self::Record,
+                record::PLACE_TAG => Self::RecordPlace,
+                _ => return None,
+            },
             Family::Snapshot => Self::Snapshot,
             Family::Index => {
                 let tag = *key.first()?;
@@ -254,7 +269,7 @@ pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
 /// Bytes of an intent's key.
 pub const INTENT_LEN_BYTES: usize = 1 + 8;
-/// The longest object name.
+/// The longest key of an object; the shortest has one byte.
 pub const OBJECT_MAX_LEN_BYTES: usize = 512;
 
 const HEAT_TAG: u8 = 1;
@@ -305,6 +320,19 @@ pub fn entity(id: EntityId) -> [u8; EntityId::LEN_BYTES] {
 /// [`DecodeError`] in [`Section::Key`] for another length.
 pub fn decode_entity(key: &[u8]) -> Result<EntityId, DecodeError> {
     whole(key, |reader| reader.array("entity uuid").map(EntityId::from_bytes))
+}
+
+/// Whether an object can have this key: 1 to [`OBJECT_MAX_LEN_BYTES`] bytes, whatever they are.
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length.
+pub fn check_object(key: &[u8]) -> Result<(), DecodeError> {
+    let found = key.len() as u64;
+    if (1..=OBJECT_MAX_LEN_BYTES).contains(&key.len()) {
+        return Ok(());
+    }
+    let (field, allowed) = ("object key length", "1 to 512");
+    Err(Reader::new(key, Section::Key).error(Problem::OutOfRange { field, found, allowed }))
 }
 
 /// The key of the opacity tile over a chunk: 4×4 chunks, 64×64 columns.
@@ -432,7 +460,7 @@ pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8], u64), DecodeError>
         let byte = reader.u8("space")?;
         let Some(space) = Space::from_byte(byte) else {
             let (field, found) = ("space", byte.into());
-            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 to 16" }));
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 to 17" }));
         };
         let row = reader.take("row key", reader.left_bytes().saturating_sub(8))?;
         Ok((space, row, u64::from_be_bytes(reader.array("commit sequence")?)))

@@ -36,9 +36,11 @@ pub mod id;
 pub mod key;
 pub mod limits;
 pub mod morton;
+pub mod object;
 pub mod opacity;
 pub mod order;
 pub mod overlay;
+pub mod record;
 pub mod schema;
 pub mod side;
 pub mod source;
@@ -51,7 +53,9 @@ pub use area::{BlockBox, ChunkBox};
 pub use chunk::{CellLayer, Chunk, ChunkView};
 pub use coord::{BlockPos, ChunkAt, ChunkPos, ClusterPos, LocalPos};
 pub use error::{DecodeError, OutOfRange, Problem, Section};
-pub use id::{BlockId, ComponentId, Dimension, EntityId, EntityTypeId, LocalBlockId, SideKind, StructureId};
+pub use id::{
+    BlockId, ComponentId, Dimension, EntityId, EntityTypeId, LocalBlockId, RecordId, SideKind, StructureId,
+};
 pub use key::Space;
 pub use limits::Limits;
 pub use order::CellOrder;

@@ -48,6 +48,19 @@ pub fn decode_3d(code: &[u8; LEN_3D_BYTES]) -> [i64; 3] {
     out.map(unbias)
 }
 
+/// The position whose code follows; `None` behind the last.
+pub fn next_3d(position: [i64; 3]) -> Option<[i64; 3]> {
+    let mut code = encode_3d(position);
+    for byte in code.iter_mut().rev() {
+        let (sum, over) = byte.overflowing_add(1);
+        *byte = sum;
+        if !over {
+            return Some(decode_3d(&code));
+        }
+    }
+    None
+}
+
 /// Interleaves x and z.
 pub fn encode_2d([x, z]: [i64; 2]) -> [u8; LEN_2D_BYTES] {
     let [x, z] = [x, z].map(bias);
@@ -180,6 +193,17 @@ mod tests {
         assert!(encode_2d([1, 0]) > encode_2d([0, 1]));
     }
 
+    #[test]
+    fn the_last_position_has_no_next() {
+        assert_eq!(next_3d([i64::MAX; 3]), None);
+        assert_eq!(next_3d([i64::MIN; 3]), Some([i64::MIN, i64::MIN, i64::MIN + 1]));
+        assert_eq!(
+            next_3d([-1, -1, -1]),
+            Some([i64::MIN, i64::MIN, 0]),
+            "a carry through every bit but three"
+        );
+    }
+
     proptest! {
         #[test]
         fn equals_the_definition(x: i64, y: i64, z: i64) {
@@ -191,6 +215,24 @@ mod tests {
         fn decodes_what_it_encodes(x: i64, y: i64, z: i64) {
             prop_assert_eq!(decode_3d(&encode_3d([x, y, z])), [x, y, z]);
             prop_assert_eq!(decode_2d(&encode_2d([x, z])), [x, z]);
+        }
+
+        #[test]
+        fn the_next_position_has_the_next_code(x: i64, y: i64, z: i64) {
+            let next = next_3d([x, y, z]).map(encode_3d);
+            let code = encode_3d([x, y, z]);
+            // Nothing lies between two codes, the first of which is the other's without its last carry.
+            let Some(next) = next else {
+                prop_assert_eq!([x, y, z], [i64::MAX; 3]);
+                return Ok(());
+            };
+            let value = |code: [u8; 24]| {
+                let (high, low) = code.split_at(8);
+                (u64::from_be_bytes(high.try_into().unwrap()), u128::from_be_bytes(low.try_into().unwrap()))
+            };
+            let (high, low) = value(code);
+            let (sum, over) = low.overflowing_add(1);
+            prop_assert_eq!(value(next), (high + u64::from(over), sum));
         }
 
         #[test]

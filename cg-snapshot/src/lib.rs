@@ -4,6 +4,8 @@
 //! Everything here works through the traits of [`cg_format::source`], on any world, and compiles no storage engine.
 #![forbid(unsafe_code)]
 
+pub mod nbt;
 mod region;
+pub mod schem;
 
 pub use region::{Region, Section};

@@ -13,6 +13,8 @@ use crate::chunk::{Area, walk};
 use crate::engine::{ALL_KEYS, Engine, EngineError, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 use crate::iterate::entities;
+use crate::object::scan_objects;
+use crate::record::scan_records;
 use crate::world::World;
 
 /// How much of everything a world holds.
@@ -29,6 +31,10 @@ pub struct Census {
     pub entities: u64,
     /// Entities that no chunk owns.
     pub detached: u64,
+    /// Objects that are not deleted.
+    pub objects: u64,
+    /// Spatial records.
+    pub records: u64,
     /// Damaged rows met on the way; what they held is not counted.
     pub damaged: u64,
 }
@@ -65,7 +71,7 @@ impl Census {
 }
 
 impl<E: Engine> World<E> {
-    /// Counts everything as it is now. Reads every chunk and every entity once and decodes no chunk.
+    /// Counts everything as it is now. Reads every row but those of the opacity map once and decodes no chunk.
     ///
     /// # Errors
     /// If the engine fails otherwise than by a damaged row.
@@ -106,6 +112,20 @@ impl<E: Engine> World<E> {
                     census.entities += 1;
                     census.detached += u64::from(matches!(entity.owner, Owner::Detached(_)));
                 }
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        scan_objects(&view, b"", None, |object| {
+            match object {
+                Ok((_, object)) => census.objects += u64::from(object.bytes.is_some()),
+                Err(_) => census.damaged += 1,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        scan_records(&view, |record| {
+            match record {
+                Ok(_) => census.records += 1,
                 Err(_) => census.damaged += 1,
             }
             ControlFlow::<()>::Continue(())

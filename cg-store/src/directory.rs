@@ -5,6 +5,7 @@
 //! uuid = 6d1f6a5e-6f9e-4d8e-a4f4-0a4a4b2b8c11
 //! incarnation = 0b8d2a52-6d8e-4cf6-bd52-1f5b1b2f9d10
 //! state = ready
+//! signature = castle builder 3
 //! chunk_side_blocks = 16
 //! key_version = 1
 //! frame_version = 1
@@ -66,12 +67,40 @@ pub struct WorldFile {
     pub incarnation: Uuid,
     /// Whether the world may be used.
     pub state: State,
+    /// What the application that made the world calls its own layout: a line, or none.
+    pub signature: Option<String>,
 }
 
 impl WorldFile {
     /// A new world that is not ready yet.
     pub fn new_world() -> Self {
-        Self { uuid: Uuid::new_v4(), incarnation: Uuid::new_v4(), state: State::Creating }
+        Self { uuid: Uuid::new_v4(), incarnation: Uuid::new_v4(), state: State::Creating, signature: None }
+    }
+
+    /// A new world of an application.
+    ///
+    /// # Errors
+    /// [`OpenError::NotASignature`] for a signature that is no line of 1 to 256 bytes.
+    pub fn signed(signature: Option<String>) -> Result<Self, OpenError> {
+        match signature {
+            Some(found) if !is_signature(&found) => Err(OpenError::NotASignature { found }),
+            signature => Ok(Self { signature, ..Self::new_world() }),
+        }
+    }
+
+    /// Whether a world in a directory is of the application that asks for it; any is, if it names no signature.
+    ///
+    /// # Errors
+    /// [`OpenError::OtherSignature`] if it is not.
+    pub fn check_signature(&self, world: &Path, offered: Option<&str>) -> Result<(), OpenError> {
+        match offered {
+            Some(offered) if self.signature.as_deref() != Some(offered) => Err(OpenError::OtherSignature {
+                path: world.into(),
+                stored: self.signature.clone(),
+                offered: offered.into(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the file of a world directory.
@@ -117,8 +146,9 @@ impl WorldFile {
     }
 
     fn encode(&self) -> String {
+        let signature = self.signature.as_ref().map_or(String::new(), |line| format!("signature = {line}\n"));
         let text = format!(
-            "{MAGIC}{VERSION}\nuuid = {}\nincarnation = {}\nstate = {}\nchunk_side_blocks = {CHUNK_SIDE_BLOCKS}\n\
+            "{MAGIC}{VERSION}\nuuid = {}\nincarnation = {}\nstate = {}\n{signature}chunk_side_blocks = {CHUNK_SIDE_BLOCKS}\n\
              key_version = {KEY_VERSION}\nframe_version = {FRAME_VERSION}\ndraft = {DRAFT}\n",
             self.uuid,
             self.incarnation,
@@ -171,8 +201,17 @@ impl WorldFile {
             .into_iter()
             .find(|(_, name)| *name == state)
             .ok_or_else(|| Fault::Damaged(format!("`state` is `{state}`")))?;
-        Ok(Self { uuid: uuid("uuid")?, incarnation: uuid("incarnation")?, state })
+        let signature = value("signature").ok().map(str::to_owned);
+        if let Some(found) = signature.as_ref().filter(|found| !is_signature(found)) {
+            return Err(Fault::Damaged(format!("`signature` is `{}`", found.escape_debug())));
+        }
+        Ok(Self { uuid: uuid("uuid")?, incarnation: uuid("incarnation")?, state, signature })
     }
+}
+
+/// Whether a text fits into a line of its own.
+fn is_signature(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
 /// Syncs a directory, so that names created or renamed in it survive a power cut.
@@ -207,7 +246,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn sample() -> WorldFile {
-        WorldFile { uuid: Uuid::from_u128(1), incarnation: Uuid::from_u128(2), state: State::Ready }
+        let (uuid, incarnation) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        WorldFile { uuid, incarnation, state: State::Ready, signature: None }
     }
 
     #[track_caller]

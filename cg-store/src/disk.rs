@@ -34,9 +34,9 @@ impl World<RocksEngine> {
     /// As [`create`](Self::create), with the names of another world.
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
-        let rows = WorldRows { catalog, limits: None, forgotten_before: 0 };
+        let file = WorldFile::signed(options.signature.clone())?;
+        let rows = WorldRows { catalog, limits: None, forgotten_before: 0, record_shape: None };
         claim(dir)?;
-        let file = WorldFile::new_world();
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
@@ -72,10 +72,12 @@ impl World<RocksEngine> {
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
         let mut file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
         let examined =
             RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
+        rows.shape_for(options)?;
         change(&mut rows.catalog)?;
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
@@ -93,6 +95,7 @@ impl World<RocksEngine> {
     pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
         let dir = dir.as_ref();
         let file = read_finished(dir)?;
+        file.check_signature(dir, options.signature.as_deref())?;
         let reading = rocks_options(options).with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cg_format::{BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, SideKind, Space, key};
+use cg_format::{
+    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space, key,
+};
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
+use crate::object::ObjectKey;
+use crate::record::RecordShape;
 
 /// Everything a [`World`](crate::World) reports.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,9 @@ pub enum Error {
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),
+    /// A point that is no number or outside the world.
+    #[error(transparent)]
+    Point(#[from] cg_format::entity::NotAPosition),
     /// A transaction was started inside another one on the same thread.
     #[error("a transaction is already running on this thread; use its handle instead of starting another")]
     Nested,
@@ -160,6 +167,38 @@ pub enum Error {
         len_bytes: u64,
         /// The limit.
         limit_bytes: u64,
+    },
+    /// A key that no object can have.
+    #[error("the key of an object has {len_bytes} bytes, allowed are 1 to 512")]
+    ObjectKey {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// An object was to be written at a version below the one that it has or had. Nothing was written.
+    #[error(
+        "object `{key}` is at version {stored}, and version {offered} was to be written; versions do not go back"
+    )]
+    VersionGoesBack {
+        /// The object.
+        key: ObjectKey,
+        /// The version that the store knows.
+        stored: i64,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object was to be written at a version below 0. Nothing was written.
+    #[error("object `{key}` was to be written at version {offered}; versions count from 0")]
+    NegativeVersion {
+        /// The object.
+        key: ObjectKey,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object is at the last version there is. Nothing was written.
+    #[error("object `{key}` is at version 2^63 - 1, and there is none above")]
+    VersionsUsedUp {
+        /// The object.
+        key: ObjectKey,
     },
     /// An edit that the chunk refuses.
     #[error(transparent)]
@@ -358,6 +397,12 @@ pub enum ConflictKey {
     /// A property of the world or of a mod.
     #[error("property `{0}`")]
     Property(String),
+    /// An object.
+    #[error("object `{0}`")]
+    Object(ObjectKey),
+    /// A spatial record.
+    #[error("record {0}")]
+    Record(RecordId),
 }
 
 /// Why a directory does not open as a world. No byte of it was changed.
@@ -403,6 +448,38 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong.
         what: String,
+    },
+    /// The world's records lie in a tree of another shape than the one asked for.
+    #[error(
+        "the world's records lie in a tree of shape ({}), and ({}) was asked for; a world keeps its shape for ever",
+        stored.settings(),
+        offered.settings()
+    )]
+    RecordShape {
+        /// The world's.
+        stored: RecordShape,
+        /// The one asked for.
+        offered: RecordShape,
+    },
+    /// The world was made for another application, or for another layout of one.
+    #[error(
+        "{} has {}, and `{offered}` was asked for",
+        path.display(),
+        stored.as_ref().map_or("no signature".into(), |stored| format!("the signature `{stored}`"))
+    )]
+    OtherSignature {
+        /// The directory.
+        path: PathBuf,
+        /// The world's signature.
+        stored: Option<String>,
+        /// The one asked for.
+        offered: String,
+    },
+    /// A signature that does not fit into a line.
+    #[error("`{}` is no signature; it is 1 to 256 bytes without control characters", found.escape_debug())]
+    NotASignature {
+        /// What was given.
+        found: String,
     },
     /// The offered packs do not fit the stored registry as they are.
     #[error("the packs need decisions before the world opens:\n{report}")]

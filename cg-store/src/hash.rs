@@ -1,17 +1,19 @@
 //! The content hash: one number for what a world holds, whatever the tier, the order of writing or the ids it issued.
 //!
-//! Every chunk, entity and property is written down by name, each as one record, and the SHA-256 of each record
-//! is added up modulo 2^256. A sum does not depend on order, and a record does not depend on where it lies.
+//! Every chunk, entity, property, object and spatial record is written down by name, each as one record, and the SHA-256
+//! of each record is added up modulo 2^256. A sum does not depend on order, and a record does not depend on where it
+//! lies. Versions are no content: neither those of chunks nor those of objects.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::{Entity, Owner};
+use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::frame::FrameView;
 use cg_format::key::{self, Family};
+use cg_format::record::RecordView;
 use cg_format::wire::{Reader, Writer};
-use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, Section, Space};
+use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, RecordId, Section, Space};
 use cg_registry::{Catalog, ListKind};
 use sha2::{Digest, Sha256};
 
@@ -20,6 +22,8 @@ use crate::delta::walk_folded;
 use crate::engine::{ALL_KEYS, Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::meta;
+use crate::object::scan_objects;
+use crate::record::{scan_area, scan_records};
 use crate::world::{Inner, World};
 
 /// The hash of a world's content, or of a part of it.
@@ -33,7 +37,8 @@ impl std::fmt::Display for ContentHash {
 }
 
 impl<E: Engine> World<E> {
-    /// The hash of everything: chunks with their side data, entities and properties. Reads and decodes the world.
+    /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads and
+    /// decodes the world.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
@@ -68,12 +73,34 @@ impl<E: Engine> World<E> {
                 Ok(())
             })?;
         }
+        let failed = scan_objects(&view, b"", None, |object| match object {
+            Ok((key, object)) => {
+                if let Some(bytes) = object.bytes {
+                    let mut record = Record::new("object");
+                    record.bytes(key);
+                    record.bytes(bytes);
+                    sum.add(&record);
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        let failed = scan_records(&view, |record| match record {
+            Ok((id, record)) => {
+                sum.add(&spatial_record(&catalog, id, &record));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
         Ok(sum.finish())
     }
 
-    /// The hash of the chunks of a box, with their side data, and of the entities that they own.
+    /// The hash of the chunks of a box, with their side data, of the entities that they own, and of the spatial records
+    /// that lie in it.
     ///
-    /// Properties and entities without a chunk belong to no box: the hash of a box over everything is not that of
+    /// Properties, objects and entities without a chunk belong to no box: the hash of a box over everything is not that of
     /// the world. Reads and decodes the chunks of the box, and one row for each of their entities.
     ///
     /// # Errors
@@ -97,6 +124,17 @@ impl<E: Engine> World<E> {
                 sum.add(&entity_record(&catalog, id, &entity));
             }
         }
+        let blocks = area.blocks();
+        let failed = scan_area(&view, inner.record_shape, dimension, &blocks, |record| match record {
+            Ok((id, record)) => {
+                if blocks.contains(record.position.block()) {
+                    sum.add(&spatial_record(&catalog, id, &record));
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
         Ok(sum.finish())
     }
 }
@@ -179,14 +217,7 @@ fn entity_record(catalog: &Catalog, id: cg_format::EntityId, entity: &Entity) ->
         Owner::Chunk(at) => record.position(catalog, *at),
         Owner::Detached(reason) => record.bytes(reason.as_str().as_bytes()),
     }
-    let block = entity.position.block();
-    record.name(catalog.list(ListKind::Dimensions).name(entity.position.dimension().get()));
-    for c in [block.x, block.y, block.z] {
-        record.bytes(&c.to_le_bytes());
-    }
-    for f in entity.position.fraction() {
-        record.bytes(&f.to_le_bytes());
-    }
+    record.point(catalog, entity.position);
     let mut components: BTreeMap<&str, Record> = BTreeMap::new();
     for (component, bytes) in entity.components() {
         let name = catalog.component_name(component).map_or("", |name| name.as_str());
@@ -195,6 +226,16 @@ fn entity_record(catalog: &Catalog, id: cg_format::EntityId, entity: &Entity) ->
         components.insert(name, column);
     }
     record.records(components.into_values());
+    record
+}
+
+fn spatial_record(catalog: &Catalog, id: RecordId, view: &RecordView<'_>) -> Record {
+    let mut record = Record::new("spatial record");
+    record.bytes(&id.to_bytes());
+    record.point(catalog, view.position);
+    record.bytes(&view.timestamp.to_le_bytes());
+    record.bytes(view.kind.as_bytes());
+    record.bytes(view.payload);
     record
 }
 
@@ -223,6 +264,17 @@ impl Record {
         self.name(catalog.list(ListKind::Dimensions).name(at.dimension.get()));
         for c in [at.pos.x(), at.pos.y(), at.pos.z()] {
             self.bytes(&c.to_le_bytes());
+        }
+    }
+
+    fn point(&mut self, catalog: &Catalog, at: EntityPos) {
+        let block = at.block();
+        self.name(catalog.list(ListKind::Dimensions).name(at.dimension().get()));
+        for c in [block.x, block.y, block.z] {
+            self.bytes(&c.to_le_bytes());
+        }
+        for f in at.fraction() {
+            self.bytes(&f.to_le_bytes());
         }
     }
 

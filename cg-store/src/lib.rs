@@ -39,6 +39,7 @@ mod maintain;
 mod meta;
 mod metrics;
 mod move_tier;
+mod object;
 mod opacity;
 mod options;
 mod overlay;
@@ -46,6 +47,7 @@ mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
+mod record;
 mod registry;
 mod resume;
 mod segment;
@@ -65,7 +67,7 @@ pub mod prelude {
     pub use cg_format::entity::{Entity, EntityPos, Owner};
     pub use cg_format::{
         BlockBox, BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, ComponentId, Dimension, EntityId,
-        EntityTypeId, LocalPos, SideKind,
+        EntityTypeId, LocalPos, RecordId, SideKind,
     };
     pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 
@@ -86,6 +88,7 @@ pub use hash::ContentHash;
 pub use iterate::StoredPlace;
 pub use maintain::TickReport;
 pub use metrics::Metrics;
+pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use overlay::{
@@ -95,6 +98,7 @@ pub use overlay::{
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{

@@ -7,17 +7,21 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
-use cg_format::{DecodeError, Section};
+use cg_format::{DecodeError, Problem, Section};
 use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
 
 use crate::engine::{ALL_KEYS, Batch, ReadView, Stamp};
-use crate::error::{Damage, Error};
+use crate::error::{Damage, Error, OpenError};
 use crate::forget::read_forgotten;
-use crate::options::StoreLimits;
+use crate::options::{StoreLimits, WorldOptions};
+use crate::record::{RecordSettings, RecordShape};
 
-/// The row that holds the world's limits: four `u64`, chunk, entity, property, batch.
+/// The row that holds the world's limits: six `u64`, chunk, entity, property, batch, object, record. Worlds of earlier
+/// drafts have the first four.
 const LIMITS_KEY: &[u8] = b"limits";
+/// The row that holds the shape of the tree of records: its four settings, `u32` each.
+const RECORD_SHAPE_KEY: &[u8] = b"recordShape";
 
 /// What a world must know before it begins: damage in it is found before anything is written.
 #[derive(Debug)]
@@ -27,16 +31,32 @@ pub(crate) struct WorldRows {
     pub(crate) limits: Option<StoreLimits>,
     /// The first commit whose deletions are kept.
     pub(crate) forgotten_before: u64,
+    /// Absent in an engine that holds no world yet, and in worlds of earlier drafts.
+    pub(crate) record_shape: Option<RecordShape>,
 }
 
 impl WorldRows {
     /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a handful of rows beside it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a row's frame, the limits or what is forgotten are damaged, [`Error::Registry`] if the registry does not decode.
+    /// [`Error::Corrupt`] if a row's frame, the limits, what is forgotten or the shape of the records are damaged, [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read<V: ReadView>(view: &V) -> Result<Self, Error> {
         let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
-        Ok(Self { catalog, limits, forgotten_before: read_forgotten(view)? })
+        let forgotten_before = read_forgotten(view)?;
+        Ok(Self { catalog, limits, forgotten_before, record_shape: read_record_shape(view)? })
+    }
+
+    /// The shape of the tree of records: the stored one, or else the one asked for.
+    ///
+    /// # Errors
+    /// [`OpenError::RecordShape`] if another one is asked for than is stored.
+    pub(crate) fn shape_for(&self, options: &WorldOptions) -> Result<RecordShape, OpenError> {
+        match (self.record_shape, options.records) {
+            (Some(stored), Some(offered)) if stored != offered => {
+                Err(OpenError::RecordShape { stored, offered })
+            }
+            (stored, offered) => Ok(stored.or(offered).unwrap_or_default()),
+        }
     }
 }
 
@@ -59,7 +79,15 @@ fn read_limits<V: ReadView>(view: &V) -> Result<Option<StoreLimits>, Error> {
 pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
     let draft = Draft::plain(Codec::None, 0, |out| {
         let mut writer = Writer::new(out);
-        for limit in [limits.chunk_bytes, limits.entity_bytes, limits.property_bytes, limits.batch_bytes] {
+        let StoreLimits {
+            chunk_bytes,
+            entity_bytes,
+            property_bytes,
+            object_bytes,
+            record_bytes,
+            batch_bytes,
+        } = *limits;
+        for limit in [chunk_bytes, entity_bytes, property_bytes, batch_bytes, object_bytes, record_bytes] {
             writer.u64(limit);
         }
     });
@@ -68,14 +96,58 @@ pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
 
 fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
     let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
-    let limits = StoreLimits {
+    let mut limits = StoreLimits {
         chunk_bytes: reader.u64("chunk limit")?,
         entity_bytes: reader.u64("entity limit")?,
         property_bytes: reader.u64("property limit")?,
         batch_bytes: reader.u64("batch limit")?,
+        ..StoreLimits::default()
     };
+    if reader.left_bytes() > 0 {
+        limits.object_bytes = reader.u64("object limit")?;
+        limits.record_bytes = reader.u64("record limit")?;
+    }
     reader.end("bytes behind the limits")?;
     Ok(limits)
+}
+
+/// The shape of the tree of records, or `None` where it was never written.
+fn read_record_shape<V: ReadView>(view: &V) -> Result<Option<RecordShape>, Error> {
+    let Some(row) = view.get(Space::WorldMeta, RECORD_SHAPE_KEY)? else { return Ok(None) };
+    let shape = FrameView::open(Space::WorldMeta, RECORD_SHAPE_KEY, &row)
+        .and_then(|frame| decode_record_shape(frame.payload()));
+    shape.map(Some).map_err(|problem| {
+        let what = "the row of the shape of the records";
+        Damage::of_row(Space::WorldMeta, RECORD_SHAPE_KEY, what, problem)
+    })
+}
+
+/// Adds the row with the shape of the tree of records to a batch.
+pub(crate) fn put_record_shape(batch: &mut Batch, shape: RecordShape) {
+    let RecordSettings { leaf_square_size, tree_degree, num_levels, roots_per_table } = shape.settings();
+    let draft = Draft::plain(Codec::None, 0, |out| {
+        let mut writer = Writer::new(out);
+        for setting in [leaf_square_size, tree_degree, num_levels, roots_per_table] {
+            writer.u32(setting);
+        }
+    });
+    batch.put(Space::WorldMeta, RECORD_SHAPE_KEY, draft, Stamp::Commit);
+}
+
+fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
+    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
+    let here = reader.clone();
+    let settings = RecordSettings {
+        leaf_square_size: reader.u32("leaf square size")?,
+        tree_degree: reader.u32("tree degree")?,
+        num_levels: reader.u32("num levels")?,
+        roots_per_table: reader.u32("roots per table")?,
+    };
+    reader.end("bytes behind the shape")?;
+    RecordShape::new(settings).map_err(|_| {
+        let (field, found) = ("leaf square size of settings", settings.leaf_square_size.into());
+        here.error(Problem::OutOfRange { field, found, allowed: "settings that make a tree" })
+    })
 }
 
 /// The registry as it is stored; a new one if there is none.

@@ -3,6 +3,7 @@
 use crate::durability::Durability;
 use crate::engine::{DEFAULT_MEMORY_BYTES, Resources};
 use crate::prefetch::PrefetchOptions;
+use crate::record::RecordShape;
 
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]
@@ -42,6 +43,13 @@ pub struct WorldOptions {
     pub tiers: cg_tiering::TierPolicy,
     /// What [`tick`](crate::World::tick) has brought into memory ahead of moving players. Default: nothing.
     pub prefetch: Option<PrefetchOptions>,
+    /// The shape of the tree that records lie in. Default: the world's own; of a world that is created, leaves of 16 blocks
+    /// in roots of 128 and tables of 256. A world keeps its shape for ever, and another one is refused at open.
+    pub records: Option<RecordShape>,
+    /// What the application calls its own layout of the world: a line of at most 256 bytes. A world that is created keeps
+    /// it in `world.cg`, readable without opening; a world that has another one, or none, is refused at open. Default:
+    /// any world will do.
+    pub signature: Option<String>,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -61,6 +69,8 @@ impl Default for WorldOptions {
             upgrades: std::sync::Arc::default(),
             tiers: cg_tiering::TierPolicy::default(),
             prefetch: None,
+            records: None,
+            signature: None,
             limits: StoreLimits::default(),
         }
     }
@@ -115,6 +125,10 @@ pub struct StoreLimits {
     pub entity_bytes: u64,
     /// One property. Default 16 MiB.
     pub property_bytes: u64,
+    /// One object, which has to fit into a transaction with its key too. Default 64 MiB.
+    pub object_bytes: u64,
+    /// One spatial record. Default 1 MiB.
+    pub record_bytes: u64,
     /// One transaction. Default 64 MiB, at most 1 GiB.
     pub batch_bytes: u64,
 }
@@ -127,6 +141,8 @@ impl StoreLimits {
             chunk_bytes: self.chunk_bytes.max(to.chunk_bytes),
             entity_bytes: self.entity_bytes.max(to.entity_bytes),
             property_bytes: self.property_bytes.max(to.property_bytes),
+            object_bytes: self.object_bytes.max(to.object_bytes),
+            record_bytes: self.record_bytes.max(to.record_bytes),
             batch_bytes: self.batch_bytes.max(to.batch_bytes),
         }
     }
@@ -134,6 +150,13 @@ impl StoreLimits {
 
 impl Default for StoreLimits {
     fn default() -> Self {
-        Self { chunk_bytes: 16 << 20, entity_bytes: 1 << 20, property_bytes: 16 << 20, batch_bytes: 64 << 20 }
+        Self {
+            chunk_bytes: 16 << 20,
+            entity_bytes: 1 << 20,
+            property_bytes: 16 << 20,
+            object_bytes: 64 << 20,
+            record_bytes: 1 << 20,
+            batch_bytes: 64 << 20,
+        }
     }
 }

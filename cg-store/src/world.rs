@@ -26,6 +26,7 @@ use crate::opacity::Unfolded;
 use crate::options::{StoreLimits, WorldOptions};
 use crate::pool::Pool;
 use crate::prefetch::Prefetch;
+use crate::record::RecordShape;
 use crate::registry::Registry;
 use crate::resume::Resumption;
 use crate::space::Space;
@@ -93,6 +94,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) ticks: Stopwatch,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
+    pub(crate) record_shape: RecordShape,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
@@ -129,13 +131,14 @@ impl<E: Engine> World<E> {
     ) -> Result<Self, Error> {
         let mut rows = WorldRows::read(&engine)?;
         change(&mut rows.catalog)?;
-        Self::begin(engine, rows, WorldFile { uuid, incarnation: uuid, state: State::Ready }, None, options)
+        let file = WorldFile { uuid, incarnation: uuid, state: State::Ready, ..WorldFile::new_world() };
+        Self::begin(engine, rows, file, None, options)
     }
 
     /// A world over an engine of one's own, which fails where it was told to: for tests.
     #[doc(hidden)]
     pub fn temporary_over(engine: E, packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
-        let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
+        let file = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
         let mut rows = WorldRows::read(&engine)?;
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
         Self::begin(engine, rows, file, None, options)
@@ -151,15 +154,20 @@ impl<E: Engine> World<E> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
+        let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&engine, rows.catalog)?;
-        let limits = if let Some(limits) = rows.limits {
-            limits
-        } else {
-            let mut batch = Batch::new();
-            meta::put_limits(&mut batch, &options.limits);
+        let mut batch = Batch::new();
+        let limits = rows.limits.unwrap_or(options.limits);
+        if rows.limits.is_none() {
+            meta::put_limits(&mut batch, &limits);
+        }
+        if rows.record_shape.is_none() {
+            meta::put_record_shape(&mut batch, record_shape);
+        }
+        // A world of an earlier draft that is only read is read with the shape that it would get.
+        if !batch.is_empty() && !engine.caps().read_only {
             engine.commit(batch, &[], Level::Process)?;
-            options.limits
-        };
+        }
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let clock = tiering::read_clock(&engine)?;
@@ -177,6 +185,7 @@ impl<E: Engine> World<E> {
             // The process keeps its own resources as long as a world has them.
             options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
+            record_shape,
             counters: Counters::default(),
             maintenance: Maintenance::at(clock),
             prefetch: options.prefetch.as_ref().map(Prefetch::new),
@@ -217,6 +226,12 @@ impl<E: Engine> World<E> {
     /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
     pub fn incarnation(&self) -> Uuid {
         self.inner().file.incarnation
+    }
+
+    /// What the application that made the world calls its layout; see
+    /// [`WorldOptions::signature`](crate::WorldOptions::signature).
+    pub fn signature(&self) -> Option<&str> {
+        self.inner().file.signature.as_deref()
     }
 
     /// Where the world lies; `None` for a world in memory.

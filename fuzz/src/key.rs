@@ -53,6 +53,15 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         assert_eq!(key::quarantine(space, row, commit_seq), bytes);
         assert!(key::quarantine_copies(space, row).contains(&bytes.to_vec()));
     }
+    if let Ok((leaf, id)) = key::decode_record(bytes) {
+        is_key = true;
+        assert_eq!(key::record(&leaf, id), bytes);
+        assert!(bytes.starts_with(&key::record_leaf(&leaf)));
+    }
+    if let Ok(id) = key::decode_record_place(bytes) {
+        is_key = true;
+        assert_eq!(key::record_place(id), bytes);
+    }
     // A tile's key says nothing of the world's bounds, so it is only decoded.
     key::decode_opacity_tile(bytes).is_ok() || is_key
 }

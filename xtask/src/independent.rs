@@ -1,4 +1,5 @@
-//! What we export, judged by a reader in another language: the same totals as the save that was imported.
+//! What we export, judged by readers in another language: the same totals as the save that was imported, the same
+//! content as the schematic.
 
 use std::fs;
 use std::io;
@@ -19,7 +20,21 @@ const FILES: [&str; 3] = [
 
 const SCRIPT: &str = "testdata/independent/check_export.py";
 
-/// Imports and exports each file with the `cg` that the tests built, and compares the export with `TRUTH.json`.
+/// Schematics that go into a world and out again, with their sizes: both versions, biomes, mods, entities.
+const SCHEMATICS: [(&str, [i64; 3]); 4] = [
+    ("schem/v3_rootwars_the_depot.schem", [146, 67, 134]),
+    ("schem/v2_arkitektonika_biomes.schem", [31, 1, 31]),
+    ("schem/v2_modded_city.schem", [83, 51, 97]),
+    ("schem/v2_nucleation_evaluator_entities.schem", [25, 27, 37]),
+];
+
+/// Where their lowest corner is put: at no chunk's border.
+const CORNER: [i64; 3] = [-7, -61, 100];
+
+const SCHEM_SCRIPT: &str = "testdata/independent/check_schem.py";
+
+/// Imports and exports each file with the `cg` that the tests built, and compares the export with `TRUTH.json`, and a
+/// schematic also with the file that was imported.
 ///
 /// # Errors
 /// A total differs, or `cg` failed.
@@ -45,6 +60,35 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
         let truth = worlds.join("TRUTH.json");
         let args = [save.as_os_str(), "--truth".as_ref(), truth.as_os_str(), "--key".as_ref(), file.as_ref()];
         match python::run(context, SCRIPT, args)? {
+            Outcome::Passed => {}
+            other => return Ok(other),
+        }
+    }
+    for (file, size) in SCHEMATICS {
+        let (source, name) = (worlds.join(file), file.replace('/', "_"));
+        let (world, out) = (folder.join(format!("{name}.world")), folder.join(&name));
+        let corners: [[String; 3]; 2] = [
+            CORNER.map(|number| number.to_string()),
+            std::array::from_fn(|axis| (CORNER[axis] + size[axis] - 1).to_string()),
+        ];
+        let cg =
+            || context.cargo().args(["run", "--quiet", "--package", "cg-cli", "--bin", "cg", "--", "schem"]);
+        let import = cg().arg("import").arg(&source).arg(&world).arg("--at").args(&corners[0]);
+        environment.apply(import).run()?;
+        let export = cg().arg("export").arg(&world).arg(&out).arg("--box").args(corners.as_flattened());
+        environment.apply(export).run()?;
+        let truth = worlds.join("TRUTH.json");
+        let [truth_option, key_option, same_option] = ["--truth", "--key", "--same"].map(AsRef::as_ref);
+        let args = [
+            out.as_os_str(),
+            truth_option,
+            truth.as_os_str(),
+            key_option,
+            file.as_ref(),
+            same_option,
+            source.as_os_str(),
+        ];
+        match python::run(context, SCHEM_SCRIPT, args)? {
             Outcome::Passed => {}
             other => return Ok(other),
         }

@@ -21,12 +21,18 @@ mod frame;
 mod key;
 #[path = "../../../fuzz/src/nbt.rs"]
 mod nbt;
+#[path = "../../../fuzz/src/object.rs"]
+mod object;
 #[path = "../../../fuzz/src/opacity.rs"]
 mod opacity;
+#[path = "../../../fuzz/src/record.rs"]
+mod record;
 #[path = "../../../fuzz/src/region.rs"]
 mod region;
 #[path = "../../../fuzz/src/registry.rs"]
 mod registry;
+#[path = "../../../fuzz/src/schem.rs"]
+mod schem;
 #[path = "../../../fuzz/src/trace.rs"]
 mod trace;
 
@@ -34,7 +40,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 12] = [
+const TARGETS: [(&str, Check); 15] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -43,9 +49,12 @@ const TARGETS: [(&str, Check); 12] = [
     ("frame_open", frame::check),
     ("key_decode", key::check),
     ("nbt_decode", nbt::check),
+    ("object_decode", object::check),
     ("opacity_decode", opacity::check),
+    ("record_decode", record::check),
     ("region_read", region::check),
     ("registry_decode", registry::check),
+    ("schem_read", schem::check),
     ("trace_decode", trace::check),
 ];
 

@@ -14,7 +14,8 @@
 
 pub mod column;
 pub mod entity;
-pub mod nbt;
+/// Trees as a save has them; they lie lower, because schematics are made of them too.
+pub use cg_snapshot::nbt;
 pub mod region;
 pub mod save;
 pub mod state;

@@ -15,10 +15,10 @@ use super::name_of;
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
-/// Count chunks, entities and names, and say what they take on disk.
+/// Count chunks, entities, objects, records and names, and say what they take on disk.
 ///
 /// Reads every row once. JSON: `{"chunks","dimensions":{NAME:{"chunks"}},"registry":{"blocks",…},"entities","detached",
-/// "tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`, where a tier's bytes are
+/// "objects","records","tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`, where a tier's bytes are
 /// those of its rows before the engine compresses them. Exit code 1 if damaged rows were met.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -35,6 +35,8 @@ struct Report {
     registry: BTreeMap<&'static str, usize>,
     entities: u64,
     detached: u64,
+    objects: u64,
+    records: u64,
     tiers: BTreeMap<&'static str, TierReport>,
     disk_bytes: u64,
     damaged: u64,
@@ -66,6 +68,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         registry: ListKind::ALL.map(|list| (list.row(), catalog.list(list).len())).into(),
         entities: census.entities,
         detached: census.detached,
+        objects: census.objects,
+        records: census.records,
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
         disk_bytes,
         damaged: census.damaged,
@@ -121,6 +125,8 @@ impl fmt::Display for Report {
         writeln!(f, "world     {}", self.uuid)?;
         writeln!(f, "chunks    {}", grouped(self.chunks))?;
         writeln!(f, "entities  {} ({} detached)", grouped(self.entities), grouped(self.detached))?;
+        writeln!(f, "objects   {}", grouped(self.objects))?;
+        writeln!(f, "records   {}", grouped(self.records))?;
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
         if self.damaged > 0 {
             writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;

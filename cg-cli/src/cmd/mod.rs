@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
 mod checkpoint;
+mod content;
 mod dump;
 mod export;
 mod get;
@@ -8,11 +9,14 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod object;
 mod opacity;
 mod overlay;
 mod prune;
 mod quarantine;
+mod records;
 mod registry;
+mod schem;
 mod segments;
 mod tiers;
 mod verify;
@@ -37,7 +41,13 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Args),
     #[command(subcommand)]
     Quarantine(quarantine::Command),
+    #[command(subcommand)]
+    Schem(schem::Command),
     Map(map::Args),
+    #[command(subcommand)]
+    Object(object::Command),
+    #[command(subcommand)]
+    Records(records::Command),
     #[command(subcommand)]
     Opacity(opacity::Command),
     Tiers(tiers::Args),
@@ -61,7 +71,10 @@ impl Command {
             Self::Hash(args) => hash::run(args, out),
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
+            Self::Schem(command) => schem::run(command, out),
             Self::Map(args) => map::run(args, out),
+            Self::Object(command) => object::run(command, out),
+            Self::Records(command) => records::run(command, out),
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
-use cg_store::{Area, Durability, Error};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, RecordId};
+use cg_store::{Area, Durability, Error, RecordQuery};
 use serde::Serialize;
 
 use super::tiers::span::ticks;
@@ -18,9 +18,10 @@ const CHUNKS_AT_ONCE: usize = 256;
 /// Delete the chunks of a dimension that lie in a box, outside a radius, or where nobody was for long. Writes.
 ///
 /// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of a box, the chunks that lie
-/// in it with every block; of a radius, those no block of which is within it. Stopped in the middle, it may be run again.
+/// in it with every block; of a radius, those no block of which is within it. Spatial records stay unless `--with-records`
+/// is given, objects always. Stopped in the middle, it may be run again.
 /// The disk gets the room back as the engine compacts, or at once with `cg tiers settle`. JSON:
-/// `{"chunks":N,"unknown":N,"deleted":bool}`.
+/// `{"chunks":N,"records":N,"unknown":N,"deleted":bool}`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["corners", "outside_radius", "not_visited_for"]))]
 pub(crate) struct Args {
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// last access is not remembered: they are counted as unknown and stay.
     #[arg(long, value_name = "SPAN", value_parser = ticks)]
     not_visited_for: Option<u64>,
+    /// Delete the spatial records that lie in those chunks too.
+    #[arg(long)]
+    with_records: bool,
     /// Only say how many chunks would go.
     #[arg(long)]
     dry_run: bool,
@@ -48,6 +52,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct Report {
     chunks: u64,
+    records: u64,
     unknown: u64,
     deleted: bool,
 }
@@ -57,24 +62,50 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let dimension = args.dimension.find(&world.catalog())?;
     let mut choice = Choice::new(args, &world, dimension);
     let chosen = choice.chosen()?;
-    if !args.dry_run {
-        let progress = out.progress("chunks deleted");
-        for chunks in chosen.chunks(CHUNKS_AT_ONCE) {
+    let mut record_count = 0;
+    let progress = out.progress("chunks deleted");
+    for chunks in chosen.chunks(CHUNKS_AT_ONCE) {
+        let records = if args.with_records { records_in(&world, chunks)? } else { Vec::new() };
+        record_count += records.len() as u64;
+        if !args.dry_run {
             world.transaction_at(Durability::Process, |tx| {
                 for at in chunks {
                     tx.delete(*at);
+                }
+                for id in records {
+                    tx.delete_record(id);
                 }
                 Ok::<_, Error>(())
             })?;
             progress.inc(chunks.len() as u64);
         }
-        progress.finish_and_clear();
+    }
+    progress.finish_and_clear();
+    if !args.dry_run {
         world.flush()?;
     }
     let unknown = choice.unknown;
     world.close()?;
-    out.print(&Report { chunks: chosen.len() as u64, unknown, deleted: !args.dry_run })?;
+    let (chunks, records) = (chosen.len() as u64, record_count);
+    out.print(&Report { chunks, records, unknown, deleted: !args.dry_run })?;
     Ok(Outcome::Good)
+}
+
+/// The records that lie in some chunks. A damaged one ends it: what it is nobody can tell.
+fn records_in(world: &DiskWorld, chunks: &[ChunkAt]) -> Result<Vec<RecordId>, Failure> {
+    let mut found = Vec::new();
+    for at in chunks {
+        let query = RecordQuery::new(at.dimension, ChunkBox::new(at.pos, at.pos).blocks());
+        let failed = world.records().for_each_in(&query, |record| match record {
+            Ok((id, record)) => {
+                found.extend((record.position.block().chunk() == at.pos).then_some(id));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+    }
+    Ok(found)
 }
 
 /// Which chunks go.
@@ -152,7 +183,13 @@ impl<'a> Choice<'a> {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.deleted { "deleted" } else { "would be deleted" };
-        writeln!(f, "{} {what}", counted(self.chunks, "chunk"))?;
+        match self.records {
+            0 => writeln!(f, "{} {what}", counted(self.chunks, "chunk"))?,
+            records => {
+                let (chunks, records) = (counted(self.chunks, "chunk"), counted(records, "record"));
+                writeln!(f, "{chunks} and {records} {what}")?;
+            }
+        }
         if self.unknown > 0 {
             let stay = if self.unknown == 1 { "stays" } else { "stay" };
             writeln!(

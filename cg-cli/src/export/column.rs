@@ -16,9 +16,6 @@ use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::{Ids, name, place};
 
-/// What the engine itself calls the absence of blocks, and the game's word for it.
-const OUR_AIR: (&str, &str) = (":air", "minecraft:air");
-
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
     world: &'a World<E>,
@@ -49,7 +46,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         let mut rest = None;
         let mut sections = Vec::with_capacity(heights.len());
         let mut block_entities = Vec::new();
-        let mut status = None;
+        let (mut status, mut data_version) = (None, None);
         for &y in heights {
             let at = place::chunk_at(self.dimension, x, y, z);
             let chunk = match self.world.load(at) {
@@ -70,6 +67,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
                 rest = read_rest(bytes, report);
             }
             status = status.or_else(|| side(self.ids.status).map(<[u8]>::to_vec));
+            data_version = data_version.max(side(self.ids.data_version).and_then(place::data_version));
             sections.push(Section {
                 y,
                 blocks: Some(self.blocks(&chunk, report)),
@@ -84,7 +82,8 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             let bytes = self.world.property(&Property::Named(property))?;
             rest = bytes.and_then(|bytes| read_rest(&bytes, report));
         }
-        let mut column = rest.unwrap_or_else(|| new_column(x, z, status.as_deref()));
+        let mut column =
+            rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
         beside.retain(|section| heights.binary_search(&section.y).is_err());
         beside.append(&mut sections);
@@ -136,12 +135,8 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
 
     /// The state that says both layers of a cell, or layer 0 alone when none does.
     fn state(&self, block: BlockId, above: Option<BlockId>, report: &mut ExportReport) -> String {
-        let text = |block: BlockId| {
-            let name = self.catalog.block_name(block).map_or("", |name| name.unrevised());
-            if name == OUR_AIR.0 { OUR_AIR.1.to_owned() } else { name::text(name) }
-        };
-        let dry = text(block);
-        let Some(above) = above.map(text) else { return dry };
+        let dry = name::of_block(self.catalog, block);
+        let Some(above) = above.map(|above| name::of_block(self.catalog, above)) else { return dry };
         water::join(&dry, &above).unwrap_or_else(|| {
             report.missed(format!("chunks with {above} in the same cell as {dry}"), 1);
             dry
@@ -168,7 +163,10 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
 
     fn count_unknown_sides(&self, chunk: &Chunk, report: &mut ExportReport) {
         let Ids { biomes, block_light, sky_light, status, block_entities, column, .. } = self.ids;
-        let known = [biomes, block_light, sky_light, status, block_entities, column];
+        // A save has no room for biomes finer than `biomes`, which say the same more coarsely.
+        let Ids { data_version, block_biomes, .. } = self.ids;
+        let known =
+            [biomes, block_light, sky_light, status, block_entities, column, data_version, block_biomes];
         for (kind, _) in chunk.sides().filter(|(kind, _)| !known.contains(&Some(*kind))) {
             let name = self.catalog.list(ListKind::Sides).name(kind.get().into());
             report.missed(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
@@ -186,9 +184,9 @@ fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
 }
 
 /// A column that no save had: generated to the end, unless its chunks say otherwise.
-fn new_column(x: i32, z: i32, status: Option<&[u8]>) -> Column {
+fn new_column(x: i32, z: i32, data_version: i32, status: Option<&[u8]>) -> Column {
     let status = status.and_then(|status| std::str::from_utf8(status).ok()).unwrap_or("minecraft:full");
-    let mut column = Column::new(x, z, DATA_VERSION);
+    let mut column = Column::new(x, z, data_version);
     column.carried = nbt::payload(|carried| {
         // The default is short, and what came from a save fitted there.
         let _ = carried.string("Status", status);

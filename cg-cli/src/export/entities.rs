@@ -69,6 +69,42 @@ pub(super) fn root<E: Engine>(
     Ok(column.map_or(Root::In(listed_in, (i32::MAX, i32::MAX)), |column| Root::In(listed_in, column)))
 }
 
+/// An entity with its riders, outside of any list.
+pub(crate) enum Whole {
+    /// It is inside the vehicle that it rides.
+    Rides,
+    /// It has no NBT.
+    NoNbt,
+    /// Its NBT, riders inside.
+    Nbt(Vec<u8>),
+}
+
+/// An entity and all that ride it as one NBT, in which `Pos` stays as it is kept.
+///
+/// # Errors
+/// If the engine fails.
+pub(crate) fn whole_entity<E: Engine>(
+    world: &World<E>,
+    catalog: &Catalog,
+    id: EntityId,
+    entity: &Entity,
+) -> Result<Whole, Error> {
+    match root(world, catalog, id, entity)? {
+        Root::Rides => return Ok(Whole::Rides),
+        Root::NoNbt => return Ok(Whole::NoNbt),
+        Root::In(..) => {}
+    }
+    let ids = Ids::find(catalog);
+    let nbt = ids.entity_nbt.and_then(|component| entity.component(component)).unwrap_or_default();
+    if origin(&ids, entity).is_none_or(|origin| origin.riders.is_none()) {
+        return Ok(Whole::Nbt(nbt.to_vec()));
+    }
+    let mut records = HashMap::new();
+    collect(world, &ids, id, &mut records)?;
+    let joined = records.get(&id).and_then(|record| entity::join(record, |rider| records.get(rider)).ok());
+    Ok(Whole::Nbt(joined.unwrap_or_else(|| nbt.to_vec())))
+}
+
 /// The lists of a region, each in order.
 pub(super) fn listed<E: Engine>(
     world: &World<E>,

@@ -41,6 +41,7 @@ use serde::Serialize;
 
 use self::column::ColumnBuilder;
 use self::entities::{Listed, Lists};
+pub(crate) use self::entities::{Whole, whole_entity};
 use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};

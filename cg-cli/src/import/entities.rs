@@ -86,7 +86,8 @@ impl<E: Engine> Importer<'_, E> {
                 }
                 let record = record.map_riders(|rider| ids[rider].0);
                 let riders = record.riders.clone();
-                let origin = Origin { place, data_version, column, index, vehicle, riders };
+                let schematic = None;
+                let origin = Origin { place, data_version, column, index, vehicle, riders, schematic };
                 self.put_entity(slot, catalog, id, record, &origin)?;
             }
         }
@@ -161,7 +162,11 @@ impl<E: Engine> Importer<'_, E> {
         record: &EntityRecord,
         taken: &[(EntityId, bool)],
     ) -> Result<(EntityId, bool), ImportError> {
-        let candidates = record.uuid.into_iter().map(EntityId::new).chain((0..).map(|n| derived(record, n)));
+        let candidates = record
+            .uuid
+            .into_iter()
+            .map(EntityId::new)
+            .chain((0..).map(|n| derived(record.uuid, &record.nbt, n)));
         for (index, id) in candidates.enumerate() {
             let is_new = match self.holder(id, taken)? {
                 Holder::Import => continue,
@@ -194,11 +199,11 @@ impl<E: Engine> Importer<'_, E> {
 }
 
 /// The nth UUID that follows from an entity's bytes.
-fn derived(record: &EntityRecord, n: u64) -> EntityId {
+pub(crate) fn derived(uuid: Option<Uuid>, nbt: &[u8], n: u64) -> EntityId {
     let mut hash = Sha256::new();
-    hash.update(record.uuid.unwrap_or(Uuid::nil()).as_bytes());
+    hash.update(uuid.unwrap_or(Uuid::nil()).as_bytes());
     hash.update(n.to_le_bytes());
-    hash.update(&record.nbt);
+    hash.update(nbt);
     let digest: [u8; 32] = hash.finalize().into();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);

@@ -54,6 +54,8 @@ use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apply::listed_block_entities;
+pub(crate) use entities::derived;
+pub(crate) use prepare::list_block_entities;
 pub use report::{ImportReport, Rekeyed, Unlisted, Unreadable};
 pub use target::open_or_create;
 

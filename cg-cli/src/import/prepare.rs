@@ -315,7 +315,7 @@ enum SectionError {
 }
 
 /// The side data that lists block entities which no block owns.
-pub(super) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
     nbt::payload(|out| out.raw_compounds("block_entities", entities))
 }
 

@@ -6,7 +6,8 @@ use cg_store::engine::Engine;
 use cg_store::{Error, World};
 
 use super::{
-    BIOMES, BLOCK_ENTITIES, BLOCK_ENTITY, BLOCK_LIGHT, COLUMN, ENTITY_NBT, ENTITY_ORIGIN, SKY_LIGHT, STATUS,
+    BIOMES, BLOCK_BIOMES, BLOCK_ENTITIES, BLOCK_ENTITY, BLOCK_LIGHT, COLUMN, DATA_VERSION, ENTITY_NBT,
+    ENTITY_ORIGIN, SKY_LIGHT, STATUS,
 };
 
 /// The ids of components and kinds of side data; `None` for what a world has no name of.
@@ -22,6 +23,8 @@ pub struct Ids {
     pub status: Option<SideKind>,
     pub block_entities: Option<SideKind>,
     pub column: Option<SideKind>,
+    pub data_version: Option<SideKind>,
+    pub block_biomes: Option<SideKind>,
 }
 
 impl Ids {
@@ -37,6 +40,8 @@ impl Ids {
             status: catalog.side_kind(STATUS),
             block_entities: catalog.side_kind(BLOCK_ENTITIES),
             column: catalog.side_kind(COLUMN),
+            data_version: catalog.side_kind(DATA_VERSION),
+            block_biomes: catalog.side_kind(BLOCK_BIOMES),
         }
     }
 
@@ -45,11 +50,23 @@ impl Ids {
     /// # Errors
     /// If a component of the name is there with another shape, and what the store says.
     pub fn register<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+        Self::register_with(world, &[BIOMES, BLOCK_LIGHT, SKY_LIGHT, STATUS, BLOCK_ENTITIES, COLUMN])
+    }
+
+    /// Registers what a schematic uses and a world does not have yet, and finds all.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_for_schematic<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+        Self::register_with(world, &[BIOMES, BLOCK_ENTITIES, DATA_VERSION, BLOCK_BIOMES])
+    }
+
+    fn register_with<E: Engine>(world: &World<E>, sides: &[&str]) -> Result<Self, Error> {
         let name = |text: &str| Name::new(text).expect("a literal name");
         let component = |text: &str| ComponentOffer::variable(name(text));
         let catalog = world.register(&Registration {
             components: [BLOCK_ENTITY, ENTITY_NBT, ENTITY_ORIGIN].map(component).into(),
-            sides: [BIOMES, BLOCK_LIGHT, SKY_LIGHT, STATUS, BLOCK_ENTITIES, COLUMN].map(name).into(),
+            sides: sides.iter().copied().map(name).collect(),
             ..Registration::default()
         })?;
         Ok(Self::find(&catalog))

@@ -13,6 +13,8 @@
 //! | everything else of a column that is carried | side data [`COLUMN`] of the column's lowest chunk |
 //! | column without a chunk of ours | property, see [`name::column_property`] |
 //! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
+//!
+//! Schematics use the same, see `docs/format/schematic.md`.
 
 pub mod ids;
 pub mod kind;
@@ -21,7 +23,7 @@ pub mod origin;
 pub mod place;
 
 pub use ids::Ids;
-pub use origin::Origin;
+pub use origin::{InSchematic, Origin};
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";
@@ -41,5 +43,9 @@ pub const STATUS: &str = "minecraft:status";
 pub const BLOCK_ENTITIES: &str = "minecraft:block_entities";
 /// Side data of a column's lowest chunk: the column's NBT with only what no chunk holds.
 pub const COLUMN: &str = "minecraft:column";
+/// Side data: the number of the game's version that a schematic's part of the chunk is of, as text.
+pub const DATA_VERSION: &str = "minecraft:data_version";
+/// Side data: the biome of each block, where the `biomes` of the section, four blocks wide, cannot say it.
+pub const BLOCK_BIOMES: &str = "minecraft:block_biomes";
 /// Why an imported entity is detached.
 pub const NO_CHUNK: &str = "no chunk here";

@@ -6,12 +6,18 @@
 
 use std::fmt::Write as _;
 
-use cg_registry::{Name, NameError};
+use cg_format::BlockId;
+use cg_registry::{Catalog, Name, NameError};
 
 /// How the names of properties begin that hold a column without chunks.
 pub const COLUMN_PROPERTY: &str = "minecraft:column/";
 
 const ESCAPED: &str = "escaped:";
+/// What the engine itself calls the absence of blocks, and the game's word for it.
+const OUR_AIR: (&str, &str) = (":air", AIR);
+
+/// The game's word for the absence of blocks.
+pub const AIR: &str = "minecraft:air";
 
 /// The name of a text.
 ///
@@ -43,6 +49,12 @@ pub fn of_entity_kind(kind: &str) -> Name {
 pub fn text(name: &str) -> String {
     let escaped = name.strip_prefix(ESCAPED).and_then(unescape);
     escaped.filter(|text| escape(text) == name).unwrap_or_else(|| name.to_owned())
+}
+
+/// The text of a block's state; empty for an id that was never issued.
+pub fn of_block(catalog: &Catalog, block: BlockId) -> String {
+    let name = catalog.block_name(block).map_or("", |name| name.unrevised());
+    if name == OUR_AIR.0 { OUR_AIR.1.to_owned() } else { text(name) }
 }
 
 /// The name of the property that holds a column without chunks.

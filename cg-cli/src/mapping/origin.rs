@@ -8,26 +8,30 @@
 //! | 6 | 4 | `column_x` | the column it was listed in | any i32 |
 //! | 10 | 4 | `column_z` | the column it was listed in | any i32 |
 //! | 14 | 4 | `index` | its place in the column's list; a rider has its vehicle's | any |
-//! | 18 | 1 | `links` | bit 0: it rides, bit 1: it has riders | 0 … 3 |
+//! | 18 | 1 | `links` | bit 0: it rides, bit 1: it has riders, bit 2: it is of a schematic, bit 3: that gave it `id` | 0 … 7, 12 … 15 |
 //! | 19 | 16 | `vehicle` | UUID of what it rides, if it rides | any |
 //! | … | 4 | `riders_offset` | where `Passengers` stood in its NBT, if it has riders | any |
 //! | … | 4 | `rider_count` | riders that follow | 1 or more |
 //! | … | 16 each | `rider` | UUIDs in seat order | any |
+//! | … | 8 each | `schematic_pos` | x, y, z in the schematic as f64, if it is of one | any |
+//! | … | 8 each | `schematic_corner` | x, y, z as i64 of the block where its lowest corner was put, if it is of one | any |
 //!
 //! UUIDs are those of the world, where one that was met twice has a new one.
 
 use cg_format::wire::{Reader, Writer};
-use cg_format::{DecodeError, EntityId, Problem, Section};
+use cg_format::{BlockPos, DecodeError, EntityId, Problem, Section};
 
 use crate::anvil::entity::Riders;
 
 const FORMAT_VERSION: u8 = 1;
 const RIDES: u8 = 1;
 const HAS_RIDERS: u8 = 2;
+const OF_SCHEMATIC: u8 = 4;
+const ID_ADDED: u8 = 8;
 const UUID_BYTES: u64 = 16;
 
 /// Where an entity stood in its save, and who rides whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
     /// Which list.
     pub place: ListedIn,
@@ -41,6 +45,19 @@ pub struct Origin {
     pub vehicle: Option<EntityId>,
     /// Who rides it.
     pub riders: Option<Riders<EntityId>>,
+    /// Where a schematic had it, if it came with one.
+    pub schematic: Option<InSchematic>,
+}
+
+/// Where an entity stood in a schematic, so that it goes out again exactly as it came.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InSchematic {
+    /// From the schematic's lowest corner.
+    pub pos: [f64; 3],
+    /// Where that corner was put.
+    pub corner: BlockPos,
+    /// Whether its NBT said no `id` and was given one.
+    pub is_id_added: bool,
 }
 
 /// The list that an entity stood in.
@@ -66,7 +83,11 @@ impl Origin {
         let riders = self.riders.as_ref().filter(|riders| !riders.ids.is_empty());
         let upwards = if self.vehicle.is_some() { RIDES } else { 0 };
         let downwards = if riders.is_some() { HAS_RIDERS } else { 0 };
-        writer.u8(upwards | downwards);
+        let schematic = self
+            .schematic
+            .as_ref()
+            .map_or(0, |found| OF_SCHEMATIC | if found.is_id_added { ID_ADDED } else { 0 });
+        writer.u8(upwards | downwards | schematic);
         if let Some(vehicle) = self.vehicle {
             writer.bytes(&vehicle.to_bytes());
         }
@@ -74,6 +95,14 @@ impl Origin {
             writer.u32(riders.offset_bytes);
             writer.u32(riders.ids.len() as u32);
             riders.ids.iter().for_each(|id| writer.bytes(&id.to_bytes()));
+        }
+        if let Some(InSchematic { pos, corner, .. }) = self.schematic {
+            for number in pos {
+                writer.u64(number.to_bits());
+            }
+            for number in [corner.x, corner.y, corner.z] {
+                writer.i64(number);
+            }
         }
         out
     }
@@ -85,14 +114,14 @@ impl Origin {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes, Section::Components);
         reader.expect_u8("format_version", FORMAT_VERSION)?;
-        let place = match flag(&mut reader, "place", 1)? {
+        let place = match flag(&mut reader, "place")? {
             0 => ListedIn::EntityFile,
             _ => ListedIn::Column,
         };
         let data_version = reader.u32("data_version")?.cast_signed();
         let column = (reader.u32("column_x")?.cast_signed(), reader.u32("column_z")?.cast_signed());
         let index = reader.u32("index")?;
-        let links = flag(&mut reader, "links", RIDES | HAS_RIDERS)?;
+        let links = links(&mut reader)?;
         let vehicle = if links & RIDES == 0 { None } else { Some(reader.array("vehicle")?) };
         let riders = if links & HAS_RIDERS == 0 {
             None
@@ -118,17 +147,38 @@ impl Origin {
                 (0..count).map(|_| reader.array("rider").map(EntityId::from_bytes)).collect();
             Some(Riders { offset_bytes, ids: ids? })
         };
-        reader.end("bytes behind the riders")?;
+        let schematic = if links & OF_SCHEMATIC == 0 {
+            None
+        } else {
+            let mut pos = [0.0; 3];
+            for number in &mut pos {
+                *number = f64::from_bits(reader.u64("schematic_pos")?);
+            }
+            let mut corner = || reader.i64("schematic_corner");
+            let corner = BlockPos::new(corner()?, corner()?, corner()?);
+            Some(InSchematic { pos, corner, is_id_added: links & ID_ADDED != 0 })
+        };
+        reader.end("bytes behind the origin")?;
         let vehicle = vehicle.map(EntityId::from_bytes);
-        Ok(Self { place, data_version, column, index, vehicle, riders })
+        Ok(Self { place, data_version, column, index, vehicle, riders, schematic })
     }
 }
 
-fn flag(reader: &mut Reader<'_>, field: &'static str, max: u8) -> Result<u8, DecodeError> {
+fn flag(reader: &mut Reader<'_>, field: &'static str) -> Result<u8, DecodeError> {
     let before = reader.clone();
     let found = reader.u8(field)?;
-    if found > max {
-        let allowed = if max == 1 { "0 or 1" } else { "0 to 3" };
+    if found > 1 {
+        return Err(before.error(Problem::OutOfRange { field, found: found.into(), allowed: "0 or 1" }));
+    }
+    Ok(found)
+}
+
+fn links(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {
+    let (before, field) = (reader.clone(), "links");
+    let found = reader.u8(field)?;
+    let is_of_schematic = found & OF_SCHEMATIC != 0;
+    if found > RIDES | HAS_RIDERS | OF_SCHEMATIC | ID_ADDED || found & ID_ADDED != 0 && !is_of_schematic {
+        let allowed = "0 to 7 and 12 to 15";
         return Err(before.error(Problem::OutOfRange { field, found: found.into(), allowed }));
     }
     Ok(found)
@@ -150,16 +200,24 @@ mod tests {
         let riders = prop::option::of((any::<u32>(), prop::collection::vec(id(), 1..4)))
             .prop_map(|riders| riders.map(|(offset_bytes, ids)| Riders { offset_bytes, ids }));
         let place = prop_oneof![Just(ListedIn::Column), Just(ListedIn::EntityFile)];
-        (place, any::<i32>(), any::<(i32, i32)>(), any::<u32>(), prop::option::of(id()), riders).prop_map(
-            |(place, data_version, column, index, vehicle, riders)| Origin {
+        let schematic = (any::<[f32; 3]>(), any::<[i64; 3]>(), any::<bool>()).prop_map(
+            |(pos, [x, y, z], is_id_added)| InSchematic {
+                pos: pos.map(f64::from),
+                corner: BlockPos::new(x, y, z),
+                is_id_added,
+            },
+        );
+        let schematic = prop::option::of(schematic);
+        (place, any::<i32>(), any::<(i32, i32)>(), any::<u32>(), prop::option::of(id()), riders, schematic)
+            .prop_map(|(place, data_version, column, index, vehicle, riders, schematic)| Origin {
                 place,
                 data_version,
                 column,
                 index,
                 vehicle,
                 riders,
-            },
-        )
+                schematic,
+            })
     }
 
     proptest! {
@@ -185,6 +243,7 @@ mod tests {
             index: 3,
             vehicle: None,
             riders: Some(Riders { offset_bytes: 9, ids: vec![EntityId::new(Uuid::nil())] }),
+            schematic: None,
         };
         let mut bytes = origin.encode();
         bytes[23..27].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -17,6 +17,11 @@ pub fn chunk_at(dimension: Dimension, x: i32, y: i32, z: i32) -> ChunkAt {
     ChunkAt::new(dimension, pos)
 }
 
+/// The number in side data [`DATA_VERSION`](super::DATA_VERSION).
+pub fn data_version(side: &[u8]) -> Option<i32> {
+    std::str::from_utf8(side).ok()?.parse().ok()
+}
+
 /// The column of a chunk or block column, when a save has it.
 pub fn column_of(pos: ChunkPos) -> Option<(i32, i32)> {
     Some((i32::try_from(pos.x()).ok()?, i32::try_from(pos.z()).ok()?))

@@ -209,3 +209,92 @@ fn the_inputs_for_regions_are_those_that_are_committed() {
     seeds.push(("bad_zlib_sum", whole(2, &zlib)));
     check("region_read", seeds);
 }
+
+#[test]
+fn the_inputs_for_schematics_are_those_that_are_committed() {
+    let palette = |out: &mut nbt::CompoundWriter<'_>, name: &'static str, states: &[&str]| {
+        out.compound(name, |out| {
+            (0..).zip(states).for_each(|(index, state)| out.named_int(state, index).expect("short"));
+        });
+    };
+    let sides = |out: &mut nbt::CompoundWriter<'_>, sides: [i16; 3]| {
+        for (name, side) in ["Width", "Height", "Length"].into_iter().zip(sides) {
+            out.short(name, side);
+        }
+    };
+    let chest = nbt::payload(|out| {
+        out.string("Id", "minecraft:chest").expect("short");
+        out.int_array("Pos", &[1, 0, 0]);
+        out.int("Lock", 1);
+    });
+    let cow = nbt::payload(|out| {
+        out.string("Id", "minecraft:cow").expect("short");
+        out.doubles("Pos", &[100.5, 0.0, f64::NAN]);
+        out.compound("Data", |out| out.byte("Age", 1));
+    });
+    let version_2 = |data: &[u8]| {
+        nbt::document(|out| {
+            out.int("Version", 2);
+            out.int("DataVersion", 2975);
+            sides(out, [2, 1, 2]);
+            out.int_array("Offset", &[100, 0, 0]);
+            palette(out, "Palette", &["minecraft:stone", "minecraft:chest[facing=east]"]);
+            out.int("PaletteMax", 2);
+            out.byte_array("BlockData", data);
+            out.raw_compounds("BlockEntities", [&chest[..]].into_iter());
+            out.raw_compounds("Entities", [&cow[..]].into_iter());
+            out.string("Custom", "of a tool").expect("short");
+        })
+    };
+    let version_3 = |blocks: &dyn Fn(&mut nbt::CompoundWriter<'_>)| {
+        nbt::document(|root| {
+            root.compound("Schematic", |out| {
+                out.int("Version", 3);
+                out.int("DataVersion", 3955);
+                sides(out, [2, 1, 2]);
+                out.compound("Metadata", |out| out.long("Date", 1));
+                out.compound("Blocks", blocks);
+                out.compound("Biomes", |out| {
+                    palette(out, "Palette", &["minecraft:plains"]);
+                    out.byte_array("Data", &[0; 4]);
+                });
+                out.raw_compounds("Entities", [&cow[..]].into_iter());
+            });
+        })
+    };
+    // The array before the palette, an index of two bytes, and a state that nothing shows.
+    let whole = version_3(&|out| {
+        out.byte_array("Data", &[0, 0xC8, 0x01, 1, 0]);
+        out.compound("Palette", |out| {
+            for (state, index) in [("a:unused", 7), ("a:b", 0), ("a:c", 200), ("a:d", 1)] {
+                out.named_int(state, index).expect("short");
+            }
+        });
+        out.raw_compounds("BlockEntities", [&chest[..]].into_iter());
+    });
+    let columns = nbt::document(|out| {
+        out.int("Version", 2);
+        out.int("DataVersion", 2975);
+        sides(out, [1, 3, 1]);
+        palette(out, "Palette", &["a:b"]);
+        out.byte_array("BlockData", &[0; 3]);
+        palette(out, "BiomePalette", &["a:x"]);
+        out.byte_array("BiomeData", &[0]);
+    });
+    check(
+        "schem_read",
+        vec![
+            ("version_2", version_2(&[0, 1, 0, 0])),
+            ("version_2_columns", columns),
+            ("version_3", whole.clone()),
+            ("bad_cut", whole[..whole.len() / 2].to_vec()),
+            ("bad_count", version_2(&[0, 1, 0])),
+            ("bad_index", version_2(&[0, 1, 0, 2])),
+            ("bad_varint", version_2(&[0x80; 6])),
+            ("bad_no_palette", version_3(&|out| out.byte_array("Data", &[0; 4]))),
+            ("bad_version_1", nbt::document(|out| out.int("Version", 1))),
+            ("bad_mcedit", nbt::document(|out| out.string("Materials", "Alpha").expect("short"))),
+            ("bad_nothing", nbt::document(|_| ())),
+        ],
+    );
+}

@@ -12,5 +12,6 @@ mod lz4;
 mod made;
 mod maker;
 mod round;
+mod schem;
 mod traps;
 mod worlds;

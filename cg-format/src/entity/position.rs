@@ -94,7 +94,7 @@ impl EntityPos {
         [x as f64 + fraction_x, y as f64 + fraction_y, z as f64 + fraction_z]
     }
 
-    pub(super) fn write(self, writer: &mut Writer<'_>) {
+    pub(crate) fn write(self, writer: &mut Writer<'_>) {
         writer.u64(self.dimension.get());
         writer.i64(self.block.x);
         writer.i64(self.block.y);
@@ -104,7 +104,7 @@ impl EntityPos {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let dimension = Dimension::new(reader.u64("position dimension")?);
         let block = BlockPos::new(reader.i64("block x")?, reader.i64("block y")?, reader.i64("block z")?);
         let fraction = [

@@ -1,7 +1,7 @@
 //! Keys: what they look like, how they sort, and that they come back.
 
 use super::*;
-use crate::BlockPos;
+use crate::{BlockPos, RecordId};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::format;
@@ -13,6 +13,11 @@ fn at(dimension: u64, x: i64, y: i64, z: i64) -> ChunkAt {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn leaf(dimension: u64, table: [i64; 3], numbers: &[u32]) -> RecordLeaf {
+    let path = numbers.iter().fold(RecordPath::EMPTY, |path, number| path.child(*number).unwrap());
+    RecordLeaf { dimension: Dimension::new(dimension), table, path }
 }
 
 #[track_caller]
@@ -48,6 +53,14 @@ fn bytes_are_pinned() {
     );
     check(&hex(&quarantine(Space::Entity, &[1, 2], 258)), expect!["030601020000000000000102"]);
     check(&hex(&intent(258)), expect!["040000000000000102"]);
+    let id = RecordId::new(uuid::Uuid::from_u128(7));
+    check(
+        &hex(&record(&leaf(1, [-1, 2, -3], &[5, 258]), id)),
+        expect![
+            "01000000000000000156db6db6db6db6db6db6db6db6db6db6db6db6db6db6db75000000050000010200000000000000000000000000000007"
+        ],
+    );
+    check(&hex(&record_place(id)), expect!["0200000000000000000000000000000007"]);
 }
 
 #[test]
@@ -62,12 +75,16 @@ fn every_space_is_told_from_its_key() {
         (Space::ChangeMark, change_mark(chunk_at.dimension, l1).to_vec()),
         (Space::Quarantine, quarantine(Space::Entity, &[1], 7)),
         (Space::Intent, intent(7).to_vec()),
+        (Space::Record, record(&leaf(3, [0; 3], &[1]), RecordId::from_bytes([9; 16]))),
+        (Space::RecordPlace, record_place(RecordId::from_bytes([9; 16])).to_vec()),
     ] {
         assert_eq!(Space::of_row(space.family(), &key), Some(space));
     }
     assert_eq!(Space::of_row(Family::Index, &[5, 0]), None, "reserved tags are unknown");
     assert_eq!(Space::of_row(Family::Index, &[]), None);
     assert_eq!(Space::of_row(Family::OpacityMap, &[0; 25]), None);
+    assert_eq!(Space::of_row(Family::Record, &[3; 17]), None);
+    assert_eq!(Space::of_row(Family::Record, &[]), None);
 }
 
 #[test]
@@ -76,7 +93,7 @@ fn space_bytes_are_their_own_inverse() {
         assert_eq!(Space::from_byte(space.byte()), Some(space));
     }
     assert_eq!(Space::from_byte(0), None);
-    assert_eq!(Space::from_byte(17), None);
+    assert_eq!(Space::from_byte(18), None);
 }
 
 #[test]
@@ -136,12 +153,58 @@ fn wrong_keys_are_named() {
     );
     check(
         &message(decode_quarantine(&[3, 99, 0]).unwrap_err()),
-        expect!["key: space is 99, allowed is 1 to 16 (at byte 1)"],
+        expect!["key: space is 99, allowed is 1 to 17 (at byte 1)"],
     );
     check(
         &message(decode_quarantine(&[3, 6, 0, 0, 0, 0, 0, 0, 0]).unwrap_err()),
         expect!["key: commit sequence needs 8 bytes and 7 are left (at byte 2)"],
     );
+    let of_record = record(&leaf(0, [0; 3], &[1, 2]), RecordId::from_bytes([9; 16]));
+    check(
+        &message(decode_record(&of_record[..56]).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 7, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&of_record[..49]).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 0, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&[of_record.as_slice(), &[0; 60]].concat()).unwrap_err()),
+        expect!["key: bytes of the way to a leaf is 68, allowed is 4, 8, 12, … 64 (at byte 33)"],
+    );
+    check(
+        &message(decode_record(&[2; 57]).unwrap_err()),
+        expect!["key: tag is 2, but the rest of the value implies 1 (at byte 0)"],
+    );
+    check(
+        &message(decode_record_place(&[2; 16]).unwrap_err()),
+        expect!["key: record uuid needs 16 bytes and 15 are left (at byte 1)"],
+    );
+    check(
+        &message(check_object(&[]).unwrap_err()),
+        expect!["key: object key length is 0, allowed is 1 to 512 (at byte 0)"],
+    );
+    check(
+        &message(check_object(&[b'k'; 513]).unwrap_err()),
+        expect!["key: object key length is 513, allowed is 1 to 512 (at byte 0)"],
+    );
+}
+
+#[test]
+fn an_object_s_key_is_any_bytes_of_1_to_512() {
+    assert_eq!([1, 2, 512].map(|len| check_object(&[0xff; 512][..len])), [Ok(()); 3]);
+}
+
+#[test]
+fn a_way_has_no_more_levels_than_a_key_can_name() {
+    let deepest = (0..16).try_fold(RecordPath::EMPTY, RecordPath::child).unwrap();
+    assert_eq!(deepest.numbers(), (0..16).collect::<std::vec::Vec<_>>());
+    assert_eq!(deepest.child(16), None);
+    assert_eq!(
+        record_leaf(&RecordLeaf { path: deepest, ..leaf(0, [0; 3], &[]) }).len(),
+        record_len_bytes(16) - 16
+    );
+    assert!(decode_record_leaf(&record_leaf(&leaf(0, [0; 3], &[]))).is_err(), "a leaf lies in a root");
 }
 
 #[test]
@@ -179,12 +242,21 @@ proptest! {
         let row = chunk(at);
         let set_aside = quarantine(Space::ChunkL0, &row, seq);
         prop_assert_eq!(decode_quarantine(&set_aside), Ok((Space::ChunkL0, &row[..], seq)));
+        let record_id = RecordId::new(uuid::Uuid::from_u128(id));
         let id = EntityId::new(uuid::Uuid::from_u128(id));
         prop_assert_eq!(decode_entity(&entity(id)), Ok(id));
+        let leaf = leaf(dimension, [x, y, z], &[seq as u32, (seq >> 32) as u32, 7]);
+        prop_assert_eq!(decode_record_leaf(&record_leaf(&leaf)), Ok(leaf));
+        prop_assert_eq!(decode_record(&record(&leaf, record_id)), Ok((leaf, record_id)));
+        prop_assert_eq!(decode_record_place(&record_place(record_id)), Ok(record_id));
     }
 
     #[test]
-    fn any_bytes_are_a_key_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
+    fn any_bytes_are_a_key_or_an_error(mut bytes in proptest::collection::vec(any::<u8>(), 0..130), tag in 0_u8..4) {
+        if let Some(first) = bytes.first_mut() { *first = tag; }
+        if let Ok((leaf, id)) = decode_record(&bytes) { prop_assert_eq!(&record(&leaf, id), &bytes); }
+        if let Ok(leaf) = decode_record_leaf(&bytes) { prop_assert_eq!(&record_leaf(&leaf), &bytes); }
+        if let Ok(id) = decode_record_place(&bytes) { prop_assert_eq!(&record_place(id)[..], &bytes[..]); }
         if let Ok(at) = decode_chunk(&bytes) { prop_assert_eq!(&chunk(at)[..], &bytes[..]); }
         if let Ok((at, seq)) = decode_delta(&bytes) { prop_assert_eq!(&delta(at, seq)[..], &bytes[..]); }
         if let Ok(at) = decode_opacity_patch(&bytes) { prop_assert_eq!(&opacity_patch(at)[..], &bytes[..]); }

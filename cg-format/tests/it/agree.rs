@@ -6,5 +6,6 @@ mod cluster;
 mod delta;
 mod entity;
 mod frame;
+mod kept;
 mod key;
 mod opacity;

@@ -6,7 +6,9 @@
 use cg_format::cluster::{trace as trace_cluster, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
+use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView};
+use cg_format::record::RecordView;
 use cg_format::wire::Span;
 use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
 
@@ -39,6 +41,8 @@ fn layouts() -> Vec<Layout> {
     let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
     let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
     let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
+    let objects = traces("object", "", |_, bytes| ObjectView::trace(bytes));
+    let records = traces("record", "", |_, bytes| RecordView::trace(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
@@ -52,6 +56,8 @@ fn layouts() -> Vec<Layout> {
         of("cluster-directory", &[Section::ClusterDirectory, Section::ClusterGroup], rows.concat()),
         of("delta", &[Section::Delta], deltas),
         of("entity", &[Section::Entity, Section::Components], entities),
+        of("object", &[Section::Object], objects),
+        of("record", &[Section::SpatialRecord], records),
         of("opacity-tile", &[Section::OpacityTile], tiles),
         of("opacity-patch", &[Section::OpacityPatch], patches),
     ]
@@ -113,7 +119,12 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
         Space::Intent => exactly(key::INTENT_LEN_BYTES),
         Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
-        Space::WorldMeta | Space::WorldProperty | Space::Record | Space::Snapshot => (1, None),
+        Space::Record => {
+            let [shortest, longest] = [1, key::RECORD_MAX_LEVELS].map(key::record_len_bytes);
+            (shortest, Some(longest))
+        }
+        Space::RecordPlace => exactly(key::RECORD_PLACE_LEN_BYTES),
+        Space::WorldMeta | Space::WorldProperty | Space::Snapshot => (1, None),
     }
 }
 

@@ -8,6 +8,8 @@
 //! | change mark | one per touched 4³ and per touched 16³ cube |
 //! | entity | one per changed entity |
 //! | property | one per changed property |
+//! | object | one per changed object |
+//! | record | one per changed record, another per record that lies in another leaf than before, and its place |
 //! | commit sequence | one, by the engine |
 
 use std::collections::BTreeSet;
@@ -16,15 +18,17 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
-use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
+use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::Catalog;
 
 use crate::cache::Stored;
 use crate::delta::{DeltaIndex, delta_row};
 use crate::engine::{Batch, Stamp};
 use crate::error::ConflictKey;
+use crate::object::{self, ObjectKey, StoredObject};
 use crate::opacity;
 use crate::property::Property;
+use crate::record::RecordChange;
 use crate::stats::Counters;
 
 /// Everything that one commit changes, and nothing that stays as it is.
@@ -36,6 +40,8 @@ pub(crate) struct Changes {
     /// `None` is a deletion, here and below.
     pub(crate) entities: Vec<(EntityId, Option<Entity>)>,
     pub(crate) properties: Vec<(Property, Option<Vec<u8>>)>,
+    pub(crate) objects: Vec<(ObjectKey, StoredObject)>,
+    pub(crate) records: Vec<(RecordId, RecordChange)>,
 }
 
 /// One chunk before and after.
@@ -47,7 +53,13 @@ pub(crate) struct ChunkChange {
 
 impl Changes {
     pub(crate) const fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.entities.is_empty() && self.properties.is_empty()
+        self.count() == 0
+    }
+
+    /// How many things change.
+    pub(super) const fn count(&self) -> usize {
+        let Self { catalog: _, chunks, entities, properties, objects, records } = self;
+        chunks.len() + entities.len() + properties.len() + objects.len() + records.len()
     }
 
     /// Whether anything is put, or all is deleted.
@@ -55,6 +67,8 @@ impl Changes {
         self.chunks.iter().any(|(_, change)| change.new.is_some())
             || self.entities.iter().any(|(_, entity)| entity.is_some())
             || self.properties.iter().any(|(_, bytes)| bytes.is_some())
+            || self.objects.iter().any(|(_, object)| object.bytes.is_some())
+            || self.records.iter().any(|(_, change)| change.new.is_some())
     }
 
     /// What is changed, as transactions are checked against it.
@@ -62,7 +76,9 @@ impl Changes {
         let chunks = self.chunks.iter().map(|(at, _)| ConflictKey::Chunk(*at));
         let entities = self.entities.iter().map(|(id, _)| ConflictKey::Entity(*id));
         let properties = self.properties.iter().map(|(property, _)| property.conflict_key());
-        chunks.chain(entities).chain(properties).collect()
+        let objects = self.objects.iter().map(|(key, _)| ConflictKey::Object(key.clone()));
+        let records = self.records.iter().map(|(id, _)| ConflictKey::Record(*id));
+        chunks.chain(entities).chain(properties).chain(objects).chain(records).collect()
     }
 
     /// About the memory that it holds until it is written.
@@ -75,8 +91,15 @@ impl Changes {
         let values: usize = values.flat_map(|entity| entity.components().map(|(_, bytes)| bytes.len())).sum();
         let properties = self.properties.iter().filter_map(|(_, bytes)| bytes.as_ref());
         let properties: usize = properties.map(Vec::len).sum();
-        let entries = self.chunks.len() + self.entities.len() + self.properties.len();
-        (entries * ENTRY_BYTES + chunks + values + properties) as u64
+        let kept = self.kept_len_bytes();
+        (self.count() * ENTRY_BYTES + chunks + values + properties + kept) as u64
+    }
+
+    /// About the bytes of the rows of objects and records.
+    pub(super) fn kept_len_bytes(&self) -> usize {
+        let objects = self.objects.iter().map(|(key, object)| key.as_bytes().len() + object.row_len_bytes());
+        let records = self.records.iter().map(|(_, change)| change.len_bytes());
+        objects.chain(records).sum()
     }
 
     /// The rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, its outline.
@@ -119,6 +142,12 @@ impl Changes {
                 }
                 None => batch.delete(space, row),
             }
+        }
+        for (key, object) in &self.objects {
+            object::put_row(&mut batch, key, object);
+        }
+        for (id, change) in &self.records {
+            change.put_rows(&mut batch, *id);
         }
         Rows { batch, deltas: delta_rows, whole }
     }

@@ -29,6 +29,15 @@ pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error
         let len_bytes = bytes.as_ref().map_or(0, Vec::len) as u64;
         check_limit(limits.property_bytes, len_bytes, || property.to_string())?;
     }
+    for (key, object) in &changes.objects {
+        check_limit(limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))?;
+    }
+    for (id, change) in &changes.records {
+        if let Some(record) = &change.new {
+            check.dimension(record.position.dimension())?;
+            check_limit(limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))?;
+        }
+    }
     Ok(())
 }
 
@@ -50,8 +59,7 @@ pub(super) fn max_batch_bytes(changes: &Changes) -> u64 {
         .iter()
         .map(|(property, bytes)| property.row().1.len() + bytes.as_ref().map_or(0, Vec::len));
     let values: usize = chunks.chain(entities).chain(properties).sum();
-    let rows = changes.chunks.len() + changes.entities.len() + changes.properties.len();
-    (values + rows * ROW_BYTES) as u64
+    (values + changes.kept_len_bytes() + changes.count() * ROW_BYTES) as u64
 }
 
 pub(super) fn check_limit(

@@ -3,8 +3,10 @@
 mod changes;
 mod check;
 mod commit;
+mod objects;
 mod ownership;
 mod prepare;
+mod records;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +14,8 @@ use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, Owner};
-use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
+use cg_format::record::Record;
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, RecordId, SideKind};
 use cg_registry::Catalog;
 
 pub(crate) use changes::{Changes, Rows};
@@ -25,6 +28,7 @@ use crate::commit_log::Begun;
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
+use crate::object::{ObjectKey, ObjectWrite};
 use crate::property::Property;
 use crate::world::{Inner, World};
 
@@ -57,6 +61,8 @@ struct Writes {
     chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
     entities: BTreeMap<EntityId, Option<Entity>>,
     properties: BTreeMap<Property, Option<Vec<u8>>>,
+    objects: BTreeMap<ObjectKey, ObjectWrite>,
+    records: BTreeMap<RecordId, Option<Arc<Record>>>,
 }
 
 impl<E: Engine> World<E> {

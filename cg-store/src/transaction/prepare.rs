@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
+use crate::{object, record};
 
 /// Changes that are ready to be committed, if nothing they are built on has changed.
 pub(super) struct Prepared {
@@ -45,12 +46,16 @@ pub(super) fn prepare<E: Engine>(
     let settled = settle(world, &writes.chunks, &writes.entities)?;
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
+    consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
+    consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
     let saved = settled.chunks.len();
     let changes = Changes {
         catalog,
         chunks: settled.chunks.into_iter().filter(|(_, change)| change.is_change()).collect(),
         entities: settled.entities.into_iter().collect(),
         properties: writes.properties.clone().into_iter().collect(),
+        objects: object::settle(world, &writes.objects)?,
+        records: record::settle(world, &writes.records)?,
     };
     Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
     check(&changes, &limits)?;

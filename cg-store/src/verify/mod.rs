@@ -4,6 +4,7 @@
 
 mod content;
 mod entities;
+mod kept;
 mod opacity;
 mod rows;
 
@@ -17,6 +18,7 @@ use cg_registry::Catalog;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::meta;
+use crate::record::RecordShape;
 use crate::stats::Counters;
 use crate::world::World;
 
@@ -82,6 +84,7 @@ impl<E: Engine> World<E> {
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),
+            shape: inner.record_shape,
             rows: 0,
             progress: &mut progress,
         };
@@ -111,6 +114,7 @@ struct Verifier<'p> {
     catalog: Option<Catalog>,
     /// Every entity that decodes, with the chunk that owns it.
     owners: BTreeMap<EntityId, Option<ChunkAt>>,
+    shape: RecordShape,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),
 }
@@ -146,6 +150,7 @@ const fn remedy(space: Space) -> &'static str {
         | Space::WorldProperty
         | Space::Object
         | Space::Record
+        | Space::RecordPlace
         | Space::Snapshot
         | Space::Intent => "restore it from a checkpoint",
     }

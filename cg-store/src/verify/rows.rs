@@ -115,6 +115,9 @@ impl Verifier<'_> {
                 }
             }
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
+            Space::Object => Self::object(key, &frame)?,
+            Space::Record => self.record(view, key, &frame, depth)?,
+            Space::RecordPlace => self.record_place(view, key, &frame, depth)?,
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;
                 let version = frame.header().version;

@@ -21,12 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, EntityId, Lookup};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::cache::Stored;
 use crate::engine::EngineError;
 use crate::error::Error;
+use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
 use pending::Pending;
@@ -146,6 +148,16 @@ impl WriteBehind {
     /// A property that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
     pub(crate) fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
         if self.is_empty() { None } else { self.state.lock().pending.property(property) }
+    }
+
+    /// An object that is queued, deleted or not, as [`chunk`](Self::chunk).
+    pub(crate) fn object(&self, key: &ObjectKey) -> Option<StoredObject> {
+        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
+    }
+
+    /// A record that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
+    pub(crate) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
     /// Waits until the queue holds at most so many bytes, or nothing.

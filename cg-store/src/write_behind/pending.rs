@@ -2,12 +2,15 @@
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, EntityId, Lookup};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use foldhash::HashMap;
 
 use crate::cache::Stored;
+use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::Changes;
 
@@ -17,6 +20,8 @@ pub(super) struct Pending {
     chunks: HashMap<ChunkAt, (u64, Lookup<Stored>)>,
     entities: HashMap<EntityId, (u64, Option<Entity>)>,
     properties: HashMap<Property, (u64, Option<Vec<u8>>)>,
+    objects: HashMap<ObjectKey, (u64, StoredObject)>,
+    records: HashMap<RecordId, (u64, Option<Arc<Record>>)>,
 }
 
 impl Pending {
@@ -29,6 +34,12 @@ impl Pending {
         }
         for (property, bytes) in &changes.properties {
             self.properties.insert(property.clone(), (seq, bytes.clone()));
+        }
+        for (key, object) in &changes.objects {
+            self.objects.insert(key.clone(), (seq, object.clone()));
+        }
+        for (id, change) in &changes.records {
+            self.records.insert(*id, (seq, change.new.clone()));
         }
     }
 
@@ -43,6 +54,12 @@ impl Pending {
         for (property, _) in &changes.properties {
             remove(&mut self.properties, property.clone(), seq);
         }
+        for (key, _) in &changes.objects {
+            remove(&mut self.objects, key.clone(), seq);
+        }
+        for (id, _) in &changes.records {
+            remove(&mut self.records, *id, seq);
+        }
     }
 
     pub(super) fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
@@ -55,6 +72,14 @@ impl Pending {
 
     pub(super) fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
         self.properties.get(property).cloned()
+    }
+
+    pub(super) fn object(&self, key: &ObjectKey) -> Option<StoredObject> {
+        self.objects.get(key).map(|(_, object)| object.clone())
+    }
+
+    pub(super) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
+        self.records.get(&id).cloned()
     }
 }
 

@@ -89,6 +89,10 @@ pub(crate) enum Thing {
     Note(u8),
     /// The block that a step registered.
     Name(u64),
+    /// The object that every step writes.
+    Object,
+    /// The record that every step moves.
+    Record,
 }
 
 /// What every thing holds, as a digest. What is absent is not in the map.
@@ -149,6 +153,8 @@ impl Model {
         for (note, filling) in &self.notes {
             picture.insert(Thing::Note(*note), digest(&filling.bytes()));
         }
+        picture.insert(Thing::Object, object_digest(self.steps as i64, &self.steps.to_le_bytes()));
+        picture.insert(Thing::Record, record_digest(wandered(self.steps), self.steps as i64));
         for (index, step) in (KINDS..).zip(&self.names) {
             picture.insert(Thing::Name(*step), digest(&index.to_le_bytes()));
         }
@@ -283,6 +289,21 @@ pub(crate) fn entity_digest(owner: Option<u8>, tag: &[u8]) -> u64 {
     let mut bytes = vec![owner.is_some().into(), owner.unwrap_or_default()];
     bytes.extend(tag);
     digest(&bytes)
+}
+
+/// The digest of the object: its version and what it holds.
+pub(crate) fn object_digest(version: i64, bytes: &[u8]) -> u64 {
+    digest(&[&version.to_le_bytes(), bytes].concat())
+}
+
+/// The digest of the record: its block's x and its timestamp.
+pub(crate) fn record_digest(x: i64, timestamp: i64) -> u64 {
+    digest(&[x.to_le_bytes(), timestamp.to_le_bytes()].concat())
+}
+
+/// Where the record is after some steps: mostly in another leaf than before, on both sides of the origin.
+pub(crate) const fn wandered(steps: u64) -> i64 {
+    (steps * 7 % 1000) as i64 - 500
 }
 
 /// The digest of bytes.

@@ -45,6 +45,12 @@ impl Reading {
                 entity_digest(ids, id, &entity)
             });
         }
+        reading.note(Thing::Object, world.objects().get(subject::OBJECT), |_, object| {
+            model::object_digest(object.version, &object.bytes)
+        });
+        reading.note(Thing::Record, world.records().get(subject::RECORD), |_, record| {
+            model::record_digest(record.position.block().x, record.timestamp)
+        });
         let catalog = world.catalog();
         for step in (0..steps).filter(|step| Step::new(seed, *step).registers) {
             if let Some(id) = catalog.block_id(&subject::block_name(step)) {
@@ -164,6 +170,9 @@ pub(crate) fn compare_counts(found: &Counts, expected: &Picture) -> Result<(), F
             Family::WorldProperties.name(),
             count(|thing| matches!(thing, Thing::Steps | Thing::Player(_) | Thing::Note(_))),
         ),
+        (Family::Object.name(), count(|thing| matches!(thing, Thing::Object))),
+        // The record, and where it lies.
+        (Family::Record.name(), 2 * count(|thing| matches!(thing, Thing::Record))),
     ];
     for (what, expected) in counts {
         let found = found.get(what).copied().unwrap_or_default();

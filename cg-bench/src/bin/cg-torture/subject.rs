@@ -5,6 +5,7 @@ use std::path::Path;
 use cg_format::CellOrder;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Reason;
+use cg_format::record::Record;
 use cg_store::Transaction;
 use cg_store::prelude::*;
 
@@ -19,6 +20,10 @@ type Tx<'w> = Transaction<'w, Engine>;
 const CHEST_CELL: LocalPos = LocalPos::new(0, 0, 0);
 /// The property that counts the steps.
 pub(crate) const STEPS: &str = "torture:steps";
+/// The object that every step writes.
+pub(crate) const OBJECT: &str = "torture/steps";
+/// The record that every step moves.
+pub(crate) const RECORD: RecordId = RecordId::from_bytes([7; 16]);
 const DIMENSIONS: [&str; 2] = ["torture:first", "torture:second"];
 /// Little memory, so that write buffers become files while the world is tortured.
 const ENGINE_BYTES: u64 = 16 << 20;
@@ -90,7 +95,7 @@ pub(crate) fn create(dir: &Path, seed: u64) -> Result<(), Failure> {
             tx.set_property(player_name(player)?, Some(coins.to_le_bytes().into()));
         }
         tx.set_property(named(STEPS)?, Some(0_u64.to_le_bytes().into()));
-        Ok::<_, Failure>(())
+        keep(tx, 0)
     })?;
     Ok(world.close()?)
 }
@@ -116,9 +121,18 @@ pub(crate) fn take(world: &World, step: &Step, broken: Option<Break>) -> Result<
     let committed = world.transaction_at(step.durability, |tx| {
         rest.iter().try_for_each(|action| ids.act(tx, *action))?;
         tx.set_property(named(STEPS)?, Some((step.index + 1).to_le_bytes().into()));
-        Ok::<_, Failure>(())
+        keep(tx, step.index + 1)
     })?;
     Ok(committed.seq)
+}
+
+/// Writes the object and moves the record, as every step does.
+fn keep(tx: &mut Tx<'_>, steps: u64) -> Result<(), Failure> {
+    tx.put_object(OBJECT, steps.to_le_bytes())?;
+    let block = BlockPos::new(model::wandered(steps), 64, 0);
+    let position = EntityPos::new(Dimension::new(1), block, [0.5, 0.0, 0.25])?;
+    tx.put_record(RECORD, Record::new(position, "torture:steps", steps as i64, Vec::new())?);
+    Ok(())
 }
 
 /// Where a place is: two dimensions, on both sides of cluster borders, near the origin and far from it.

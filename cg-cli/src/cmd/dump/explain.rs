@@ -4,7 +4,9 @@ use cg_format::cluster::{self, Slot, StoredCluster, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::frame::{self, FrameView, LEN_BYTES};
+use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView};
+use cg_format::record::RecordView;
 use cg_format::wire::Span;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, chunk, key};
 use cg_registry::codec::is_registry_row;
@@ -172,6 +174,14 @@ fn explain_value(
         }
         Space::Entity => {
             let (spans, answer) = Entity::trace(value);
+            explained(spans, answer.err())
+        }
+        Space::Object => {
+            let (spans, answer) = ObjectView::trace(value);
+            explained(spans, answer.err())
+        }
+        Space::Record => {
+            let (spans, answer) = RecordView::trace(value);
             explained(spans, answer.err())
         }
         Space::OpacityTile => {

@@ -107,6 +107,9 @@ impl Rows {
             Space::ClusterL1 => cube(ClusterTier::L1),
             Space::ClusterL2 => cube(ClusterTier::L2),
             Space::Entity => key::decode_entity(key).map(|id| format!("entity {id}")),
+            Space::Object => Ok(format!("object `{}`", key.escape_ascii())),
+            Space::Record => key::decode_record(key).map(|(_, id)| format!("record {id}")),
+            Space::RecordPlace => key::decode_record_place(key).map(|id| format!("the place of record {id}")),
             Space::OpacityTile => key::decode_opacity_tile(key)
                 .map(|(dimension, [x, z])| format!("opacity tile {x} {z} of {}", self.dimension(dimension))),
             Space::OpacityPatch => {

@@ -30,6 +30,8 @@ fn a_script_reads_every_count() {
         },
         "entities": 2,
         "detached": 1,
+        "objects": 0,
+        "records": 0,
         "tiers": { "l0": { "keys": 3, "chunks": 3, "bytes": null }, "l1": cold, "l2": cold },
         "disk_bytes": null,
         "damaged": 0,
@@ -48,6 +50,8 @@ fn a_person_reads_a_table() {
     expect![[r#"
         chunks    3
         entities  2 (1 detached)
+        objects   0
+        records   0
 
         dimension             chunks
         game:moon                  1

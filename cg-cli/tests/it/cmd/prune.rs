@@ -47,7 +47,7 @@ fn a_radius_keeps_every_chunk_that_reaches_into_it() {
     let sample = row();
     let said = sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json"]).json();
     // Chunks -2 to 2 reach to within 32 blocks of x 8; the sample's own lie nearer.
-    assert_eq!(said, serde_json::json!({ "chunks": 6, "unknown": 0, "deleted": true }));
+    assert_eq!(said, serde_json::json!({ "chunks": 6, "records": 0, "unknown": 0, "deleted": true }));
     assert_eq!(left(&sample), [-2, -1, 0, 1, 2]);
     // Both conditions must hold.
     let both = ["--outside-radius", "0", "--around", "8", "8", "--box", "0", "0", "0", "31", "15", "15"];
@@ -83,4 +83,24 @@ fn without_a_condition_nothing_is_done() {
     let said = sample.cg("prune", &[]);
     assert_eq!(said.code, 2, "{said:?}");
     assert_eq!(left(&sample).len(), 11);
+}
+
+#[test]
+fn records_stay_unless_they_are_to_go_too() {
+    let sample = row();
+    let add = |x: &str, id: &str| {
+        let at = ["--at", x, "3", "3", "--kind", "sign", "--text", "hi", "--id", id];
+        sample.cg("records add", &at).good()
+    };
+    // In chunk 2, which goes, and in chunk 4, which stays though the leaf around it is of the same size.
+    add("40.5", "00000000-0000-0000-0000-000000000001");
+    add("70", "00000000-0000-0000-0000-000000000002");
+    let area = ["--box", "24", "-100", "-100", "72", "100", "15"];
+    let with = |more: &[&'static str]| sample.cg("prune", &[&area[..], more].concat()).good();
+    let left = || sample.cg("records list", &[]).good().lines().count();
+    assert_eq!(with(&["--with-records", "--dry-run"]), "2 chunks and 1 record would be deleted\n");
+    assert_eq!(left(), 2);
+    assert_eq!(with(&["--with-records"]), "2 chunks and 1 record deleted\n");
+    assert_eq!(left(), 1);
+    assert_eq!(sample.cg("verify", &[]).code, 0);
 }

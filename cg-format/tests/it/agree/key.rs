@@ -1,6 +1,7 @@
 //! Keys against the naive ones.
 
-use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, Space, key};
+use cg_format::key::{self, RecordLeaf, RecordPath};
+use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, RecordId, Space};
 use proptest::prelude::*;
 
 use crate::naive;
@@ -31,5 +32,17 @@ proptest! {
             let pos: ClusterPos = at.pos.cluster(tier);
             prop_assert_eq!(key::cluster(at.dimension, pos).to_vec(), naive::key::cube(dimension, scaled));
         }
+    }
+
+    #[test]
+    fn keys_of_records_agree(
+        dimension: u64, table in prop::array::uniform3(any::<i64>()), id: [u8; 16],
+        numbers in prop::collection::vec(any::<u32>(), 1..=key::RECORD_MAX_LEVELS),
+    ) {
+        let path = numbers.iter().try_fold(RecordPath::EMPTY, |path, number| path.child(*number));
+        let leaf = RecordLeaf { dimension: Dimension::new(dimension), table, path: path.expect("few levels") };
+        let naive = naive::key::record(dimension, table, &numbers, id);
+        prop_assert_eq!(key::record(&leaf, RecordId::from_bytes(id)), naive.clone());
+        prop_assert_eq!(key::decode_record(&naive), Ok((leaf, RecordId::from_bytes(id))));
     }
 }

@@ -62,6 +62,19 @@ pub(crate) fn quarantine(space: u8, row: &[u8], commit_seq: u64) -> Vec<u8> {
     key
 }
 
+/// The key of a record: tag 1, dimension, table, the number of each level in four bytes, the UUID.
+pub(crate) fn record(dimension: u64, table: [i64; 3], numbers: &[u32], id: [u8; 16]) -> Vec<u8> {
+    let mut key = vec![1];
+    key.extend(cube(dimension, table));
+    for number in numbers {
+        for place in (0..4).rev() {
+            key.push((number >> (8 * place)) as u8);
+        }
+    }
+    key.extend(id);
+    key
+}
+
 mod tests {
     use super::super::{fixture, hex};
     use super::*;

@@ -12,7 +12,9 @@ pub(crate) mod delta;
 pub(crate) mod entity;
 pub(crate) mod frame;
 pub(crate) mod key;
+pub(crate) mod object;
 pub(crate) mod opacity;
+pub(crate) mod record;
 
 use std::collections::BTreeMap;
 

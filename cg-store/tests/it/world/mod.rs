@@ -22,17 +22,20 @@ mod full_disk;
 mod hash;
 mod history;
 mod iterate;
+mod kept;
 mod limits;
 mod linearizable;
 mod load;
 mod memory;
 mod moves;
+mod objects;
 mod opacity;
 mod open;
 mod ownership;
 mod prefetch;
 mod property;
 mod quarantine;
+mod records;
 mod registry;
 mod room;
 mod scale;
@@ -132,6 +135,10 @@ impl Raw {
 
     pub(crate) fn put(&self, family: Family, key: impl AsRef<[u8]>, row: &[u8]) {
         self.0.put_cf(&self.family(family), key, row).expect("writes");
+    }
+
+    pub(crate) fn delete(&self, family: Family, key: impl AsRef<[u8]>) {
+        self.0.delete_cf(&self.family(family), key).expect("writes");
     }
 
     pub(crate) fn drop_family(&self, family: Family) {

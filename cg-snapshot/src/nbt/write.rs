@@ -31,7 +31,7 @@ pub fn payload<R>(fields: impl FnOnce(&mut CompoundWriter<'_>) -> R) -> Vec<u8> 
 }
 
 /// The start of a field that lists compounds: its tag, name, element kind and count.
-pub(crate) fn compounds_header(out: &mut Vec<u8>, name: &'static str, count: usize) {
+pub fn compounds_header(out: &mut Vec<u8>, name: &'static str, count: usize) {
     CompoundWriter { out }.list_header(name, count);
 }
 
@@ -39,6 +39,12 @@ impl CompoundWriter<'_> {
     /// An i8.
     pub fn byte(&mut self, name: &'static str, value: i8) {
         self.header(Tag::Byte, name);
+        self.out.extend(value.to_be_bytes());
+    }
+
+    /// An i16.
+    pub fn short(&mut self, name: &'static str, value: i16) {
+        self.header(Tag::Short, name);
         self.out.extend(value.to_be_bytes());
     }
 
@@ -78,6 +84,20 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
+    /// An i32 under a name that is not the game's own, such as a block state in a palette.
+    ///
+    /// # Errors
+    /// [`TooLong`] for the name; nothing is written then.
+    pub fn named_int(&mut self, name: &str, value: i32) -> Result<(), TooLong> {
+        let name = simd_cesu8::mutf8::encode(name);
+        let name_len = u16::try_from(name.len()).map_err(|_| TooLong(name.len()))?;
+        self.out.push(Tag::Int as u8);
+        self.out.extend(name_len.to_be_bytes());
+        self.out.extend(&*name);
+        self.out.extend(value.to_be_bytes());
+        Ok(())
+    }
+
     /// An array of bytes.
     pub fn byte_array(&mut self, name: &'static str, values: &[u8]) {
         self.header(Tag::ByteArray, name);
@@ -105,6 +125,27 @@ impl CompoundWriter<'_> {
         self.out.push(Tag::Double as u8);
         self.count(values.len());
         self.out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+    }
+
+    /// A list of strings.
+    ///
+    /// # Errors
+    /// [`TooLong`] for the first that is; the tree is of no use then.
+    pub fn strings<'b>(
+        &mut self,
+        name: &'static str,
+        values: impl ExactSizeIterator<Item = &'b str>,
+    ) -> Result<(), TooLong> {
+        self.header(Tag::List, name);
+        self.out.push(if values.len() == 0 { Tag::End } else { Tag::String } as u8);
+        self.count(values.len());
+        for value in values {
+            let value = simd_cesu8::mutf8::encode(value);
+            let len = u16::try_from(value.len()).map_err(|_| TooLong(value.len()))?;
+            self.out.extend(len.to_be_bytes());
+            self.out.extend(&*value);
+        }
+        Ok(())
     }
 
     /// A compound, written by the closure; gives what the closure gives.

@@ -6,7 +6,7 @@
 //! and a parsed tree loses the order of fields, doubled names and the type of an empty list.
 //!
 //! ```
-//! use cg_cli::anvil::nbt::{self, Document, Limits};
+//! use cg_snapshot::nbt::{self, Document, Limits};
 //!
 //! let bytes = nbt::document(|root| {
 //!     root.int("DataVersion", 3955);
@@ -31,5 +31,4 @@ mod tests;
 pub use error::{NbtError, NbtProblem};
 pub use tag::Tag;
 pub use view::{Compound, Document, Field, Ints, Limits, List, Longs, Text, Value};
-pub(crate) use write::compounds_header;
-pub use write::{CompoundWriter, TooLong, document, payload};
+pub use write::{CompoundWriter, TooLong, compounds_header, document, payload};

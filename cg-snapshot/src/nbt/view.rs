@@ -267,6 +267,21 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> List<'a> {
+    /// Checks a list that stands alone: kind of its elements, count, elements, then nothing.
+    ///
+    /// # Errors
+    /// Where and why the bytes are no list within the limits.
+    pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, NbtError> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.skip(Tag::List, 0, &mut Budget::new(*limits))?;
+        if !cursor.rest().is_empty() {
+            return Err(cursor.error(NbtProblem::Trailing(cursor.rest().len())));
+        }
+        let mut cursor = Cursor::new(bytes);
+        let (tag, count) = cursor.list_header()?;
+        Ok(Self { tag, count, bytes: cursor.rest() })
+    }
+
     /// How many values.
     pub const fn len(self) -> usize {
         self.count

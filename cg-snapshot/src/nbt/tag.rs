@@ -54,7 +54,7 @@ impl Tag {
     }
 
     /// The fewest bytes that one value of this kind takes.
-    pub(super) const fn min_bytes(self) -> usize {
+    pub(crate) const fn min_bytes(self) -> usize {
         match self {
             Self::End => 0,
             Self::Byte | Self::Compound => 1,

@@ -1,0 +1,115 @@
+//! `cg schem import`: a schematic into a world.
+
+use std::fmt;
+
+use cg_cli::import::open_or_create;
+use cg_cli::mapping::name;
+use cg_cli::schem::{ImportError, ImportReport, import};
+use cg_format::{BlockPos, Dimension};
+use cg_registry::ListKind;
+use cg_store::World;
+use cg_store::engine::RocksEngine;
+use clap::ValueHint;
+use serde::Serialize;
+
+use super::FileArg;
+use crate::args::{WorldArg, options};
+use crate::output::{Failure, Outcome, Output, grouped};
+
+/// Put a schematic into a world, its lowest corner at a block.
+///
+/// Writes: WORLD is made if it is not there. The schematic is read and checked before anything is written. Its Offset is
+/// not applied. Every block of its box replaces what was there, air too; entities that are there stay; a new chunk is
+/// air outside of the box. States that the world does not know are registered. What fits one transaction (some
+/// thousand chunks) arrives all or nothing; a larger one arrives in several, and if it was stopped, the same import
+/// again makes it whole. JSON: `{"blocks":N,"chunks":N,"new_states":N,"block_entities":N,"beside_their_block":N,
+/// "entities":N,"rekeyed":N,"biomes":N,"transactions":N,"not_carried":{WHAT:N}}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    file: FileArg,
+    #[command(flatten)]
+    world: WorldArg,
+    /// The block where the schematic's lowest corner goes.
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
+    at: Vec<i64>,
+    /// The dimension; one that the world does not have is made [default: the world's first, or minecraft:overworld].
+    #[arg(long = "dim", short = 'd', alias = "dimension", value_name = "NAME", value_hint = ValueHint::Other)]
+    dimension: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Report(ImportReport);
+
+pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let &[x, y, z] = args.at.as_slice() else {
+        return Err(Failure::usage("--at takes three coordinates"));
+    };
+    // Before a world is made for it.
+    let file = args.file.read()?;
+    let world = open_or_create(args.world.path(), &options())?;
+    let dimension = dimension(&world, args.dimension.as_deref())?;
+    let progress = out.progress("blocks imported");
+    let at = BlockPos::new(x, y, z);
+    let imported = import(&file, &world, dimension, at, |blocks| progress.set_position(blocks));
+    progress.finish_and_clear();
+    let report = match imported {
+        Ok(report) => Report(report),
+        Err(error @ (ImportError::OutOfWorld(_) | ImportError::TooWide(_))) => {
+            return Err(Failure::usage(error.to_string()));
+        }
+        Err(error) => return Err(Failure::failed(error)),
+    };
+    world.close()?;
+    out.print(&report)?;
+    Ok(Outcome::Good)
+}
+
+/// Finds the dimension by its name, or by the part after the colon if that is not ambiguous; makes one that is new.
+fn dimension(world: &World<RocksEngine>, wanted: Option<&str>) -> Result<Dimension, Failure> {
+    let catalog = world.catalog();
+    let names = catalog.list(ListKind::Dimensions).names();
+    let Some(wanted) = wanted else {
+        let is_new = names.is_empty();
+        return Ok(if is_new { world.register_dimension("minecraft:overworld")? } else { Dimension::new(0) });
+    };
+    if let Some(found) = catalog.dimension(wanted) {
+        return Ok(found);
+    }
+    let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
+    if let (Some((id, _)), None) = (short.next(), short.next()) {
+        return Ok(Dimension::new(id));
+    }
+    let full = if wanted.contains(':') { wanted.to_owned() } else { format!("minecraft:{wanted}") };
+    let name = name::of(&full).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(world.register_dimension(name.as_str())?)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(report) = self;
+        writeln!(
+            f,
+            "imported: blocks {}, chunks {}, block entities {}, entities {}, biomes {}",
+            grouped(report.blocks),
+            grouped(report.chunks),
+            grouped(report.block_entities),
+            grouped(report.entities),
+            grouped(report.biomes),
+        )?;
+        if report.new_states > 0 {
+            writeln!(f, "states that were new to the world: {}", grouped(report.new_states))?;
+        }
+        if report.rekeyed > 0 {
+            writeln!(f, "entities with another UUID than the file's: {}", grouped(report.rekeyed))?;
+        }
+        for (what, count) in &report.not_carried {
+            writeln!(f, "not carried: {what} ({})", grouped(*count))?;
+        }
+        match report.transactions {
+            0 | 1 => writeln!(f, "in one transaction"),
+            count => writeln!(f, "in {} transactions", grouped(count)),
+        }
+    }
+}

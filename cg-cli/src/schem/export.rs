@@ -1,0 +1,207 @@
+//! A box of a world as a schematic of version 3.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use cg_format::{BlockBox, Dimension};
+use cg_snapshot::schem::{SchemEntity, SchemError, SchemHead, SchemWriter};
+use cg_store::engine::Engine;
+use cg_store::{Error, World};
+use serde::Serialize;
+
+use super::slab::{Slabs, TooWide};
+use super::survey::{Pass, Survey, Trouble};
+
+/// Blocks along one side of a schematic at most.
+const MAX_SIDE: u128 = u16::MAX as u128;
+
+/// Choices of an export.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExportOptions {
+    /// The number of the game's version that the file is said to be of. Default: the newest that the box's chunks and
+    /// entities say they came with, or 1.21.1's (3955) when none says one.
+    pub data_version: Option<i32>,
+}
+
+/// What an export wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ExportReport {
+    /// Blocks along x.
+    pub width: u16,
+    /// Blocks along y.
+    pub height: u16,
+    /// Blocks along z.
+    pub length: u16,
+    /// The number of the game's version that the file says.
+    pub data_version: i32,
+    /// Blocks, those of air too.
+    pub blocks: u64,
+    /// States.
+    pub states: u64,
+    /// Block entities.
+    pub block_entities: u64,
+    /// Entities; riders are in their vehicles.
+    pub entities: u64,
+    /// Biomes; none if no chunk of the box says any.
+    pub biomes: u64,
+    /// Chunks of the box that are not stored, and were written as air.
+    pub absent_chunks: u64,
+    /// What a schematic cannot hold, or could not be read: in words, and how often.
+    pub not_exported: BTreeMap<String, u64>,
+}
+
+/// Why an export ended early. No file is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The world could not be read on.
+    #[error(transparent)]
+    Store(Error),
+    /// The file is there: nothing is overwritten.
+    #[error("{} is there already; delete it or choose another name", .0.display())]
+    Exists(PathBuf),
+    /// The box is larger than a schematic can be.
+    #[error("the box is {} × {} × {} blocks, and a schematic has at most {MAX_SIDE} along each side", .0[0], .0[1], .0[2])]
+    TooLarge([u128; 3]),
+    /// The box is too wide.
+    #[error(transparent)]
+    TooWide(#[from] TooWide),
+    /// The file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is in the way.
+        source: SchemError,
+    },
+}
+
+impl ExportError {
+    /// Whether something else should have been asked for.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Exists(_) | Self::TooLarge(_) | Self::TooWide(_))
+    }
+}
+
+/// Writes a box, both corners included, as a schematic; `watch` is told how many layers are done, of twice the height.
+///
+/// Goes through the box twice: the palette stands before the blocks. Holds at most sixteen layers of it, its block
+/// entities and entities in memory, and the UUIDs of what stands in it. The file has its name only when it is whole.
+///
+/// # Errors
+/// [`ExportError`].
+pub fn export<E: Engine>(
+    world: &World<E>,
+    dimension: Dimension,
+    area: BlockBox,
+    file: &Path,
+    options: &ExportOptions,
+    mut watch: impl FnMut(u64),
+) -> Result<ExportReport, ExportError> {
+    let [Ok(width), Ok(height), Ok(length)] = area.size().map(u16::try_from) else {
+        return Err(ExportError::TooLarge(area.size()));
+    };
+    if file.exists() {
+        return Err(ExportError::Exists(file.to_owned()));
+    }
+    let failed = |trouble: Trouble| match trouble {
+        Trouble::Store(error) => ExportError::Store(error),
+        Trouble::Schem(source) => ExportError::File { path: file.to_owned(), source },
+    };
+    let slabs = Slabs::new(area)?;
+    let mut survey = Survey::new(world, dimension, area);
+    let mut numbers = Vec::new();
+    let mut layers = 0;
+    for slab in slabs.iter() {
+        survey.states(&slab, &mut numbers, Pass::Count).map_err(failed)?;
+        survey.biomes(&slab, &mut numbers, Pass::Count).map_err(failed)?;
+        layers += (slab.cells() / slab.layer_cells()) as u64;
+        watch(layers);
+    }
+    let entities = survey.entities().map_err(failed)?;
+    let data_version = options.data_version.or(survey.data_version);
+    let mut head = SchemHead::sized([width, height, length]);
+    head.data_version = data_version.unwrap_or(head.data_version);
+
+    let beside = beside(file);
+    let mut write = || -> Result<(), Trouble> {
+        let out = BufWriter::new(File::create(&beside).map_err(SchemError::Io)?);
+        let mut writer = SchemWriter::new(out, &head)?;
+        write_grids(&mut survey, slabs, &mut writer, |done| watch(layers + done))?;
+        finish(writer, &entities)?;
+        fs::rename(&beside, file).map_err(SchemError::Io)?;
+        Ok(())
+    };
+    if let Err(trouble) = write() {
+        // What is wrong with the file matters more than that it could not be deleted.
+        let _ = fs::remove_file(&beside);
+        return Err(failed(trouble));
+    }
+    let blocks = u64::from(width) * u64::from(height) * u64::from(length);
+    let has_biomes = !survey.biomes.names.is_empty();
+    let mut not_exported = survey.missed;
+    if has_biomes && survey.without_biome > 0 {
+        not_exported.insert(
+            "biomes of blocks that have none: they got the most common one".to_owned(),
+            survey.without_biome,
+        );
+    }
+    Ok(ExportReport {
+        width,
+        height,
+        length,
+        data_version: head.data_version,
+        blocks,
+        states: survey.states.names.len() as u64,
+        block_entities: survey.block_entities.len() as u64,
+        entities: entities.len() as u64,
+        biomes: if has_biomes { blocks } else { 0 },
+        absent_chunks: survey.absent_chunks,
+        not_exported,
+    })
+}
+
+fn write_grids<E: Engine>(
+    survey: &mut Survey<'_, E>,
+    slabs: Slabs,
+    writer: &mut SchemWriter<BufWriter<File>>,
+    mut watch: impl FnMut(u64),
+) -> Result<(), Trouble> {
+    writer.blocks(&survey.states.names, &survey.states.counts)?;
+    let (mut numbers, mut layers) = (Vec::new(), 0);
+    for slab in slabs.iter() {
+        survey.states(&slab, &mut numbers, Pass::Write)?;
+        writer.cells(&numbers)?;
+        layers += (slab.cells() / slab.layer_cells()) as u64;
+        watch(layers);
+    }
+    writer.block_entities(&survey.block_entities)?;
+    if survey.biomes.names.is_empty() {
+        return Ok(());
+    }
+    let mut counts = survey.biomes.counts.clone();
+    if let Some(most) = counts.get_mut(usize::from(survey.most_common_biome())) {
+        *most += survey.without_biome;
+    }
+    writer.biomes(&survey.biomes.names, &counts)?;
+    for slab in slabs.iter() {
+        survey.biomes(&slab, &mut numbers, Pass::Write)?;
+        writer.cells(&numbers)?;
+    }
+    Ok(())
+}
+
+fn finish(writer: SchemWriter<BufWriter<File>>, entities: &[SchemEntity]) -> Result<(), SchemError> {
+    let mut out = writer.finish(entities)?;
+    out.flush().map_err(SchemError::Io)?;
+    out.get_ref().sync_all().map_err(SchemError::Io)
+}
+
+/// The name under which a file is written before it is whole.
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}

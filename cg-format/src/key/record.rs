@@ -1,0 +1,157 @@
+//! Keys of spatial records: the way through the tree to a leaf, then the record.
+//!
+//! | offset | bytes | part |
+//! |---|---|---|
+//! | 0 | 1 | tag: 1 a record, 2 the leaf in which one lies |
+//! | 1 | 8 | of a record: dimension |
+//! | 9 | 24 | Morton(table) |
+//! | 33 | 4 each | which root of the table, which child of the root, …: one number for each level |
+//! | … | 16 | UUID |
+//!
+//! So all records of a node of the tree, from a table down to a leaf, are one range of keys.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{read_dimension, whole};
+use crate::id::RecordId;
+use crate::morton;
+use crate::wire::Reader;
+use crate::{DecodeError, Dimension, Problem};
+
+/// The most levels that a tree of records has.
+pub const RECORD_MAX_LEVELS: usize = 16;
+/// Bytes of the key of a record's place.
+pub const RECORD_PLACE_LEN_BYTES: usize = 1 + RecordId::LEN_BYTES;
+
+pub(super) const RECORD_TAG: u8 = 1;
+pub(super) const PLACE_TAG: u8 = 2;
+
+/// Bytes of a leaf's key without the numbers of its levels.
+const LEAF_HEAD_LEN_BYTES: usize = 1 + 8 + morton::LEN_3D_BYTES;
+/// Bytes of the number of one level.
+const LEVEL_LEN_BYTES: usize = 4;
+
+/// Bytes of a record's key in a tree of so many levels.
+pub const fn record_len_bytes(level_count: usize) -> usize {
+    LEAF_HEAD_LEN_BYTES + level_count * LEVEL_LEN_BYTES + RecordId::LEN_BYTES
+}
+
+/// The way from a table down to a leaf: which of the table's roots, which of the root's children, and so on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct RecordPath {
+    /// Those behind the last level are zero.
+    numbers: [u32; RECORD_MAX_LEVELS],
+    level_count: u8,
+}
+
+impl RecordPath {
+    /// The way with no level yet.
+    pub const EMPTY: Self = Self { numbers: [0; RECORD_MAX_LEVELS], level_count: 0 };
+
+    /// The way one level further down; `None` at [`RECORD_MAX_LEVELS`].
+    #[must_use]
+    pub fn child(mut self, number: u32) -> Option<Self> {
+        *self.numbers.get_mut(usize::from(self.level_count))? = number;
+        self.level_count += 1;
+        Some(self)
+    }
+
+    /// The number of each level, from the root down.
+    pub fn numbers(&self) -> &[u32] {
+        self.numbers.get(..usize::from(self.level_count)).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for RecordPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.numbers()).finish()
+    }
+}
+
+/// A leaf of the tree of records: a cube of blocks, named by the way to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RecordLeaf {
+    /// The dimension.
+    pub dimension: Dimension,
+    /// The table, counted in tables from the origin along x, y and z.
+    pub table: [i64; 3],
+    /// From the table to the leaf.
+    pub path: RecordPath,
+}
+
+/// The bytes with which the keys of a leaf's records begin, and no other key does.
+pub fn record_leaf(leaf: &RecordLeaf) -> Vec<u8> {
+    let numbers = leaf.path.numbers();
+    let mut key = Vec::with_capacity(record_len_bytes(numbers.len()));
+    key.push(RECORD_TAG);
+    key.extend(leaf.dimension.get().to_be_bytes());
+    key.extend(morton::encode_3d(leaf.table));
+    for number in numbers {
+        key.extend(number.to_be_bytes());
+    }
+    key
+}
+
+/// The inverse of [`record_leaf`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another tag, or a length that gives no whole number of levels from 1 to
+/// [`RECORD_MAX_LEVELS`].
+pub fn decode_record_leaf(key: &[u8]) -> Result<RecordLeaf, DecodeError> {
+    whole(key, |reader| read_leaf(reader, key.len()))
+}
+
+/// The key of a record in a leaf.
+pub fn record(leaf: &RecordLeaf, id: RecordId) -> Vec<u8> {
+    let mut key = record_leaf(leaf);
+    key.extend(id.to_bytes());
+    key
+}
+
+/// The inverse of [`record`].
+///
+/// # Errors
+/// As [`decode_record_leaf`].
+pub fn decode_record(key: &[u8]) -> Result<(RecordLeaf, RecordId), DecodeError> {
+    whole(key, |reader| {
+        let leaf = read_leaf(reader, key.len().saturating_sub(RecordId::LEN_BYTES))?;
+        Ok((leaf, RecordId::from_bytes(reader.array("record uuid")?)))
+    })
+}
+
+/// The key of the row that says in which leaf a record lies.
+pub fn record_place(id: RecordId) -> [u8; RECORD_PLACE_LEN_BYTES] {
+    super::tagged(PLACE_TAG, &id.to_bytes())
+}
+
+/// The inverse of [`record_place`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or tag.
+pub fn decode_record_place(key: &[u8]) -> Result<RecordId, DecodeError> {
+    whole(key, |reader| {
+        reader.expect_u8("tag", PLACE_TAG)?;
+        reader.array("record uuid").map(RecordId::from_bytes)
+    })
+}
+
+/// Reads a leaf from so many bytes.
+fn read_leaf(reader: &mut Reader<'_>, len_bytes: usize) -> Result<RecordLeaf, DecodeError> {
+    reader.expect_u8("tag", RECORD_TAG)?;
+    let dimension = read_dimension(reader)?;
+    let table = morton::decode_3d(&reader.array("Morton code")?);
+    let numbers_len_bytes = len_bytes.saturating_sub(LEAF_HEAD_LEN_BYTES);
+    let level_count = numbers_len_bytes / LEVEL_LEN_BYTES;
+    let is_whole = numbers_len_bytes.is_multiple_of(LEVEL_LEN_BYTES);
+    if !is_whole || !(1..=RECORD_MAX_LEVELS).contains(&level_count) {
+        let (field, found) = ("bytes of the way to a leaf", numbers_len_bytes as u64);
+        return Err(reader.error(Problem::OutOfRange { field, found, allowed: "4, 8, 12, … 64" }));
+    }
+    let mut path = RecordPath::EMPTY;
+    for _ in 0..level_count {
+        let number = u32::from_be_bytes(reader.array("number in its parent")?);
+        path = path.child(number).expect("as many levels as there may be were checked");
+    }
+    Ok(RecordLeaf { dimension, table, path })
+}

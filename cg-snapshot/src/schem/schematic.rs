@@ -1,0 +1,177 @@
+//! What a file is, and the ways to what it holds.
+
+use std::io::Read;
+
+use super::cells::{Cells, Counted};
+use super::things::Things;
+use super::{BlockEntity, SchemEntity, SchemError, SchemLimits};
+
+/// A schematic whose every byte was read and checked once; its blocks are still in the file.
+///
+/// ```
+/// use cg_snapshot::schem::{Schematic, SchemHead, SchemLimits, SchemWriter};
+///
+/// // Two blocks of stone beside one of air.
+/// let mut writer = SchemWriter::new(Vec::new(), &SchemHead { data_version: 3955, ..SchemHead::sized([3, 1, 1]) })?;
+/// writer.blocks(&["minecraft:stone", "minecraft:air"], &[2, 1])?;
+/// writer.cells(&[0, 1, 0])?;
+/// writer.block_entities(&[])?;
+/// let file = writer.finish(&[])?;
+///
+/// let schematic = Schematic::read(&file[..], &SchemLimits::default())?;
+/// assert_eq!(schematic.size(), [3, 1, 1]);
+/// let blocks = schematic.blocks().expect("it has blocks");
+/// assert_eq!(blocks.states().collect::<Vec<_>>(), [(0, "minecraft:stone", 2), (1, "minecraft:air", 1)]);
+/// let mut cells = [0; 3];
+/// blocks.open(&file[..])?.read(&mut cells)?;
+/// assert_eq!(cells, [0, 1, 0]);
+/// # Ok::<(), cg_snapshot::schem::SchemError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schematic {
+    pub(super) version: u8,
+    pub(super) data_version: i32,
+    pub(super) size: [u16; 3],
+    pub(super) offset: [i32; 3],
+    pub(super) metadata: Vec<u8>,
+    pub(super) blocks: Option<Grid>,
+    pub(super) biomes: Option<Grid>,
+    pub(super) block_entities: Things,
+    pub(super) entities: Things,
+    pub(super) unknown: Vec<String>,
+}
+
+/// A palette and an array of indices into it: the blocks, or the biomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    pub(super) field: &'static str,
+    pub(super) shape: GridShape,
+    pub(super) palette: Vec<Option<Box<str>>>,
+    pub(super) counted: Counted,
+    pub(super) limits: SchemLimits,
+}
+
+/// What an entry of an array stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridShape {
+    /// One block: x + z × width + y × width × length.
+    Cells,
+    /// A column of blocks: x + z × width. Biomes of version 2.
+    Columns,
+}
+
+impl Schematic {
+    /// The format's version: 2 or 3.
+    pub const fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The number of the game's version that the states, block entities and entities are of.
+    pub const fn data_version(&self) -> i32 {
+        self.data_version
+    }
+
+    /// Blocks along x, y and z: width, height, length. None is zero.
+    pub const fn size(&self) -> [u16; 3] {
+        self.size
+    }
+
+    /// `Offset` as it stands: in version 3 from the one who pastes to the lowest corner, in version 2 by the tool that
+    /// wrote it mostly the lowest corner's place in its world.
+    pub const fn offset(&self) -> [i32; 3] {
+        self.offset
+    }
+
+    /// `Metadata`: an NBT compound's bytes, fields and end tag.
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+
+    /// The blocks; a schematic of version 3 may have none.
+    pub const fn blocks(&self) -> Option<&Grid> {
+        self.blocks.as_ref()
+    }
+
+    /// The biomes, if it has any.
+    pub const fn biomes(&self) -> Option<&Grid> {
+        self.biomes.as_ref()
+    }
+
+    /// How many block entities there are.
+    pub fn block_entity_count(&self) -> usize {
+        self.block_entities.len()
+    }
+
+    /// The block entities in stored order.
+    pub fn block_entities(&self) -> impl Iterator<Item = BlockEntity> {
+        self.block_entities.block_entities()
+    }
+
+    /// How many entities there are, riders not counted.
+    pub fn entity_count(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// The entities in stored order.
+    ///
+    /// Version 2 does not say from where positions count, and its tools write places in a world. So what lies inside
+    /// when `Offset` is taken off is taken so; else what lies inside as it stands is left as it stands.
+    pub fn entities(&self) -> impl Iterator<Item = SchemEntity> {
+        self.entities.entities().map(|entity| match self.version {
+            2 => SchemEntity { pos: self.counted_from_corner(entity.pos), ..entity },
+            _ => entity,
+        })
+    }
+
+    /// Names of fields that no schematic has, at most a hundred.
+    pub fn unknown_fields(&self) -> &[String] {
+        &self.unknown
+    }
+
+    fn counted_from_corner(&self, pos: [f64; 3]) -> [f64; 3] {
+        let mut moved = pos;
+        for (number, offset) in moved.iter_mut().zip(self.offset) {
+            *number -= f64::from(offset);
+        }
+        let is_inside = |pos: [f64; 3]| {
+            // An entity at the border may stand a little outside.
+            pos.iter().zip(self.size).all(|(number, side)| (-1.0..=f64::from(side) + 1.0).contains(number))
+        };
+        if !is_inside(moved) && is_inside(pos) { pos } else { moved }
+    }
+}
+
+impl Grid {
+    /// The states that cells show, ascending by index, and how many cells show each.
+    pub fn states(&self) -> impl Iterator<Item = (u16, &str, u64)> {
+        (0..=u16::MAX).zip(&self.counted.kinds).filter(|(_, (count, _))| *count > 0).map(
+            |(index, (count, _))| {
+                let state = self.palette.get(usize::from(index)).and_then(Option::as_deref);
+                (index, state.unwrap_or_default(), *count)
+            },
+        )
+    }
+
+    /// Entries of the palette, also those that no cell shows.
+    pub fn palette_len(&self) -> usize {
+        self.palette.iter().flatten().count()
+    }
+
+    /// What an entry of the array stands for.
+    pub const fn shape(&self) -> GridShape {
+        self.shape
+    }
+
+    /// Entries of the array.
+    pub const fn cells(&self) -> u64 {
+        self.counted.cells
+    }
+
+    /// Goes to the array in the same file, opened anew: what stands before it is inflated and passed over.
+    ///
+    /// # Errors
+    /// What the system says, and what a file that changed in between gives.
+    pub fn open<R: Read>(&self, file: R) -> Result<Cells<R>, SchemError> {
+        Cells::open(file, &self.counted, self.field, &self.limits)
+    }
+}

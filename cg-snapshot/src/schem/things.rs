@@ -1,0 +1,125 @@
+//! Block entities and entities of a schematic, in one form for both versions.
+
+use super::SchemError;
+use crate::nbt::{self, Compound, List, Tag, Text, Value};
+
+/// A block entity: what a chest holds, what a sign says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockEntity {
+    /// Its kind, such as `minecraft:chest`, exactly as the file says it.
+    pub id: String,
+    /// Where it is: x, y, z from the lowest corner. It may lie outside.
+    pub pos: [i32; 3],
+    /// Its other fields: an NBT compound's bytes, fields and end tag.
+    pub data: Vec<u8>,
+}
+
+/// An entity: an animal, a painting, a cart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchemEntity {
+    /// Its kind, such as `minecraft:cow`, exactly as the file says it.
+    pub id: String,
+    /// Where it is: x, y, z from the lowest corner, in blocks. It may lie outside.
+    pub pos: [f64; 3],
+    /// Its other fields: an NBT compound's bytes, fields and end tag. Riders are in its `Passengers`.
+    pub data: Vec<u8>,
+}
+
+/// A list of compounds as it stands in the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Things {
+    /// Kind of element, count, elements; nothing for no list.
+    raw: Vec<u8>,
+}
+
+/// Fields that [`BlockEntity`] and [`SchemEntity`] have in their own way.
+const OWN: [&str; 2] = ["Id", "Pos"];
+
+impl Things {
+    /// Checks a list.
+    pub(super) fn new(
+        field: &'static str,
+        raw: Vec<u8>,
+        limits: &nbt::Limits,
+        is_pos: fn(Compound<'_>) -> bool,
+    ) -> Result<Self, SchemError> {
+        let list = List::parse(&raw, limits).map_err(|error| SchemError::Nbt {
+            field,
+            at_bytes: error.at_bytes as u64,
+            problem: error.problem,
+        })?;
+        if !list.is_empty() && list.tag() != Tag::Compound {
+            return Err(SchemError::Thing { field, index: 0, problem: "it is no compound" });
+        }
+        for (index, thing) in list.compounds().enumerate() {
+            let problem = if id(thing).is_none() {
+                "it has no Id, or one that is no text"
+            } else if !is_pos(thing) {
+                "it has no Pos of three numbers"
+            } else {
+                continue;
+            };
+            return Err(SchemError::Thing { field, index, problem });
+        }
+        Ok(Self { raw })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list().map_or(0, List::len)
+    }
+
+    fn list(&self) -> Option<List<'_>> {
+        // Checked when it was read.
+        List::parse(&self.raw, &nbt::Limits { depth: u16::MAX, elements: u64::MAX }).ok()
+    }
+
+    /// The kind, the whole and the other fields of each.
+    fn each(&self) -> impl Iterator<Item = (String, Compound<'_>, Vec<u8>)> {
+        let list = self.list().into_iter().flat_map(List::compounds);
+        list.map(|thing| (id(thing).unwrap_or_default(), thing, data(thing)))
+    }
+
+    pub(super) fn block_entities(&self) -> impl Iterator<Item = BlockEntity> {
+        self.each().map(|(id, thing, data)| BlockEntity { id, pos: cell(thing).unwrap_or_default(), data })
+    }
+
+    pub(super) fn entities(&self) -> impl Iterator<Item = SchemEntity> {
+        self.each().map(|(id, thing, data)| SchemEntity { id, pos: point(thing).unwrap_or_default(), data })
+    }
+}
+
+fn id(thing: Compound<'_>) -> Option<String> {
+    let id = thing.text("Id").or_else(|| thing.text("id"))?;
+    id.decode().map(std::borrow::Cow::into_owned)
+}
+
+/// `Data` of version 3, or what version 2 has beside `Id` and `Pos`.
+fn data(thing: Compound<'_>) -> Vec<u8> {
+    if let Some(data) = thing.compound("Data") {
+        return data.raw().to_vec();
+    }
+    let own = |name: Text<'_>| OWN.iter().any(|own| name == **own);
+    let others = thing.fields().filter(|field| !own(field.name));
+    let mut data: Vec<u8> = others.flat_map(|field| field.raw).copied().collect();
+    data.push(Tag::End as u8);
+    data
+}
+
+/// The cell of a block entity.
+pub(super) fn cell(thing: Compound<'_>) -> Option<[i32; 3]> {
+    let numbers: Vec<i32> = match thing.get("Pos")? {
+        Value::IntArray(ints) => ints.values().collect(),
+        Value::List(list) => {
+            let numbers = list.values().map(|value| value.as_long().and_then(|n| i32::try_from(n).ok()));
+            numbers.collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    numbers.try_into().ok()
+}
+
+/// The point of an entity.
+pub(super) fn point(thing: Compound<'_>) -> Option<[f64; 3]> {
+    let numbers: Option<Vec<f64>> = thing.list("Pos")?.values().map(Value::as_double).collect();
+    numbers?.try_into().ok()
+}

@@ -1,0 +1,67 @@
+//! Objects in a transaction.
+
+use std::sync::Arc;
+
+use super::Transaction;
+use crate::engine::Engine;
+use crate::error::{ConflictKey, Error};
+use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+
+impl<E: Engine> Transaction<'_, E> {
+    /// An object, or `None` if there is none. Of one that this transaction wrote, the version that it gets.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] for a key that no object can have; [`Error::Corrupt`] if it is stored and damaged; what
+    /// [`put_object_at_version`](Self::put_object_at_version) says at commit.
+    pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
+        let key = ObjectKey::new(key)?;
+        self.reads.insert(ConflictKey::Object(key.clone()));
+        let stored = self.world.stored_object(&key)?;
+        let after = match self.writes.objects.get(&key) {
+            Some(write) => write.after(&key, stored.as_ref())?.or(stored),
+            None => stored,
+        };
+        Ok(after.and_then(StoredObject::here))
+    }
+
+    /// Writes an object; its version is one more than before, or 0. The bytes that are there already are no change.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] for a key without a byte or with more than 512. At commit: [`Error::TooLarge`], and
+    /// [`Error::Corrupt`] if what is stored is damaged.
+    pub fn put_object(&mut self, key: impl AsRef<[u8]>, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
+        self.writes.objects.insert(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()));
+        Ok(())
+    }
+
+    /// Writes an object at a version that another store gave it: for caches.
+    ///
+    /// The version that is there may be written again, and the later bytes count: what a store sends after it lost the
+    /// end of its own history.
+    ///
+    /// # Errors
+    /// As [`put_object`](Self::put_object); [`Error::NegativeVersion`]. At commit: [`Error::VersionGoesBack`] if the
+    /// object was at a higher version, deleted or not.
+    pub fn put_object_at_version(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        version: i64,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        let key = ObjectKey::new(key)?;
+        if version < 0 {
+            return Err(Error::NegativeVersion { key, offered: version });
+        }
+        self.writes.objects.insert(key, ObjectWrite::PutAt(version, bytes.into()));
+        Ok(())
+    }
+
+    /// Deletes an object. Deleting an absent one is no error.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] for a key that no object can have.
+    pub fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.writes.objects.insert(ObjectKey::new(key)?, ObjectWrite::Delete);
+        Ok(())
+    }
+}

@@ -1,0 +1,375 @@
+//! Versioned objects: how they count, what is refused, and how they are listed.
+
+use super::*;
+use cg_format::Space;
+use cg_store::{ConflictKey, ObjectKey, StoreLimits};
+use expect_test::{Expect, expect};
+
+over_both_engines! {
+    every_change_is_one_version_more
+    a_deleted_object_counts_on_until_it_is_forgotten
+    a_cache_writes_the_versions_it_was_told
+    keys_that_no_object_can_have
+    a_listing_goes_on_where_it_stopped
+    who_read_an_object_that_changed_is_told
+    blind_writes_count_each_other
+    chunks_objects_and_properties_come_together_or_not_at_all
+    a_damaged_object_is_neither_absent_nor_overwritten
+}
+
+#[track_caller]
+fn bytes<E: Engine>(world: &World<E>, key: &str) -> Option<(i64, String)> {
+    let object = world.objects().get(key).expect("reads");
+    object.map(|object| (object.version, String::from_utf8(object.bytes.to_vec()).expect("text")))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what may be absent")]
+fn some(version: i64, text: &str) -> Option<(i64, String)> {
+    Some((version, text.to_owned()))
+}
+
+/// A change is refused with a message, and nothing is written.
+#[track_caller]
+fn refused<E: Engine>(
+    world: &World<E>,
+    body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
+    expected: Expect,
+) {
+    let before = rows(world);
+    let error = world.transaction(|tx| {
+        tx.set_property(Property::Seed, Some(b"beside".to_vec()));
+        body(tx)
+    });
+    expected.assert_eq(&error.expect_err("is refused").to_string());
+    assert!(before == rows(world), "a refused transaction wrote something");
+}
+
+fn every_change_is_one_version_more<E: Engine>(world: &World<E>) {
+    let objects = world.objects();
+    assert_eq!((bytes(world, "a"), objects.version("a").expect("reads")), (None, None));
+    assert_eq!(objects.put("a", *b"one").expect("puts"), 0);
+    assert_eq!(objects.put("a", *b"two").expect("puts"), 1);
+    let before = world.last_commit();
+    assert_eq!(objects.put("a", *b"two").expect("puts"), 1, "nothing changed");
+    assert_eq!(world.last_commit(), before, "and nothing was committed");
+    assert_eq!(objects.put("a", *b"").expect("puts"), 2, "an empty object is one");
+    assert_eq!(bytes(world, "a"), some(2, ""));
+    // Twice in one transaction is one change, and the transaction sees what it will be.
+    let seen = world.transaction(|tx| {
+        tx.put_object("a", *b"three")?;
+        tx.put_object("a", *b"four")?;
+        let first = tx.object("a")?.expect("was put");
+        tx.delete_object("a")?;
+        assert_eq!(tx.object("a")?, None);
+        tx.put_object("a", *b"five")?;
+        Ok::<_, Error>((first.version, tx.object("a")?.expect("was put").version))
+    });
+    assert_eq!(seen.expect("commits").value, (3, 3));
+    assert_eq!(bytes(world, "a"), some(3, "five"));
+    assert_sound(world);
+}
+
+fn a_deleted_object_counts_on_until_it_is_forgotten<E: Engine>(world: &World<E>) {
+    let objects = world.objects();
+    for text in ["one", "two", "three"] {
+        objects.put("a", text.as_bytes()).expect("puts");
+        objects.put("stays", text.as_bytes()).expect("puts");
+    }
+    assert!(objects.delete("a").expect("deletes"));
+    assert!(!objects.delete("a").expect("deletes"), "it is gone already");
+    assert!(!objects.delete("never").expect("deletes"));
+    assert_eq!((bytes(world, "a"), objects.version("a").expect("reads")), (None, None));
+    assert_eq!(
+        objects.put("a", *b"three").expect("puts"),
+        3,
+        "what was deleted is written anew, so it changed"
+    );
+    objects.delete("a").expect("deletes");
+    assert_sound(world);
+
+    world.forget_before(world.last_commit()).expect("forgets");
+    assert_eq!(
+        objects.put("a", *b"x").expect("puts"),
+        4,
+        "the deletion is not older than the commit that is named"
+    );
+    objects.delete("a").expect("deletes");
+    objects.put("b", *b"later").expect("puts");
+    world.forget_before(world.last_commit()).expect("forgets");
+    assert_eq!(objects.put("a", *b"anew").expect("puts"), 0);
+    assert_eq!(bytes(world, "stays"), some(2, "three"));
+    assert_sound(world);
+}
+
+fn a_cache_writes_the_versions_it_was_told<E: Engine>(world: &World<E>) {
+    let objects = world.objects();
+    objects.put_at_version("a", 9, *b"nine").expect("puts");
+    assert_eq!(bytes(world, "a"), some(9, "nine"));
+    objects.put_at_version("a", 9, *b"nine again").expect("the same version may be told again");
+    refused(
+        world,
+        |tx| tx.put_object_at_version("a", 5, *b"five"),
+        expect!["object `a` is at version 9, and version 5 was to be written; versions do not go back"],
+    );
+    refused(
+        world,
+        |tx| {
+            tx.put_object_at_version("a", 5, *b"five")?;
+            tx.object("a").map(drop)
+        },
+        expect!["object `a` is at version 9, and version 5 was to be written; versions do not go back"],
+    );
+    refused(
+        world,
+        |tx| tx.put_object_at_version("a", -1, *b"x"),
+        expect!["object `a` was to be written at version -1; versions count from 0"],
+    );
+    assert_eq!(bytes(world, "a"), some(9, "nine again"));
+    // A cache that dropped its copy may fetch the same one again, but none that is older.
+    objects.delete("a").expect("deletes");
+    refused(
+        world,
+        |tx| tx.put_object_at_version("a", 8, *b"eight"),
+        expect!["object `a` is at version 9, and version 8 was to be written; versions do not go back"],
+    );
+    objects.put_at_version("a", 9, *b"nine").expect("puts");
+    objects.put_at_version("a", i64::MAX, *b"last").expect("puts");
+    assert_eq!(bytes(world, "a"), some(i64::MAX, "last"));
+    refused(
+        world,
+        |tx| tx.put_object("a", *b"one more"),
+        expect!["object `a` is at version 2^63 - 1, and there is none above"],
+    );
+    assert_eq!(objects.put("a", *b"last").expect("no change"), i64::MAX);
+    assert_sound(world);
+}
+
+fn keys_that_no_object_can_have<E: Engine>(world: &World<E>) {
+    let long = [b'k'; 513];
+    refused(
+        world,
+        |tx| tx.put_object([], *b"x"),
+        expect!["the key of an object has 0 bytes, allowed are 1 to 512"],
+    );
+    refused(
+        world,
+        |tx| tx.put_object(long, *b"x"),
+        expect!["the key of an object has 513 bytes, allowed are 1 to 512"],
+    );
+    refused(
+        world,
+        |tx| tx.delete_object(long),
+        expect!["the key of an object has 513 bytes, allowed are 1 to 512"],
+    );
+    refused(
+        world,
+        |tx| tx.object(long).map(drop),
+        expect!["the key of an object has 513 bytes, allowed are 1 to 512"],
+    );
+    for key in [&long[..512], &[0], &[0xff; 512]] {
+        world.objects().put(key, *b"x").expect("puts");
+        assert!(world.objects().get(key).expect("reads").is_some());
+    }
+    assert_sound(world);
+}
+
+fn a_listing_goes_on_where_it_stopped<E: Engine>(world: &World<E>) {
+    let objects = world.objects();
+    let keys = ["block/1/bricks", "block/1/lights", "block/2/bricks", "block/3/bricks", "block0", "a"];
+    for (n, key) in keys.iter().enumerate() {
+        objects.put(key, vec![7; n]).expect("puts");
+    }
+    objects.put("block/2/gone", *b"x").expect("puts");
+    objects.delete("block/2/gone").expect("deletes");
+    let all = |prefix: &str, max_count| {
+        let (mut listed, mut pages, mut position) = (Vec::new(), 0, None);
+        loop {
+            let page = objects.list(prefix, position.as_ref(), max_count).expect("lists");
+            pages += 1;
+            listed.extend(
+                page.entries.iter().map(|entry| (entry.key.to_string(), entry.version, entry.len_bytes)),
+            );
+            position = page.next;
+            if position.is_none() {
+                return (listed, pages);
+            }
+        }
+    };
+    let expected: Vec<_> =
+        [("block/1/bricks", 0), ("block/1/lights", 1), ("block/2/bricks", 2), ("block/3/bricks", 3)]
+            .map(|(key, len)| (key.to_owned(), 0, len))
+            .into();
+    for (max_count, pages) in [(1, 4), (2, 2), (3, 2), (4, 1), (100, 1), (0, 4)] {
+        assert_eq!(all("block/", max_count), (expected.clone(), pages), "{max_count} at once");
+    }
+    assert_eq!(all("", 10).0.len(), keys.len());
+    assert_eq!(all("c", 10), (Vec::new(), 1));
+    // What is written behind a position is listed, whether or not the object of the position is there.
+    let page = objects.list("block/", None, 2).expect("lists");
+    objects.delete("block/1/lights").expect("deletes");
+    objects.put("block/1/lights2", *b"x").expect("puts");
+    let next = objects.list("block/", page.next.as_ref(), 1).expect("lists");
+    assert_eq!(next.entries[0].key, ObjectKey::new("block/1/lights2").expect("a key"));
+}
+
+fn who_read_an_object_that_changed_is_told<E: Engine>(world: &World<E>) {
+    world.objects().put("a", *b"one").expect("puts");
+    let error = world.transaction(|tx| {
+        let one = tx.object("a")?.expect("is there");
+        world.engine(); // another handle
+        std::thread::scope(|scope| {
+            scope.spawn(|| world.objects().put("a", *b"two").expect("puts"));
+        });
+        tx.put_object("b", one.bytes)
+    });
+    let key = ObjectKey::new("a").expect("a key");
+    match error {
+        Err(Error::Conflict { key: found }) => assert_eq!(found, ConflictKey::Object(key)),
+        other => panic!("no conflict: {other:?}"),
+    }
+    assert_eq!((bytes(world, "a"), bytes(world, "b")), (some(1, "two"), None));
+}
+
+fn blind_writes_count_each_other<E: Engine>(world: &World<E>) {
+    const THREADS: i64 = 4;
+    const WRITES: i64 = 25;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for n in 0..WRITES {
+                    let text = format!("{thread} {n}");
+                    world.transaction(|tx| tx.put_object("a", text.as_bytes())).expect("is no conflict");
+                }
+            });
+        }
+    });
+    assert_eq!(world.objects().version("a").expect("reads"), Some(THREADS * WRITES - 1));
+}
+
+fn chunks_objects_and_properties_come_together_or_not_at_all<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let at = ids.at(1, 2, 3);
+    refused(
+        world,
+        |tx| {
+            tx.save(at, filled(world, ids.stone));
+            tx.put_object("a", *b"one")?;
+            tx.put_object_at_version("b", -1, *b"x")
+        },
+        expect!["object `b` was to be written at version -1; versions count from 0"],
+    );
+    let before = world.last_commit();
+    world
+        .transaction(|tx| {
+            tx.save(at, filled(world, ids.stone));
+            tx.put_object("a", *b"one")
+        })
+        .expect("commits");
+    assert_eq!(world.last_commit(), before + 1);
+    assert_eq!(bytes(world, "a"), some(0, "one"));
+    assert_sound(world);
+}
+
+fn a_damaged_object_is_neither_absent_nor_overwritten<E: Engine>(world: &World<E>) {
+    let objects = world.objects();
+    objects.put("a", *b"one").expect("puts");
+    objects.put("b", *b"two").expect("puts");
+    // State 9 is none.
+    let wrong = [&1_u64.to_le_bytes()[..], &[0; 8], &[9]].concat();
+    plant(world, [(Space::Object, b"a".to_vec(), Some(plain(&wrong)))]);
+    let message = "object `a` is damaged (Object row 61): object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint";
+    assert_eq!(objects.get("a").expect_err("is damaged").to_string(), message);
+    assert_eq!(objects.put("a", *b"x").expect_err("is damaged").to_string(), message);
+    assert_eq!(objects.list("", None, 9).expect_err("is damaged").to_string(), message);
+    assert_eq!(world.content_hash().expect_err("is damaged").to_string(), message);
+    assert_eq!(bytes(world, "b"), some(0, "two"));
+    let mut shown = Vec::new();
+    let ended = objects.for_each("", |object| {
+        shown
+            .push(object.map(|(key, version, _)| (key.to_vec(), version)).map_err(|error| error.to_string()));
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(ended.expect("scans"), None);
+    assert_eq!(shown, [Err(message.to_owned()), Ok((b"b".to_vec(), 0))]);
+    assert_eq!(
+        findings(world),
+        [
+            "object: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint"
+        ]
+    );
+    assert_eq!(world.census().expect("counts").damaged, 1);
+    assert_eq!(world.census().expect("counts").objects, 1);
+}
+
+#[test]
+fn an_object_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
+    let limits = StoreLimits { object_bytes: 64, ..StoreLimits::default() };
+    let world = World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
+    world.objects().put("a", [7; 64]).expect("fits");
+    refused(
+        &world,
+        |tx| tx.put_object("b", [7; 65]),
+        expect!["object `b` takes 65 bytes, the world's limit is 64; raise the limit or split it"],
+    );
+    world.raise_limits(StoreLimits { object_bytes: 65, ..limits }).expect("raises");
+    world.objects().put("b", [7; 65]).expect("fits");
+}
+
+#[test]
+fn a_world_is_of_one_application() {
+    let disk = Disk::new();
+    let signed = |text: &str| WorldOptions { signature: Some(text.into()), ..options() };
+    let refused = |result: Result<World<RocksEngine>, Error>, expected: Expect| {
+        let error = result.expect_err("is refused").to_string();
+        expected.assert_eq(&error.replace(disk.root().to_str().expect("text"), "DIR"));
+    };
+    for text in ["", "two\nlines"] {
+        let error = World::create(disk.path(), &[], &signed(text)).expect_err("is refused");
+        assert!(matches!(error, Error::Open(OpenError::NotASignature { .. })), "{error}");
+        assert!(!disk.path().exists(), "nothing was made");
+    }
+    refused(
+        World::create(disk.path(), &[], &signed(&"x".repeat(257))).map_err(|error| {
+            assert!(
+                error.to_string().ends_with("it is 1 to 256 bytes without control characters"),
+                "{error}"
+            );
+            Error::Closed
+        }),
+        expect!["the world is closed"],
+    );
+    drop(World::create(disk.path(), &[], &signed("castle builder 3")).expect("is created"));
+    // Readable without opening.
+    let file = cg_store::directory::WorldFile::read(&disk.path()).expect("reads");
+    assert_eq!(file.signature.as_deref(), Some("castle builder 3"));
+    let before = disk.files();
+    refused(
+        World::open(disk.path(), &[], &signed("castle builder 4")),
+        expect!["DIR/world has the signature `castle builder 3`, and `castle builder 4` was asked for"],
+    );
+    refused(
+        World::open_read_only(disk.path(), &signed("castle builder 4")),
+        expect!["DIR/world has the signature `castle builder 3`, and `castle builder 4` was asked for"],
+    );
+    refused(
+        World::create(disk.path(), &[], &signed("castle builder 3")),
+        expect!["DIR/world already holds files; a world is created in an empty or missing directory"],
+    );
+    assert!(before == disk.files(), "a refused open changed a byte");
+    let world = World::open(disk.path(), &[], &signed("castle builder 3")).expect("opens");
+    assert_eq!(world.signature(), Some("castle builder 3"));
+    world.checkpoint(disk.root().join("copy")).expect("copies");
+    drop(world);
+    let copy = World::open(disk.root().join("copy"), &[], &signed("castle builder 3")).expect("opens");
+    drop(copy);
+    drop(disk.open(&[]));
+
+    let unsigned = Disk::new();
+    drop(unsigned.create(&[]));
+    let error =
+        World::open(unsigned.path(), &[], &signed("castle builder 3")).expect_err("is refused").to_string();
+    assert_eq!(
+        error.replace(unsigned.root().to_str().expect("text"), "DIR"),
+        "DIR/world has no signature, and `castle builder 3` was asked for"
+    );
+}
