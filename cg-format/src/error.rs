@@ -86,6 +86,8 @@ pub enum Section {
     Object,
     /// A record that lies at a place of the world.
     SpatialRecord,
+    /// A row of an overlay, before the value that it holds.
+    Overlay,
 }
 
 impl fmt::Display for Section {
@@ -120,6 +122,7 @@ impl fmt::Display for Section {
             Self::SnapshotGroup => "snapshot group",
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",
+            Self::Overlay => "overlay row",
         })
     }
 }

@@ -23,8 +23,13 @@
 //! | `Intent` | `index` | 4 ‖ number | 9 |
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //!
+//! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes) or of
+//! an entity (24 bytes).
+//!
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
+
+mod overlay;
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -34,6 +39,11 @@ use crate::wire::Reader;
 use crate::{
     ChunkAt, ChunkPos, ClusterPos, ClusterTier, DecodeError, Dimension, EntityId, OutOfRange, Problem,
     Section,
+};
+
+pub use overlay::{
+    LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, decode_overlay_chunk,
+    decode_overlay_entity, lease, lease_of, overlay_chunk, overlay_entity,
 };
 
 mod record;

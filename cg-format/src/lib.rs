@@ -39,6 +39,7 @@ pub mod morton;
 pub mod object;
 pub mod opacity;
 pub mod order;
+pub mod overlay;
 pub mod record;
 pub mod schema;
 pub mod side;

@@ -68,7 +68,8 @@ where
                 let at: Vec<ChunkAt> = batch.iter().map(|section| section.at).collect();
                 let found = source.lookup_many(&at);
                 let prepare = |(section, found): (&Section, Result<Lookup<Arc<Chunk>>, X>)| {
-                    let found = found.map_err(|error| CaptureError::Source { at: section.at, error })?;
+                    let found = found
+                        .map_err(|error| CaptureError::Source { at: section.at, error: Box::new(error) })?;
                     let Some(chunk) = found.here() else { return Ok(None) };
                     let part = prepare(&chunk, section, options.contents, &*schema)?;
                     let entities =
@@ -86,7 +87,8 @@ where
             };
             capture.push(Some(part));
             for id in entities {
-                let entity = source.entity(id).map_err(|error| CaptureError::Entity { id, error })?;
+                let entity =
+                    source.entity(id).map_err(|error| CaptureError::Entity { id, error: Box::new(error) })?;
                 if let Some(entity) = entity {
                     capture.add_entity(id, &entity, section);
                 }

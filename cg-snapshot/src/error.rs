@@ -108,14 +108,14 @@ pub enum CaptureError<E> {
         /// The chunk.
         at: ChunkAt,
         /// What the source said.
-        error: E,
+        error: Box<E>,
     },
     /// The source could not read an entity.
     Entity {
         /// The entity.
         id: EntityId,
         /// What the source said.
-        error: E,
+        error: Box<E>,
     },
     /// The snapshot cannot hold it.
     Snapshot(SnapshotError),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_format::{
-    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space,
+    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space, key,
 };
 use cg_registry::RegistryError;
 
@@ -274,6 +274,12 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// An overlay does not go on over its base.
+    #[error(transparent)]
+    Overlay(#[from] crate::overlay::OverlayError),
+    /// A segmented world does not do what it was asked.
+    #[error(transparent)]
+    Segment(#[from] crate::segment::SegmentError),
     /// [`World::resume`](crate::World::resume) did not make the world writable.
     #[error("the world stays read-only: {0}")]
     NotResumed(#[from] NotResumed),
@@ -363,12 +369,20 @@ impl Damage {
     /// What a host or a person does about it.
     const fn advice(&self) -> &'static str {
         match self.space {
+            Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
+                "reset the overlay, or restore it from a copy; its base is not touched"
+            }
             Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
                 "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
             }
             Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
             _ => "restore it from a checkpoint",
         }
+    }
+
+    /// Whether the row's key begins with a lease.
+    const fn is_of_overlay(&self) -> bool {
+        matches!(self.key.len(), key::OVERLAY_CHUNK_LEN_BYTES | key::OVERLAY_ENTITY_LEN_BYTES)
     }
 
     /// Damage in the row of a chunk or cluster, met while looking for a chunk.

@@ -42,6 +42,7 @@ mod move_tier;
 mod object;
 mod opacity;
 mod options;
+mod overlay;
 mod pool;
 mod prefetch;
 mod property;
@@ -49,6 +50,7 @@ mod quarantine;
 mod record;
 mod registry;
 mod resume;
+mod segment;
 mod snapshots;
 mod source;
 mod space;
@@ -90,10 +92,19 @@ pub use metrics::Metrics;
 pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
+pub use overlay::{
+    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Overlay, OverlayDiff,
+    OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
+};
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
+#[cfg(feature = "rocks")]
+pub use segment::OnDisk;
+pub use segment::{
+    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+};
 pub use snapshots::{KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use tiering::{MoveCounts, TierReport, TracePart};

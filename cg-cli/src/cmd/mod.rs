@@ -11,11 +11,13 @@ mod info;
 mod map;
 mod object;
 mod opacity;
+mod overlay;
 mod prune;
 mod quarantine;
 mod records;
 mod registry;
 mod schem;
+mod segments;
 mod snapshot;
 mod tiers;
 mod verify;
@@ -53,6 +55,10 @@ pub(crate) enum Command {
     Prune(prune::Args),
     #[command(subcommand)]
     Snapshot(snapshot::Command),
+    #[command(subcommand)]
+    Overlay(overlay::Command),
+    #[command(subcommand)]
+    Segments(segments::Command),
 }
 
 impl Command {
@@ -76,6 +82,8 @@ impl Command {
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),
             Self::Snapshot(command) => snapshot::run(command, out),
+            Self::Overlay(command) => overlay::run(command, out),
+            Self::Segments(command) => segments::run(command, out),
         }
     }
 }
