@@ -40,6 +40,7 @@ pub mod reconcile;
 mod register;
 pub mod schema;
 mod shared;
+pub mod travel;
 mod upgrade;
 mod view;
 

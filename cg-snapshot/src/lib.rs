@@ -37,12 +37,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod capture;
 mod diff;
 mod error;
 pub mod file;
 pub mod memory;
-mod names;
 pub mod nbt;
 mod region;
 mod restore;
@@ -50,10 +50,11 @@ pub mod schem;
 mod section;
 mod snapshot;
 
+pub use arrival::ArrivalReport;
 pub use capture::{Capture, CaptureOptions, capture};
+pub use cg_registry::travel::Names;
 pub use diff::{Difference, diff};
 pub use error::{CaptureError, RestoreError, SnapshotError};
-pub use names::{ArrivalReport, Names};
 pub use region::{Region, Section};
 pub use restore::{
     BlockChange, DryRun, Event, Handle, Host, Operation, OperationId, Outcome, Progress, QueueHandle,

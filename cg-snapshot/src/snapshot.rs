@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
+use cg_registry::travel::{Arrival, Names, UnknownId, Used};
 use cg_registry::{Catalog, ListKind, Name};
 use rayon::prelude::*;
 
+use crate::arrival::ArrivalReport;
 use crate::error::SnapshotError;
-use crate::names::{Arrival, ArrivalReport, Names, Used};
 use crate::region::{Region, Section};
 use crate::section::{Contents, KeptSection, Prepared};
 
@@ -200,7 +201,8 @@ impl Snapshot {
             return Ok((self, ArrivalReport::default()));
         }
         let dimension = dimension?;
-        let arrival = Arrival::new(&self.names, catalog)?;
+        let arrival =
+            Arrival::new(&self.names, catalog).map_err(|names| SnapshotError::UnknownNames { names })?;
         let schema = catalog.current_schema();
         let region = Region::new(dimension, self.region().area());
         let firsts = self.first_places();
@@ -250,7 +252,7 @@ fn arrived_entity(
     names: &Names,
     report: &mut ArrivalReport,
 ) -> Entity {
-    let kind = arrival.entities.get(&entity.kind).copied().unwrap_or(entity.kind);
+    let kind = arrival.entity(entity.kind).unwrap_or(entity.kind);
     let mut new = Entity::new(kind, entity.owner.clone(), entity.position);
     for (component, bytes) in entity.components() {
         let there = arrival.component(component);
@@ -334,7 +336,8 @@ impl Builder {
     pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
         self.places.shrink_to_fit();
         self.kept.shrink_to_fit();
-        let names = Names::of(catalog, &self.used)?;
+        let names = Names::of(catalog, &self.used)
+            .map_err(|UnknownId { list, id }| SnapshotError::UnknownId { list, id })?;
         Ok(Snapshot::new(self.info, names, self.places, self.kept, self.entities.into_iter().collect()))
     }
 }

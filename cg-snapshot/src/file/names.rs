@@ -5,10 +5,10 @@ use cg_format::{
     BlockId, ComponentId, ComponentShape, DecodeError, EntityTypeId, Problem, Section, SideKind,
 };
 use cg_registry::schema::Field;
+use cg_registry::travel::{NamedBlock, NamedComponent, Names};
 use cg_registry::{ComponentSpec, Name};
 
 use super::head::{text, write_text};
-use crate::names::{NamedBlock, NamedComponent, Names};
 
 pub(super) fn encode(names: &Names) -> Vec<u8> {
     let mut out = Vec::new();

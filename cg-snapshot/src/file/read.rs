@@ -7,12 +7,12 @@ use cg_format::codec::decompress;
 use cg_format::entity::{Entity, Owner};
 use cg_format::wire::{Reader, Trace};
 use cg_format::{DecodeError, EntityId, Limits, Problem, Section};
+use cg_registry::travel::Names;
 
 use super::index::{Group, Index, Kept};
 use super::part::{Input, Kind};
 use super::{head, names};
 use crate::error::SnapshotError;
-use crate::names::Names;
 use crate::restore::Unverifiable;
 use crate::section::KeptSection;
 use crate::snapshot::{LOST, Snapshot, SnapshotInfo};

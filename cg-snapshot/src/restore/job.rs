@@ -10,9 +10,9 @@ use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::{BlockId, BlockPos, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
 use cg_registry::{Catalog, ListKind};
 
+use crate::arrival::ArrivalReport;
 use crate::capture::stands_in;
 use crate::error::{RestoreError, SnapshotError};
-use crate::names::ArrivalReport;
 use crate::region::{Region, Section};
 use crate::section::{KeptSection, Outside, remove_sides, spliced, without_references};
 use crate::snapshot::{Place, Snapshot, moved_entity};

@@ -1,70 +1,86 @@
-//! The names of the ids that a snapshot uses, and how it arrives where other ids are used.
+//! The names of ids that travel, and how what uses them arrives where other ids are used.
 //!
-//! **Invariant**: ids never travel without names. Sections hold ids; what they mean is said here and nowhere else.
+//! **Invariant**: ids never travel without names. What leaves a world holds ids; what they mean is said here and nowhere
+//! else.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::chunk::{Chunk, EditError};
-use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, SchemaView, SideKind};
-use cg_registry::schema::Field;
-use cg_registry::{
+use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, LocalPos, SchemaView, SideKind};
+
+use crate::schema::Field;
+use crate::{
     BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, ListKind, Name, Registration,
 };
 
-use crate::error::SnapshotError;
-
-/// What the ids of a snapshot mean. It is also the schema by which its sections are decoded.
+/// What ids mean that travel. It is also the schema by which chunks that use them are decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
-    pub(crate) blocks: BTreeMap<BlockId, NamedBlock>,
-    pub(crate) components: BTreeMap<ComponentId, NamedComponent>,
-    pub(crate) entities: BTreeMap<EntityTypeId, Name>,
-    pub(crate) sides: BTreeMap<SideKind, Name>,
+    /// Block kinds.
+    pub blocks: BTreeMap<BlockId, NamedBlock>,
+    /// The components that those have, and others in use.
+    pub components: BTreeMap<ComponentId, NamedComponent>,
+    /// Kinds of entities.
+    pub entities: BTreeMap<EntityTypeId, Name>,
+    /// Kinds of side data.
+    pub sides: BTreeMap<SideKind, Name>,
 }
 
+/// What a block id means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedBlock {
-    pub(crate) name: Name,
-    pub(crate) opaque: bool,
-    /// Ascending.
-    pub(crate) components: Vec<ComponentId>,
+pub struct NamedBlock {
+    /// The block's name.
+    pub name: Name,
+    /// Whether it hides what is behind it.
+    pub opaque: bool,
+    /// What it carries, ascending.
+    pub components: Vec<ComponentId>,
 }
 
+/// What a component id means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedComponent {
+pub struct NamedComponent {
     /// Without the registry's revision: what packs know it by.
-    pub(crate) name: Name,
-    pub(crate) spec: ComponentSpec,
+    pub name: Name,
+    /// Its shape, its fields and what a new one holds.
+    pub spec: ComponentSpec,
 }
 
 /// Ids that are in use.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Used {
-    pub(crate) blocks: BTreeSet<BlockId>,
-    pub(crate) components: BTreeSet<ComponentId>,
-    pub(crate) entities: BTreeSet<EntityTypeId>,
-    pub(crate) sides: BTreeSet<SideKind>,
+pub struct Used {
+    /// Block kinds.
+    pub blocks: BTreeSet<BlockId>,
+    /// Components beside those of the blocks.
+    pub components: BTreeSet<ComponentId>,
+    /// Kinds of entities.
+    pub entities: BTreeSet<EntityTypeId>,
+    /// Kinds of side data.
+    pub sides: BTreeSet<SideKind>,
 }
 
-/// What could not come along when a snapshot arrived in another registry.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ArrivalReport {
-    /// Component data that was left behind, as instances of each component: there it has another shape, or the block does
-    /// not have it.
-    pub components_left: BTreeMap<String, u64>,
-    /// Whether ids were changed at all.
-    pub is_remapped: bool,
+/// An id that a catalog never issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{} {id:#x} is not in the registry", list.noun(1))]
+pub struct UnknownId {
+    /// The list that it would be of.
+    pub list: ListKind,
+    /// The id.
+    pub id: u64,
 }
 
 impl Names {
     /// The names of ids, from the catalog that issued them.
-    pub(crate) fn of(catalog: &Catalog, used: &Used) -> Result<Self, SnapshotError> {
+    ///
+    /// # Errors
+    /// The first id that the catalog did not issue.
+    pub fn of(catalog: &Catalog, used: &Used) -> Result<Self, UnknownId> {
         let schema = catalog.current_schema();
         let mut names = Self::default();
         let mut components = used.components.clone();
         for id in &used.blocks {
-            let unknown = SnapshotError::UnknownId { list: ListKind::Blocks, id: id.get() };
+            let unknown = UnknownId { list: ListKind::Blocks, id: id.get() };
             let (Some(name), Some(of_block)) = (catalog.block_name(*id), schema.components_of(*id)) else {
                 return Err(unknown);
             };
@@ -77,20 +93,20 @@ impl Names {
             names.blocks.insert(*id, entry);
         }
         for id in components {
-            let unknown = || SnapshotError::UnknownId { list: ListKind::Components, id: id.get() };
+            let unknown = || UnknownId { list: ListKind::Components, id: id.get() };
             let spec = catalog.component_spec(id).ok_or_else(unknown)?.clone();
             let name = catalog.component_name(id).and_then(|name| Name::new(name.unrevised()).ok());
             names.components.insert(id, NamedComponent { name: name.ok_or_else(unknown)?, spec });
         }
         for id in &used.entities {
             let name = catalog.list(ListKind::Entities).name(id.get());
-            let unknown = || SnapshotError::UnknownId { list: ListKind::Entities, id: id.get() };
+            let unknown = || UnknownId { list: ListKind::Entities, id: id.get() };
             names.entities.insert(*id, name.ok_or_else(unknown)?.clone());
         }
         for kind in &used.sides {
             let id = u64::from(kind.get());
             let name = catalog.list(ListKind::Sides).name(id);
-            let unknown = || SnapshotError::UnknownId { list: ListKind::Sides, id };
+            let unknown = || UnknownId { list: ListKind::Sides, id };
             names.sides.insert(*kind, name.ok_or_else(unknown)?.clone());
         }
         Ok(names)
@@ -205,22 +221,25 @@ impl SchemaView for Names {
     }
 }
 
-/// The way from a snapshot's ids to those of a catalog that has all its names.
-pub(crate) struct Arrival {
+/// The way from ids that travelled to those of a catalog that has all their names.
+#[derive(Debug)]
+pub struct Arrival {
     blocks: BTreeMap<BlockId, BlockId>,
     /// Of a component there, the one here, if both have one shape.
     components: BTreeMap<ComponentId, ComponentId>,
-    pub(crate) entities: BTreeMap<EntityTypeId, EntityTypeId>,
+    entities: BTreeMap<EntityTypeId, EntityTypeId>,
     sides: BTreeMap<SideKind, SideKind>,
 }
 
 impl Arrival {
+    /// The way into a catalog.
+    ///
     /// # Errors
-    /// [`SnapshotError::UnknownNames`] names what the catalog lacks.
-    pub(crate) fn new(names: &Names, catalog: &Catalog) -> Result<Self, SnapshotError> {
+    /// What the catalog lacks, as [`Names::missing_in`] says it.
+    pub fn new(names: &Names, catalog: &Catalog) -> Result<Self, Vec<(ListKind, Name)>> {
         let missing = names.missing_in(catalog);
         if !missing.is_empty() {
-            return Err(SnapshotError::UnknownNames { names: missing });
+            return Err(missing);
         }
         let schema = catalog.current_schema();
         let component = |(id, component): (&ComponentId, &NamedComponent)| {
@@ -239,14 +258,19 @@ impl Arrival {
         })
     }
 
-    /// The same blocks by the ids of the catalog, and how many instances of each component were left behind.
-    pub(crate) fn chunk(
+    /// The same blocks and side data by the ids of the catalog, and how many instances of
+    /// each component were left behind: there it has another shape, or the block does not have it. References to entities, and ids without a
+    /// name, are left as they are.
+    ///
+    /// # Errors
+    /// [`EditError`] if components of the chunk are not explained by its own schema, or do not fit into the new one.
+    pub fn chunk(
         &self,
         old: &Chunk,
         schema: &impl SchemaView,
     ) -> Result<(Chunk, BTreeMap<ComponentId, u64>), EditError> {
         if old.has_unread_components() {
-            return Err(EditError::UnreadComponents { block: old.block(cg_format::LocalPos::default()) });
+            return Err(EditError::UnreadComponents { block: old.block(LocalPos::default()) });
         }
         let mut left: BTreeMap<ComponentId, u64> = BTreeMap::new();
         for (component, ..) in old.components() {
@@ -262,7 +286,10 @@ impl Arrival {
             }
             Some(Cow::Borrowed(bytes))
         })?;
-        crate::section::remove_sides(&mut new);
+        let sides: Vec<_> = old.sides().map(|(kind, _)| kind).collect();
+        for kind in sides {
+            new.remove_side(kind);
+        }
         for (kind, data) in old.sides() {
             new.set_side(self.sides.get(&kind).copied().unwrap_or(kind), data.to_vec());
         }
@@ -270,8 +297,13 @@ impl Arrival {
         Ok((new, left))
     }
 
+    /// The kind of entity there that one of here has become.
+    pub fn entity(&self, here: EntityTypeId) -> Option<EntityTypeId> {
+        self.entities.get(&here).copied()
+    }
+
     /// The component there that an entity's component has become.
-    pub(crate) fn component(&self, here: ComponentId) -> Option<ComponentId> {
+    pub fn component(&self, here: ComponentId) -> Option<ComponentId> {
         self.components.iter().find(|(_, id)| **id == here).map(|(there, _)| *there)
     }
 }
