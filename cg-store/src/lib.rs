@@ -56,6 +56,7 @@ mod source;
 mod space;
 mod stats;
 mod steady_sync;
+mod sync;
 mod tiering;
 mod transaction;
 mod verify;
@@ -107,6 +108,10 @@ pub use segment::{
 };
 pub use snapshots::{KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
+pub use sync::{
+    AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
+    SyncRequest,
+};
 pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};

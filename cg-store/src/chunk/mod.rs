@@ -16,7 +16,7 @@ use cg_format::{ChunkAt, Tier};
 pub use cubes::Area;
 pub(crate) use cubes::Cubes;
 pub(crate) use find::{find, find_in, hot};
-pub(crate) use find_many::find_many;
+pub(crate) use find_many::{find_many, find_many_in};
 pub use load::{Peek, PendingChunks};
 pub use still::Still;
 pub(crate) use walk::{walk, walk_live, walk_one};

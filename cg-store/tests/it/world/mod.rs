@@ -40,6 +40,7 @@ mod registry;
 mod room;
 mod scale;
 mod snapshots;
+mod sync;
 mod tier;
 mod transaction;
 mod unknown;

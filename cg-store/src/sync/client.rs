@@ -1,0 +1,585 @@
+//! The client's side: a world of its own that holds what a server's does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
+use cg_registry::travel::{Arrival, Names};
+use cg_registry::{Catalog, ListKind};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::error::{MessageError, SyncError};
+use super::kept::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
+use super::messages::{
+    Answer, AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest,
+    decode_row, encode_row,
+};
+use super::server::{chunk_at, meets, place_of};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::object::ObjectKey;
+use crate::transaction::Transaction;
+use crate::world::World;
+
+/// So many rows of the cache are listed at once.
+const PAGE: usize = 1024;
+
+/// A world as the cache of one server's.
+///
+/// The host connects the two: it sends what [`request`](Self::request) and its siblings give, and
+/// [applies](Self::apply) what comes back. In between the cache is a world like any other; what the host writes into it
+/// past the client is overwritten when the server has something newer, and is not sent.
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_store::{AnswerLimits, SyncClient};
+/// let server = World::temporary(&[], &WorldOptions::default())?;
+/// let overworld = server.register_dimension("game:overworld")?;
+/// let [air, stone] = server.register_blocks([":air", "game:stone"])?;
+/// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
+/// server.transaction(|tx| {
+///     tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+///
+/// // Elsewhere, where stone has another id.
+/// let world = World::temporary(&[], &WorldOptions::default())?;
+/// world.register_blocks(["game:wool", "game:stone"])?;
+/// let here = ChunkAt { dimension: world.register_dimension("game:overworld")?, ..at };
+/// let cache = SyncClient::open(world)?;
+/// let request = cache.request(&[here])?;
+/// let reply = server.answer(&request, &AnswerLimits::default())?;
+/// assert_eq!(cache.apply(&request, &reply)?.updated, 1);
+/// let stone = cache.world().catalog().block_id("game:stone").expect("is registered");
+/// assert_eq!(cache.world().load(here)?.expect("came").block(LocalPos::new(0, 0, 0)), stone);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SyncClient<E: Engine> {
+    world: World<E>,
+    state: Mutex<State>,
+}
+
+/// What is known of the server, as it is stored.
+#[derive(Debug, Clone, Default)]
+struct State {
+    head: Option<Head>,
+    generation: u32,
+    names: Names,
+    requests: u64,
+}
+
+/// What a reply changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Applied {
+    /// Chunks that were stored.
+    pub updated: u64,
+    /// Chunks that were asked about and are up to date.
+    pub up_to_date: u64,
+    /// Chunks that the server does not have; what the cache had of them is deleted.
+    pub gone: u64,
+    /// Chunks of areas that changed and are to be asked for; see [`SyncClient::request_stale`].
+    pub stale: u64,
+    /// Chunks that are newer and had no room in the reply: ask for them again.
+    pub later: Vec<ChunkAt>,
+    /// Chunks that the server cannot read, and the first chunk of each 4³ cube of an area that it cannot. The cache keeps
+    /// what it has.
+    pub damaged: Vec<ChunkAt>,
+    /// How many areas were too large to be answered: ask for smaller boxes.
+    pub too_large_areas: u64,
+    /// The server's world lives another life than the cache knew, so its versions counted as unknown.
+    pub is_restart: bool,
+    /// Instances of components that could not come along, by name: here the component has another shape, or the block does
+    /// not have it.
+    pub components_left: BTreeMap<String, u64>,
+}
+
+impl<E: Engine> SyncClient<E> {
+    /// Makes a world the cache of a server's, or goes on as one. Reads the names that the server ever sent.
+    ///
+    /// # Errors
+    /// [`SyncError::World`], and [`SyncError::Message`] if what an earlier release kept cannot be read.
+    pub fn open(world: World<E>) -> Result<Self, SyncError> {
+        let mut state = State::default();
+        if let Some(head) = world.objects().get(HEAD)? {
+            let head: Head = decode_row(&head.bytes)?;
+            for page in head.first_page..head.behind_page {
+                let page = world.objects().get(names_key(page))?.ok_or(MessageError::NamesMissing)?;
+                let page: NewNames = decode_row(&page.bytes)?;
+                page.fold_into(&mut state.names, &mut state.generation)?;
+            }
+            state.head = Some(head);
+        }
+        Ok(Self { world, state: Mutex::new(state) })
+    }
+
+    /// The cache's world.
+    pub const fn world(&self) -> &World<E> {
+        &self.world
+    }
+
+    /// The server's world and its incarnation, once it has answered.
+    pub fn server(&self) -> Option<(Uuid, Uuid)> {
+        let head = self.state.lock().head?;
+        Some((Uuid::from_bytes(head.uuid), Uuid::from_bytes(head.incarnation)))
+    }
+
+    /// The version that the server had of a chunk when it sent it; `None` for one that is not cached, or stale.
+    ///
+    /// # Errors
+    /// [`SyncError::World`].
+    pub fn version(&self, at: ChunkAt) -> Result<Option<u64>, SyncError> {
+        let Some(head) = self.state.lock().head else { return Ok(None) };
+        Ok(self.row(CubeKey::of(at), head.incarnation)?.and_then(|row| row.version(at)))
+    }
+
+    /// Asks about chunks, whether they are cached or not. Reads one row for each 4³ cube.
+    ///
+    /// # Errors
+    /// [`SyncError::World`]; in it [`Error::UnknownDimension`] for a dimension that the cache's world does not have.
+    pub fn request(&self, at: &[ChunkAt]) -> Result<SyncRequest, SyncError> {
+        let (mut request, incarnation) = self.begin();
+        let catalog = self.world.catalog();
+        let mut cubes: BTreeMap<CubeKey, BTreeSet<ChunkAt>> = BTreeMap::new();
+        for at in at {
+            cubes.entry(CubeKey::of(*at)).or_default().insert(*at);
+        }
+        for (key, chunks) in cubes {
+            let row = incarnation.map(|incarnation| self.row(key, incarnation)).transpose()?.flatten();
+            let Some(first) = chunks.first() else { continue };
+            let cube = first.pos.cluster(ClusterTier::L1);
+            let known = |at: &ChunkAt| (place_of(at.pos), row.as_ref().and_then(|row| row.version(*at)));
+            request.cubes.push(AskedCube {
+                dimension: number_of(&mut request.dimensions, &catalog, first.dimension)?,
+                cube: [cube.x(), cube.y(), cube.z()],
+                as_of: row.as_ref().map(|row| row.as_of),
+                chunks: chunks.iter().map(known).collect(),
+            });
+        }
+        Ok(request)
+    }
+
+    /// Asks what changed in a box of chunks since it was asked last. Reads one row.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn request_area(&self, dimension: Dimension, area: ChunkBox) -> Result<SyncRequest, SyncError> {
+        let (mut request, incarnation) = self.begin();
+        let row = self.world.objects().get(area_key(dimension, &area))?;
+        let row: Option<AreaRow> = row.map(|row| decode_row(&row.bytes)).transpose()?;
+        let row = row.filter(|row| Some(row.incarnation) == incarnation);
+        let (min, max) = (area.min(), area.max());
+        request.areas.push(AskedArea {
+            dimension: number_of(&mut request.dimensions, &self.world.catalog(), dimension)?,
+            min: [min.x(), min.y(), min.z()],
+            max: [max.x(), max.y(), max.z()],
+            since: row.map(|row| row.commit),
+        });
+        Ok(request)
+    }
+
+    /// Asks about chunks of which the cache knows that it lacks the newest version, up to so many and those of one 4³ cube
+    /// more; `None` if there are none. Survives reopening. Reads two rows for each 4³ cube.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn request_stale(&self, max_count: usize) -> Result<Option<SyncRequest>, SyncError> {
+        let Some(head) = self.state.lock().head else { return Ok(None) };
+        let (mut all, mut position) = (Vec::new(), None);
+        loop {
+            let page = self.world.objects().list(STALE, position.as_ref(), PAGE)?;
+            for entry in &page.entries {
+                let cube = CubeKey::from_object(STALE, entry.key.as_bytes());
+                let Some((key, dimension, cube)) = cube else { continue };
+                let Some(row) = self.row(key, head.incarnation)? else { continue };
+                for (place, _) in row.chunks.iter().filter(|(_, version)| version.is_none()) {
+                    all.push(ChunkAt { dimension, pos: chunk_at(cube, *place)? });
+                }
+                if all.len() >= max_count {
+                    return self.request(&all).map(Some);
+                }
+            }
+            position = page.next;
+            if position.is_none() {
+                return if all.is_empty() { Ok(None) } else { self.request(&all).map(Some) };
+            }
+        }
+    }
+
+    /// Applies the reply to a request: names that are new are registered, then one transaction stores chunks with the
+    /// server's versions of them, deletes what is gone, and notes what is stale. It returns as any transaction of the world.
+    ///
+    /// Replies may be applied in any order, and twice: what is older than what is cached changes nothing. Costs the size of
+    /// what changed, and a look at every name that the server has; of an area whose base was unknown, also the rows of
+    /// all cached cubes.
+    ///
+    /// # Errors
+    /// [`SyncError`]; but for names, nothing was written then.
+    pub fn apply(&self, request: &SyncRequest, reply: &SyncReply) -> Result<Applied, SyncError> {
+        let mut state = self.state.lock();
+        check(&state, request, reply)?;
+        let mut next = state.clone();
+        if reply.is_restart && state.head.is_none_or(|head| head.incarnation != reply.incarnation) {
+            next = State { requests: state.requests, ..State::default() };
+        }
+        let has_names = reply.names.fold_into(&mut next.names, &mut next.generation)?;
+        let is_new_life = next.head.is_none();
+        let page = state.head.map_or(0, |head| head.behind_page);
+        let head = Head {
+            uuid: reply.uuid,
+            incarnation: reply.incarnation,
+            first_page: next.head.map_or(page, |head| head.first_page),
+            behind_page: page + u32::from(has_names),
+        };
+        next.head = Some(head);
+        let catalog = self.registered(&next.names)?;
+        let arrival = Arrival::new(&next.names, &catalog).map_err(|_| MessageError::NamesMissing)?;
+        let cached = self.cached_in(request, reply, &catalog)?;
+        let applied = self.world.transaction(|tx| {
+            if state.head != Some(head) {
+                tx.put_object(HEAD, encode_row(&head))?;
+            }
+            for old in
+                state.head.iter().filter(|_| is_new_life).flat_map(|old| old.first_page..old.behind_page)
+            {
+                tx.delete_object(names_key(old))?;
+            }
+            if has_names {
+                tx.put_object(names_key(page), encode_row(&reply.names))?;
+            }
+            let mut applying = Applying {
+                tx,
+                names: &next.names,
+                arrival: &arrival,
+                catalog: &catalog,
+                reply,
+                rows: BTreeMap::new(),
+                applied: Applied {
+                    is_restart: reply.is_restart && state.head.is_some(),
+                    ..Applied::default()
+                },
+            };
+            for (asked, reply) in request.cubes.iter().zip(&reply.cubes) {
+                applying.cube(request, asked, reply)?;
+            }
+            for (asked, reply) in request.areas.iter().zip(&reply.areas) {
+                applying.area(request, asked, reply, &cached)?;
+            }
+            applying.end()
+        })?;
+        *state = next;
+        Ok(applied.value)
+    }
+
+    /// A request with nothing in it yet, and the incarnation whose versions it may name.
+    fn begin(&self) -> (SyncRequest, Option<[u8; 16]>) {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        let known = state.head.map(|head| KnownServer {
+            uuid: head.uuid,
+            incarnation: head.incarnation,
+            generation: state.generation,
+            blocks: state.names.blocks.len() as u64,
+            sides: state.names.sides.len() as u64,
+        });
+        let request = SyncRequest {
+            number: state.requests,
+            known,
+            dimensions: Vec::new(),
+            cubes: Vec::new(),
+            areas: Vec::new(),
+        };
+        (request, state.head.map(|head| head.incarnation))
+    }
+
+    fn row(&self, key: CubeKey, incarnation: [u8; 16]) -> Result<Option<CubeRow>, SyncError> {
+        let row = self.world.objects().get(key.object(CUBES))?;
+        row.map(|row| CubeRow::read(&row.bytes, incarnation)).transpose()
+    }
+
+    /// The catalog, once it has all names.
+    fn registered(&self, names: &Names) -> Result<std::sync::Arc<Catalog>, SyncError> {
+        let catalog = self.world.catalog();
+        if names.missing_in(&catalog).is_empty() {
+            return Ok(catalog);
+        }
+        Ok(self.world.register(&names.registration(&catalog))?)
+    }
+
+    /// The cached cubes that may have chunks in areas of which everything is listed.
+    fn cached_in(
+        &self,
+        request: &SyncRequest,
+        reply: &SyncReply,
+        catalog: &Catalog,
+    ) -> Result<Vec<(Dimension, ClusterPos)>, SyncError> {
+        let mut whole = Vec::new();
+        for (asked, reply) in request.areas.iter().zip(&reply.areas) {
+            if matches!(reply, AreaReply::Changed { is_whole: true, .. }) {
+                whole.push((dimension_of(request, catalog, asked.dimension)?, area_of(asked)?));
+            }
+        }
+        let (mut cubes, mut position): (_, Option<ObjectKey>) = (Vec::new(), None);
+        while !whole.is_empty() {
+            let page = self.world.objects().list(CUBES, position.as_ref(), PAGE)?;
+            let found =
+                page.entries.iter().filter_map(|entry| CubeKey::from_object(CUBES, entry.key.as_bytes()));
+            let found = found.map(|(_, dimension, cube)| (dimension, cube));
+            cubes.extend(found.filter(|(dimension, cube)| {
+                whole.iter().any(|(wanted, area)| wanted == dimension && meets(area, *cube))
+            }));
+            position = page.next;
+            if position.is_none() {
+                break;
+            }
+        }
+        Ok(cubes)
+    }
+}
+
+/// Whether a reply is one to a request and to the server that is known.
+fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), SyncError> {
+    let chunks_fit = |(asked, reply): (&AskedCube, &CubeReply)| match reply {
+        CubeReply::UpToDate => true,
+        CubeReply::Chunks(answers) => answers.len() == asked.chunks.len(),
+    };
+    let fits = reply.number == request.number
+        && reply.cubes.len() == request.cubes.len()
+        && reply.areas.len() == request.areas.len()
+        && request.cubes.iter().zip(&reply.cubes).all(chunks_fit);
+    if !fits {
+        return Err(SyncError::NotTheReply);
+    }
+    let Some(head) = &state.head else { return Ok(()) };
+    if head.uuid != reply.uuid {
+        let (expected, found) = (Uuid::from_bytes(head.uuid), Uuid::from_bytes(reply.uuid));
+        return Err(SyncError::OtherServer { expected, found });
+    }
+    let follows =
+        reply.is_restart && request.known.is_some_and(|known| known.incarnation == head.incarnation);
+    if head.incarnation != reply.incarnation && !follows {
+        return Err(SyncError::Outdated);
+    }
+    Ok(())
+}
+
+/// The number of a dimension in a request, which names it.
+fn number_of(names: &mut Vec<Vec<u8>>, catalog: &Catalog, dimension: Dimension) -> Result<u16, Error> {
+    let list = catalog.list(ListKind::Dimensions);
+    let unknown = || Error::UnknownDimension { found: dimension.get(), issued: list.len() as u64 };
+    let name = list.name(dimension.get()).ok_or_else(unknown)?.as_str().as_bytes();
+    let number = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_vec());
+        names.len() - 1
+    });
+    u16::try_from(number).map_err(|_| unknown())
+}
+
+fn dimension_of(request: &SyncRequest, catalog: &Catalog, number: u16) -> Result<Dimension, SyncError> {
+    let name = request.dimensions.get(usize::from(number)).and_then(|name| std::str::from_utf8(name).ok());
+    name.and_then(|name| catalog.dimension(name)).ok_or(SyncError::NotTheReply)
+}
+
+fn area_of(asked: &AskedArea) -> Result<ChunkBox, SyncError> {
+    let corner = |[x, y, z]: [i64; 3]| cg_format::ChunkPos::new(x, y, z).map_err(Error::from);
+    Ok(ChunkBox::new(corner(asked.min)?, corner(asked.max)?))
+}
+
+fn cube_of([x, y, z]: [i64; 3]) -> Result<ClusterPos, SyncError> {
+    Ok(ClusterPos::new(ClusterTier::L1, x, y, z).map_err(Error::from)?)
+}
+
+/// A reply on its way into the cache.
+struct Applying<'a, 'tx, E: Engine> {
+    tx: &'a mut Transaction<'tx, E>,
+    names: &'a Names,
+    arrival: &'a Arrival,
+    catalog: &'a Catalog,
+    reply: &'a SyncReply,
+    /// The rows that were read: as they are stored and as they are to be.
+    rows: BTreeMap<CubeKey, (Option<CubeRow>, CubeRow)>,
+    applied: Applied,
+}
+
+impl<E: Engine> Applying<'_, '_, E> {
+    fn row(&mut self, key: CubeKey) -> Result<&mut CubeRow, SyncError> {
+        use std::collections::btree_map::Entry;
+        let entry = match self.rows.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let stored = self.tx.object(key.object(CUBES))?;
+                let incarnation = self.reply.incarnation;
+                let stored: Option<CubeRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
+                let row = match &stored {
+                    Some(stored) => stored.clone().in_incarnation(incarnation),
+                    None => CubeRow::new(incarnation),
+                };
+                entry.insert((stored, row))
+            }
+        };
+        Ok(&mut entry.1)
+    }
+
+    fn cube(&mut self, request: &SyncRequest, asked: &AskedCube, reply: &CubeReply) -> Result<(), SyncError> {
+        let CubeReply::Chunks(answers) = reply else {
+            self.applied.up_to_date += asked.chunks.len() as u64;
+            return Ok(());
+        };
+        let dimension = dimension_of(request, self.catalog, asked.dimension)?;
+        let cube = cube_of(asked.cube)?;
+        let key = CubeKey::new(dimension, cube);
+        let (reply_commit, mut knows_all) = (self.reply.commit, true);
+        for ((place, _), answer) in asked.chunks.iter().zip(answers) {
+            let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
+            let known = self.row(key)?.version(at);
+            match answer {
+                Answer::UpToDate => self.applied.up_to_date += 1,
+                Answer::Newer { version, .. } if known.is_some_and(|known| known >= *version) => {
+                    self.applied.up_to_date += 1;
+                }
+                Answer::Newer { version, bytes } => {
+                    let chunk = self.arrived(at, bytes)?;
+                    self.tx.save(at, chunk);
+                    self.row(key)?.chunks.insert(*place, Some(*version));
+                    self.applied.updated += 1;
+                }
+                // An old reply: what is known is younger than it.
+                Answer::Gone if known.is_some_and(|known| known > reply_commit) => knows_all = false,
+                Answer::Gone => {
+                    self.tx.delete(at);
+                    self.row(key)?.chunks.remove(place);
+                    self.applied.gone += 1;
+                }
+                Answer::Later => {
+                    knows_all = false;
+                    self.applied.later.push(at);
+                }
+                Answer::Damaged => {
+                    knows_all = false;
+                    self.applied.damaged.push(at);
+                }
+            }
+        }
+        let row = self.row(key)?;
+        let was_asked = |place: &u8| asked.chunks.iter().any(|(asked, _)| asked == place);
+        if knows_all && row.chunks.keys().all(was_asked) {
+            row.as_of = row.as_of.max(reply_commit);
+        }
+        Ok(())
+    }
+
+    fn area(
+        &mut self,
+        request: &SyncRequest,
+        asked: &AskedArea,
+        reply: &AreaReply,
+        cached: &[(Dimension, ClusterPos)],
+    ) -> Result<(), SyncError> {
+        let AreaReply::Changed { is_whole, cubes, damaged } = reply else {
+            self.applied.too_large_areas += 1;
+            return Ok(());
+        };
+        let dimension = dimension_of(request, self.catalog, asked.dimension)?;
+        let area = area_of(asked)?;
+        let mut listed = BTreeSet::new();
+        for changed in cubes {
+            let cube = cube_of(changed.cube)?;
+            for (place, version) in &changed.chunks {
+                let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
+                if !area.contains(at.pos) {
+                    return Err(SyncError::NotTheReply);
+                }
+                listed.insert(at);
+                match version {
+                    Some(version) => self.changed(at, *version)?,
+                    None => self.gone(at)?,
+                }
+            }
+        }
+        for at in damaged {
+            self.applied.damaged.push(ChunkAt { dimension, pos: cube_of(*at)?.min_chunk() });
+        }
+        let here = |(found, cube): &&(Dimension, ClusterPos)| {
+            *found == dimension && meets(&area, *cube) && !damaged.contains(&[cube.x(), cube.y(), cube.z()])
+        };
+        for (_, cube) in cached.iter().filter(|_| *is_whole).filter(here) {
+            let row = self.row(CubeKey::new(dimension, *cube))?;
+            for place in row.chunks.keys().copied().collect::<Vec<_>>() {
+                let at = ChunkAt { dimension, pos: chunk_at(*cube, place)? };
+                if area.contains(at.pos) && !listed.contains(&at) {
+                    self.gone(at)?;
+                }
+            }
+        }
+        if damaged.is_empty() {
+            let AreaRow { incarnation, commit } =
+                AreaRow { incarnation: self.reply.incarnation, commit: self.reply.commit };
+            let key = area_key(dimension, &area);
+            let stored = self.tx.object(&key)?;
+            let stored: Option<AreaRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
+            if stored.is_none_or(|row| row.incarnation != incarnation || row.commit < commit) {
+                self.tx.put_object(key, encode_row(&AreaRow { incarnation, commit }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A chunk of an area has another version now.
+    fn changed(&mut self, at: ChunkAt, version: u64) -> Result<(), SyncError> {
+        let row = self.row(CubeKey::of(at))?;
+        if row.version(at).is_none_or(|known| known < version) {
+            row.chunks.insert(place_of(at.pos), None);
+            self.applied.stale += 1;
+        }
+        Ok(())
+    }
+
+    /// A chunk of an area is gone, unless what is known of it is younger than the reply.
+    fn gone(&mut self, at: ChunkAt) -> Result<(), SyncError> {
+        let commit = self.reply.commit;
+        let row = self.row(CubeKey::of(at))?;
+        if row.version(at).is_none_or(|known| known <= commit)
+            && row.chunks.remove(&place_of(at.pos)).is_some()
+        {
+            self.tx.delete(at);
+            self.applied.gone += 1;
+        }
+        Ok(())
+    }
+
+    /// A chunk of the server's by the ids of the cache.
+    fn arrived(&mut self, at: ChunkAt, bytes: &[u8]) -> Result<Chunk, SyncError> {
+        let mut old = Chunk::decode(bytes, self.names).map_err(|error| SyncError::Chunk { at, error })?;
+        if let Some(id) = old.kinds().into_iter().find(|id| !self.names.blocks.contains_key(id)) {
+            return Err(SyncError::Unnamed { at, list: ListKind::Blocks, id: id.get() });
+        }
+        if let Some((kind, _)) = old.sides().find(|(kind, _)| !self.names.sides.contains_key(kind)) {
+            return Err(SyncError::Unnamed { at, list: ListKind::Sides, id: kind.get().into() });
+        }
+        for entity in old.entities().to_vec() {
+            old.remove_entity(entity);
+        }
+        let schema = self.catalog.current_schema();
+        let (new, left) =
+            self.arrival.chunk(&old, &schema).map_err(|error| SyncError::NotArrived { at, error })?;
+        for (component, count) in left {
+            let name = self.names.components.get(&component).map(|it| it.name.to_string());
+            *self.applied.components_left.entry(name.unwrap_or_default()).or_default() += count;
+        }
+        Ok(new)
+    }
+
+    /// Writes the rows that are others than before.
+    fn end(self) -> Result<Applied, SyncError> {
+        let Self { tx, rows, applied, .. } = self;
+        for (key, (stored, row)) in rows {
+            let is_new = if row.chunks.is_empty() { stored.is_some() } else { stored.as_ref() != Some(&row) };
+            if is_new {
+                row.write(tx, key)?;
+            }
+        }
+        Ok(applied)
+    }
+}

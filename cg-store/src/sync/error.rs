@@ -1,0 +1,108 @@
+//! What can go wrong between a server and a cache of it.
+
+use cg_format::chunk::EditError;
+use cg_format::{ChunkAt, DecodeError};
+use cg_registry::ListKind;
+use uuid::Uuid;
+
+use crate::error::Error;
+
+/// Bytes that are no message, or one that says what cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// It is longer than allowed; nothing of it was read.
+    #[error("the message has {len_bytes} bytes, {limit_bytes} are allowed")]
+    TooLong {
+        /// Its length.
+        len_bytes: usize,
+        /// What is allowed.
+        limit_bytes: usize,
+    },
+    /// It is of another version of the messages.
+    #[error("the message is of version {found}, not {}", super::SYNC_VERSION)]
+    Version {
+        /// The version found.
+        found: u8,
+    },
+    /// It is another kind of message.
+    #[error("the message is of kind {found}, not {expected} (1 is a request, 2 a reply)")]
+    Kind {
+        /// The kind found.
+        found: u8,
+        /// The kind that is read here.
+        expected: u8,
+    },
+    /// Bytes are missing at its end.
+    #[error("the message ends too early")]
+    Ends,
+    /// There is something behind it.
+    #[error("the message has {extra_bytes} bytes behind its end")]
+    Behind {
+        /// How many bytes.
+        extra_bytes: usize,
+    },
+    /// A field says what cannot be.
+    #[error("the message says what cannot be: {reason}")]
+    Fields {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Names are new that follow others which are not known.
+    #[error("names before those of the message are missing; open the cache anew")]
+    NamesMissing,
+}
+
+/// Everything that a [`SyncClient`](crate::SyncClient) reports, and a server of what it is asked. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// What a world says, the server's or the cache's.
+    #[error(transparent)]
+    World(#[from] Error),
+    /// A message that is none.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// A reply to another request.
+    #[error("the reply is not one to this request; apply each reply with the request that it answers")]
+    NotTheReply,
+    /// A reply of a life of the server's world that has ended since the request was made.
+    #[error("the reply is older than what the cache knows of the server; ask again")]
+    Outdated,
+    /// The cache is one of another world.
+    #[error("the cache is one of world {expected}, the reply comes from {found}; keep a cache for each")]
+    OtherServer {
+        /// The world that is cached.
+        expected: Uuid,
+        /// The one that answered.
+        found: Uuid,
+    },
+    /// A chunk of a reply does not decode.
+    #[error("{at}, as the server sent it: {error}")]
+    Chunk {
+        /// The chunk.
+        at: ChunkAt,
+        /// What is wrong.
+        #[source]
+        error: DecodeError,
+    },
+    /// A chunk of a reply uses an id whose name never came.
+    #[error("{at}, as the server sent it, uses {} {id}, which was never named", list.noun(1))]
+    Unnamed {
+        /// The chunk.
+        at: ChunkAt,
+        /// The list.
+        list: ListKind,
+        /// The id.
+        id: u64,
+    },
+    /// A chunk of a reply cannot be expressed by the names here.
+    #[error("{at}, as the server sent it: {error}")]
+    NotArrived {
+        /// The chunk.
+        at: ChunkAt,
+        /// Why.
+        #[source]
+        error: EditError,
+    },
+}

@@ -1,0 +1,371 @@
+//! The messages, as bytes for any transport.
+//!
+//! A message is a version byte, a byte that tells a request from a reply, and the fields as bincode 2 writes them with
+//! integers of variable length. Texts and chunks are sequences of bytes: a length that was made up then ends the decoding
+//! at the first byte that is missing, before memory is taken for it.
+//!
+//! **Invariant**: a message that uses an id of the server carries its name or follows one that did. Dimensions are
+//! always named.
+
+use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
+use cg_registry::schema::Field;
+use cg_registry::travel::{NamedBlock, NamedComponent, Names, Used};
+use cg_registry::{Catalog, ComponentSpec, ListKind, Name};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::error::MessageError;
+
+/// The version of the messages that this release sends and understands.
+pub const SYNC_VERSION: u8 = 1;
+
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
+
+/// How long a message from elsewhere may be.
+///
+/// Decoding takes memory for what the bytes hold, up to a hundred times their length for messages made of empty parts, and
+/// at most 4 MiB beyond that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncLimits {
+    /// Bytes of one message.
+    pub message_bytes: usize,
+}
+
+impl Default for SyncLimits {
+    /// 64 MiB: more than a server puts into a reply unless it is told to.
+    fn default() -> Self {
+        Self { message_bytes: 64 << 20 }
+    }
+}
+
+/// What a client has, and what it wants to know: made by [`SyncClient`](crate::SyncClient), answered by
+/// [`World::answer`](crate::World::answer).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncRequest {
+    pub(super) number: u64,
+    pub(super) known: Option<KnownServer>,
+    /// What the numbers of dimensions below stand for.
+    pub(super) dimensions: Vec<Vec<u8>>,
+    pub(super) cubes: Vec<AskedCube>,
+    pub(super) areas: Vec<AskedArea>,
+}
+
+/// The server as the client knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KnownServer {
+    pub(super) uuid: [u8; 16],
+    pub(super) incarnation: [u8; 16],
+    pub(super) generation: u32,
+    pub(super) blocks: u64,
+    pub(super) sides: u64,
+}
+
+/// Chunks of one 4³ cube that a client asks about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AskedCube {
+    pub(super) dimension: u16,
+    pub(super) cube: [i64; 3],
+    /// Every version below was the newest at this commit, or is younger.
+    pub(super) as_of: Option<u64>,
+    /// The place in the cube, and the version that the client has.
+    pub(super) chunks: Vec<(u8, Option<u64>)>,
+}
+
+/// A box of chunks of which a client asks what changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AskedArea {
+    pub(super) dimension: u16,
+    pub(super) min: [i64; 3],
+    pub(super) max: [i64; 3],
+    pub(super) since: Option<u64>,
+}
+
+/// What a server answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncReply {
+    pub(super) number: u64,
+    pub(super) uuid: [u8; 16],
+    pub(super) incarnation: [u8; 16],
+    /// The commit up to which the reply certainly knows everything.
+    pub(super) commit: u64,
+    /// The client knew another incarnation, or none: its versions counted as unknown.
+    pub(super) is_restart: bool,
+    pub(super) names: NewNames,
+    /// As many as were asked about, in the same order.
+    pub(super) cubes: Vec<CubeReply>,
+    /// As many as were asked about, in the same order.
+    pub(super) areas: Vec<AreaReply>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum CubeReply {
+    /// Everything that was asked about is up to date.
+    UpToDate,
+    /// One answer for each chunk, in the order asked.
+    Chunks(Vec<Answer>),
+}
+
+/// What a server says of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    UpToDate,
+    /// The chunk's canonical bytes in the server's ids, without references to entities.
+    Newer {
+        version: u64,
+        bytes: Vec<u8>,
+    },
+    /// Not stored: never generated, or deleted.
+    Gone,
+    /// There is a newer one, and no room in this reply: ask again.
+    Later,
+    /// The server cannot read it. The client keeps what it has.
+    Damaged,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum AreaReply {
+    Changed {
+        /// All that is stored is listed, for the client's base is unknown or older than what the server remembers of
+        /// deletions: what is not listed is gone.
+        is_whole: bool,
+        cubes: Vec<ChangedCube>,
+        /// 4³ cubes that the server cannot read.
+        damaged: Vec<[i64; 3]>,
+    },
+    /// More changed than the server lists in one reply: ask for smaller boxes.
+    TooMany,
+}
+
+/// What changed in a 4³ cube: places with their version; without one, the chunk was deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ChangedCube {
+    pub(super) cube: [i64; 3],
+    pub(super) chunks: Vec<(u8, Option<u64>)>,
+}
+
+/// Names behind those that the client knows, or all if the schema generation is another.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct NewNames {
+    pub(super) generation: u32,
+    pub(super) first_block: u64,
+    pub(super) first_side: u64,
+    /// Those that the blocks below carry.
+    components: Vec<WireComponent>,
+    blocks: Vec<WireBlock>,
+    sides: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireComponent {
+    id: u64,
+    name: Vec<u8>,
+    width_bytes: Option<u32>,
+    default_bytes: Vec<u8>,
+    fields: Vec<(Vec<u8>, u32)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireBlock {
+    name: Vec<u8>,
+    opaque: bool,
+    components: Vec<u64>,
+}
+
+impl SyncRequest {
+    /// The bytes of the request.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(REQUEST, self)
+    }
+
+    /// Reads a request from elsewhere.
+    ///
+    /// # Errors
+    /// [`MessageError`] for what is none of this version, is longer than allowed, or has bytes behind it.
+    pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
+        decode(REQUEST, bytes, limits)
+    }
+
+    /// How many chunks are asked about one by one.
+    pub fn chunk_count(&self) -> usize {
+        self.cubes.iter().map(|cube| cube.chunks.len()).sum()
+    }
+}
+
+impl SyncReply {
+    /// The bytes of the reply.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(REPLY, self)
+    }
+
+    /// Reads a reply from elsewhere. What chunks hold is checked when it is applied.
+    ///
+    /// # Errors
+    /// As [`SyncRequest::decode`].
+    pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
+        decode(REPLY, bytes, limits)
+    }
+
+    /// Whether the client's versions counted as unknown, because they are of another life of the server's world.
+    pub const fn is_restart(&self) -> bool {
+        self.is_restart
+    }
+}
+
+/// The row that a client keeps: a record without a kind of message before it.
+pub(super) fn encode_row<T: Serialize>(row: &T) -> Vec<u8> {
+    encode(0, row)
+}
+
+/// The inverse of [`encode_row`].
+pub(super) fn decode_row<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MessageError> {
+    decode(0, bytes, SyncLimits { message_bytes: usize::MAX })
+}
+
+fn encode<T: Serialize>(kind: u8, message: &T) -> Vec<u8> {
+    let fields = bincode::serde::encode_to_vec(message, bincode::config::standard());
+    let mut out = vec![SYNC_VERSION, kind];
+    out.extend(fields.expect("plain fields always encode"));
+    out
+}
+
+fn decode<T: DeserializeOwned>(kind: u8, bytes: &[u8], limits: SyncLimits) -> Result<T, MessageError> {
+    let (len_bytes, limit_bytes) = (bytes.len(), limits.message_bytes);
+    if len_bytes > limit_bytes {
+        return Err(MessageError::TooLong { len_bytes, limit_bytes });
+    }
+    let (head, fields) = bytes.split_first_chunk::<2>().ok_or(MessageError::Ends)?;
+    if head[0] != SYNC_VERSION {
+        return Err(MessageError::Version { found: head[0] });
+    }
+    if head[1] != kind {
+        return Err(MessageError::Kind { found: head[1], expected: kind });
+    }
+    let (message, read) =
+        bincode::serde::decode_from_slice(fields, bincode::config::standard()).map_err(|why| match why {
+            bincode::error::DecodeError::UnexpectedEnd { .. } => MessageError::Ends,
+            other => MessageError::Fields { reason: other.to_string() },
+        })?;
+    match fields.len() - read {
+        0 => Ok(message),
+        extra_bytes => Err(MessageError::Behind { extra_bytes }),
+    }
+}
+
+impl NewNames {
+    /// The names that a client lacks which knows so many of each list.
+    pub(super) fn behind(catalog: &Catalog, known: Option<&KnownServer>) -> Self {
+        let generation = catalog.current_generation();
+        let len = |list| catalog.list(list).len() as u64;
+        let known = known.filter(|known| known.generation == generation);
+        let first_block = known.map_or(0, |known| known.blocks.min(len(ListKind::Blocks)));
+        let first_side = known.map_or(0, |known| known.sides.min(len(ListKind::Sides)));
+        let used = Used {
+            blocks: (first_block..len(ListKind::Blocks)).map(BlockId::new).collect(),
+            sides: (first_side..len(ListKind::Sides)).map(|id| SideKind::new(id as u16)).collect(),
+            ..Used::default()
+        };
+        let names = Names::of(catalog, &used).expect("the lists' own ids");
+        let component =
+            |(id, NamedComponent { name, spec }): (&ComponentId, &NamedComponent)| WireComponent {
+                id: id.get(),
+                name: name.as_str().into(),
+                width_bytes: match spec.shape {
+                    ComponentShape::Fixed { width_bytes } => Some(width_bytes),
+                    ComponentShape::Variable => None,
+                },
+                default_bytes: spec.default_bytes.clone(),
+                fields: spec
+                    .fields
+                    .iter()
+                    .map(|field| (field.name.clone().into(), field.width_bytes))
+                    .collect(),
+            };
+        let block = |block: &NamedBlock| WireBlock {
+            name: block.name.as_str().into(),
+            opaque: block.opaque,
+            components: block.components.iter().map(|id| id.get()).collect(),
+        };
+        Self {
+            generation,
+            first_block,
+            first_side,
+            components: names.components.iter().map(component).collect(),
+            blocks: names.blocks.values().map(block).collect(),
+            sides: names.sides.values().map(|name| name.as_str().into()).collect(),
+        }
+    }
+
+    /// Adds them to those that are known. Says whether that is more or other than before; nothing is added if not.
+    pub(super) fn fold_into(&self, names: &mut Names, generation: &mut u32) -> Result<bool, MessageError> {
+        let is_other = self.generation != *generation;
+        if is_other && self.first_block == 0 {
+            names.blocks.clear();
+            names.components.clear();
+            *generation = self.generation;
+        } else if is_other {
+            return Err(MessageError::NamesMissing);
+        }
+        let (blocks, sides) = (names.blocks.len() as u64, names.sides.len() as u64);
+        if self.first_block > blocks || self.first_side > sides {
+            return Err(MessageError::NamesMissing);
+        }
+        for component in &self.components {
+            let (id, named) = component.named()?;
+            names.components.insert(id, named);
+        }
+        for (id, block) in (self.first_block..).zip(&self.blocks) {
+            let components: Vec<_> = block.components.iter().map(|id| ComponentId::new(*id)).collect();
+            let is_sound = components.is_sorted_by(|a, b| a < b)
+                && components.iter().all(|id| names.components.contains_key(id));
+            if !is_sound {
+                return Err(MessageError::Fields {
+                    reason: format!("block {id} has components without a name"),
+                });
+            }
+            let named = NamedBlock { name: name(&block.name)?, opaque: block.opaque, components };
+            names.blocks.insert(BlockId::new(id), named);
+        }
+        for (id, side) in (self.first_side..).zip(&self.sides) {
+            let id = u16::try_from(id)
+                .map_err(|_| MessageError::Fields { reason: format!("{id} is no kind of side data") })?;
+            names.sides.insert(SideKind::new(id), name(side)?);
+        }
+        Ok(is_other || names.blocks.len() as u64 > blocks || names.sides.len() as u64 > sides)
+    }
+}
+
+impl WireComponent {
+    fn named(&self) -> Result<(ComponentId, NamedComponent), MessageError> {
+        let id = ComponentId::new(self.id);
+        let unsound =
+            || MessageError::Fields { reason: format!("component {:#x} has no such shape", self.id) };
+        if id.is_variable() != self.width_bytes.is_none() {
+            return Err(unsound());
+        }
+        let field = |(name, width_bytes): &(Vec<u8>, u32)| {
+            Ok::<_, MessageError>(Field { name: text(name)?.to_owned(), width_bytes: *width_bytes })
+        };
+        let spec = ComponentSpec {
+            shape: match self.width_bytes {
+                Some(width_bytes) => ComponentShape::Fixed { width_bytes },
+                None => ComponentShape::Variable,
+            },
+            default_bytes: self.default_bytes.clone(),
+            fields: self.fields.iter().map(field).collect::<Result<_, _>>()?,
+        };
+        spec.check().map_err(|_| unsound())?;
+        Ok((id, NamedComponent { name: name(&self.name)?, spec }))
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, MessageError> {
+    std::str::from_utf8(bytes).map_err(|_| MessageError::Fields { reason: "a text is no UTF-8".into() })
+}
+
+/// A name from elsewhere.
+pub(super) fn name(bytes: &[u8]) -> Result<Name, MessageError> {
+    let text = text(bytes)?;
+    Name::new(text)
+        .map_err(|why| MessageError::Fields { reason: format!("`{}`: {why}", text.escape_debug()) })
+}

@@ -1,0 +1,430 @@
+//! A world as the cache of another: what is asked, what is answered, what is kept.
+
+use super::tier::demote;
+use super::*;
+use cg_format::ClusterTier;
+use cg_store::{
+    AnswerLimits, Applied, MessageError, SyncClient, SyncError, SyncLimits, SyncReply, SyncRequest,
+};
+use expect_test::expect;
+
+over_both_engines! {
+    what_changed_comes_and_what_did_not_does_not
+    two_clients_that_were_offline_converge
+    every_block_has_its_name_whatever_the_order_of_ids
+    versions_survive_moves_between_tiers
+    an_area_whose_deletions_are_forgotten_is_listed_whole
+    what_does_not_fit_into_a_reply_comes_later
+    cost_follows_what_changed
+    damage_is_neither_gone_nor_sent
+    replies_out_of_order_change_nothing
+}
+
+/// The cache of a server in a world of its own, whose ids are others.
+fn client() -> SyncClient<MemEngine> {
+    let world = in_memory();
+    world.register_blocks(["client:own", "game:machine2", "game:stone"]).expect("registers");
+    world.register_dimension("client:lobby").expect("registers");
+    world.register_dimension("game:overworld").expect("registers");
+    SyncClient::open(world).expect("opens")
+}
+
+fn here<E: Engine>(cache: &SyncClient<E>, pos: [i64; 3]) -> ChunkAt {
+    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    ChunkAt::new(overworld, ChunkPos::new(pos[0], pos[1], pos[2]).expect("inside the world"))
+}
+
+/// A message there and a message back, as bytes.
+#[track_caller]
+fn exchange<S: Engine, E: Engine>(
+    server: &World<S>,
+    cache: &SyncClient<E>,
+    request: &SyncRequest,
+    limits: &AnswerLimits,
+) -> Applied {
+    let limit = SyncLimits::default();
+    let asked = SyncRequest::decode(&request.encode(), limit).expect("decodes");
+    assert_eq!(&asked, request);
+    let reply = server.answer(&asked, limits).expect("answers");
+    let reply = SyncReply::decode(&reply.encode(), limit).expect("decodes");
+    cache.apply(request, &reply).expect("applies")
+}
+
+#[track_caller]
+fn ask<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>, at: &[ChunkAt]) -> Applied {
+    exchange(server, cache, &cache.request(at).expect("asks"), &AnswerLimits::default())
+}
+
+fn area() -> ChunkBox {
+    let corner = |c| ChunkPos::new(c, c, c).expect("inside the world");
+    ChunkBox::new(corner(-6), corner(5))
+}
+
+/// Brings an area up to date; returns what its listing said, and how many chunks came.
+#[track_caller]
+fn catch_up<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) -> (Applied, u64) {
+    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let request = cache.request_area(overworld, area()).expect("asks");
+    let listed = exchange(server, cache, &request, &AnswerLimits::default());
+    let mut came = 0;
+    while let Some(request) = cache.request_stale(100).expect("asks") {
+        came += exchange(server, cache, &request, &AnswerLimits::default()).updated;
+    }
+    (listed, came)
+}
+
+#[track_caller]
+fn is_same<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) {
+    let hash = |world: &World<S>| {
+        world.content_hash_of(world.dimension("game:overworld").expect("there"), area()).expect("hashes")
+    };
+    let own = cache.world();
+    let own = own.content_hash_of(own.dimension("game:overworld").expect("there"), area()).expect("hashes");
+    assert_eq!(own, hash(server));
+}
+
+/// A machine with components and light, among stone.
+fn machine<E: Engine>(world: &World<E>, ids: &Ids, power: u8) -> Chunk {
+    let schema = world.catalog().current_schema();
+    let mut chunk = filled(world, ids.stone);
+    let cell = LocalPos::new(1, 2, 3);
+    chunk.set_block(cell, ids.machine, &schema).expect("is registered");
+    let at = CellLayer { cell, layer: 0 };
+    chunk.set_component(at, ids.power, &[power, 0, 0, 1]).expect("fits");
+    chunk.set_component(at, ids.items, b"pickaxe").expect("fits");
+    chunk.set_side(ids.light, vec![power; 7]);
+    chunk
+}
+
+fn what_changed_comes_and_what_did_not_does_not<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let all = [[0, 0, 0], [1, 0, 0], [-3, 7, 2]];
+    save(server, [(ids.at(0, 0, 0), machine(server, &ids, 5)), (ids.at(1, 0, 0), marked(server, &ids, 9))]);
+    let wanted = all.map(|pos| here(&cache, pos));
+
+    let first = ask(server, &cache, &wanted);
+    assert_eq!((first.updated, first.gone, first.up_to_date), (2, 1, 0));
+    assert_eq!(
+        cache.version(wanted[0]).expect("reads"),
+        server.load_versioned(ids.at(0, 0, 0)).unwrap().map(|it| it.1)
+    );
+    is_same(server, &cache);
+
+    let before = cache.world().last_commit();
+    let again = ask(server, &cache, &wanted);
+    assert_eq!((again.updated, again.gone, again.up_to_date), (0, 1, 2));
+    assert_eq!(cache.world().last_commit(), before, "nothing was written");
+
+    save(server, [(ids.at(0, 0, 0), machine(server, &ids, 6))]);
+    server.transaction(|tx| Ok::<_, Error>(tx.delete(ids.at(1, 0, 0)))).expect("deletes");
+    let changed = ask(server, &cache, &wanted);
+    assert_eq!((changed.updated, changed.gone, changed.up_to_date), (1, 2, 0));
+    assert_eq!(cache.world().load(wanted[1]).expect("reads"), None);
+    assert_eq!(cache.version(wanted[1]).expect("reads"), None);
+    is_same(server, &cache);
+}
+
+fn two_clients_that_were_offline_converge<E: Engine>(server: &World<E>) {
+    let ids = Ids::register(server);
+    let clients = [client(), client()];
+    save(server, (0..40).map(|i| (ids.at(i % 8 - 4, i / 8, 0), machine(server, &ids, i as u8))));
+    assert_eq!(catch_up(server, &clients[0]).1, 40);
+    for round in 0..4_u16 {
+        // One of them sees each state, the other every second.
+        save(
+            server,
+            (0..9).map(|i| (ids.at(i - 4, i64::from(round), 1), marked(server, &ids, round * 9 + 1))),
+        );
+        server
+            .transaction(|tx| {
+                tx.delete(ids.at(i64::from(round) - 4, 0, 0));
+                tx.set_block(
+                    ids.overworld,
+                    BlockPos::new(3, 3, 3),
+                    [ids.air, ids.glass][usize::from(round % 2)],
+                )
+                .map(drop)
+            })
+            .expect("commits");
+        for (index, cache) in clients.iter().enumerate() {
+            if index == 0 || round % 2 == 1 {
+                catch_up(server, cache);
+                is_same(server, cache);
+            }
+        }
+    }
+    let (listed, came) = catch_up(server, &clients[1]);
+    assert_eq!((listed.stale, listed.gone, came), (0, 0, 0), "nothing changed since");
+}
+
+fn every_block_has_its_name_whatever_the_order_of_ids<E: Engine>(server: &World<E>) {
+    let names: Vec<_> = (0..500).map(|i| format!("state:s{i}")).collect();
+    let register = |world: &World<_>, order: &mut dyn Iterator<Item = &String>| {
+        let blocks = order.map(|text| BlockOffer::new(name(text))).collect();
+        world.register(&Registration { blocks, ..Registration::default() }).expect("registers");
+    };
+    let blocks = names.iter().map(|text| BlockOffer::new(name(text))).collect();
+    server.register(&Registration { blocks, ..Registration::default() }).expect("registers");
+    let ids = Ids::register(server);
+    let cache = client();
+    register(cache.world(), &mut names.iter().rev().step_by(2));
+    let schema = server.catalog().current_schema();
+    let mut chunk = filled(server, ids.air);
+    for (cell, text) in (0..).zip(&names) {
+        let block = server.catalog().block_id(text).expect("is registered");
+        chunk.set_block(LocalPos::from_index(cell).unwrap(), block, &schema).unwrap();
+    }
+    save(server, [(ids.at(0, 0, 0), chunk)]);
+    let at = here(&cache, [0, 0, 0]);
+    assert_eq!(ask(server, &cache, &[at]).updated, 1);
+    let (catalog, came) = (cache.world().catalog(), cache.world().load(at).unwrap().expect("came"));
+    for (cell, text) in (0..).zip(&names) {
+        let block = came.block(LocalPos::from_index(cell).unwrap());
+        assert_eq!(catalog.block_name(block).map(Name::as_str), Some(text.as_str()));
+    }
+    is_same(server, &cache);
+    // A name that comes later comes alone.
+    let [late] = server.register_blocks(["state:late"]).expect("registers");
+    save(server, [(ids.at(0, 0, 0), filled(server, late))]);
+    let request = cache.request(&[at]).expect("asks");
+    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    assert!(reply.encode().len() < 300, "{} bytes for one name and a uniform chunk", reply.encode().len());
+    cache.apply(&request, &reply).expect("applies");
+    is_same(server, &cache);
+}
+
+fn versions_survive_moves_between_tiers<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let all: Vec<_> = (0..6).map(|x| ids.at(x, 0, 0)).collect();
+    save(server, all.iter().map(|at| (*at, machine(server, &ids, at.pos.x() as u8))));
+    catch_up(server, &cache);
+    demote(server, ClusterTier::L1, &all[..4], false);
+    demote(server, ClusterTier::L2, &all[4..], false);
+    server.forget_chunks();
+    // A neighbour that changed makes the server look at the others, which did not.
+    save(server, [(ids.at(0, 1, 0), marked(server, &ids, 1)), (ids.at(4, 1, 0), marked(server, &ids, 2))]);
+    let (listed, came) = catch_up(server, &cache);
+    assert_eq!((listed.stale, came), (2, 2));
+    let wanted: Vec<_> = (0..6).map(|x| here(&cache, [x, 0, 0])).collect();
+    assert_eq!(ask(server, &cache, &wanted).up_to_date, 6);
+    is_same(server, &cache);
+    // A client that comes new finds the cold ones too.
+    let late = client();
+    assert_eq!(catch_up(server, &late).1, 8);
+    is_same(server, &late);
+}
+
+fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
+    catch_up(server, &cache);
+    server.transaction(|tx| Ok::<_, Error>(tx.delete(ids.at(2, 0, 0)))).expect("deletes");
+    server.forget_before(server.last_commit() + 1).expect("forgets");
+    save(server, [(ids.at(3, 0, 0), marked(server, &ids, 3))]);
+    // As maintenance leaves it: nothing tells of the deletion any more.
+    let mark = cg_format::key::chunk(ids.at(2, 0, 0)).to_vec();
+    plant(server, [(cg_format::Space::ChunkL0, mark, None)]);
+    let (listed, came) = catch_up(server, &cache);
+    assert_eq!(
+        (listed.gone, listed.stale, came),
+        (1, 1, 1),
+        "what was listed again and is known does not come"
+    );
+    is_same(server, &cache);
+}
+
+fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
+    let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4 };
+    let mut wanted: Vec<_> = (0..5).map(|x| here(&cache, [x, 0, 0])).collect();
+    for left in (0..5).rev() {
+        let applied = exchange(server, &cache, &cache.request(&wanted).expect("asks"), &limits);
+        assert_eq!((applied.updated, applied.later.len()), (1, left));
+        wanted = applied.later;
+    }
+    is_same(server, &cache);
+    let request = client().request_area(here(&cache, [0, 0, 0]).dimension, area()).expect("asks");
+    let other = client();
+    let request_of_other = other.request_area(here(&other, [0, 0, 0]).dimension, area()).expect("asks");
+    assert_eq!(request, request_of_other);
+    let applied = exchange(server, &other, &request_of_other, &limits);
+    assert_eq!((applied.too_large_areas, applied.stale), (1, 0));
+}
+
+fn cost_follows_what_changed<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let at = |i: i64| [i % 25, i / 625, i / 25 % 25];
+    let place = |i| {
+        let [x, y, z] = at(i);
+        ids.at(x, y, z)
+    };
+    save(server, (0..10_000).map(|i| (place(i), filled(server, ids.stone))));
+    let wanted: Vec<_> = (0..10_000).map(|i| here(&cache, at(i))).collect();
+    assert_eq!(ask(server, &cache, &wanted).updated, 10_000);
+    save(server, (0..100).map(|i| (ids.at(i % 5, i / 25, i / 5 % 5), marked(server, &ids, i as u16))));
+    server.forget_chunks();
+
+    let request = cache.request(&wanted).expect("asks");
+    let before = server.stats();
+    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let cost = server.stats() - before;
+    // 196 cubes of 4³ have a mark each; the 100 chunks lie in 4 of them.
+    assert_eq!(cost.chunks_decoded, 100);
+    assert_eq!(cost.keys_scanned, 4 * 64, "the rows of the cubes that changed");
+    assert_eq!(cost.engine_reads, 196 + 4 * 2 + 100);
+    assert_eq!((cost.clusters_read, cost.bytes_decompressed), (0, 0));
+    let applied = cache.apply(&request, &reply).expect("applies");
+    assert_eq!((applied.updated, applied.up_to_date), (100, 9_900));
+    // And what is told once is known: now the marks alone are read.
+    let request = cache.request(&wanted).expect("asks");
+    let before = server.stats();
+    server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let cost = server.stats() - before;
+    assert_eq!((cost.engine_reads, cost.keys_scanned, cost.chunks_decoded), (196, 0, 0));
+}
+
+fn damage_is_neither_gone_nor_sent<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let at = ids.at(0, 0, 0);
+    save(server, [(at, machine(server, &ids, 1)), (ids.at(4, 0, 0), machine(server, &ids, 2))]);
+    catch_up(server, &cache);
+    save(server, [(ids.at(1, 0, 0), machine(server, &ids, 3))]);
+    plant(
+        server,
+        [(cg_format::Space::ChunkL0, cg_format::key::chunk(at).to_vec(), Some(plain(b"nonsense")))],
+    );
+    server.forget_chunks();
+    let wanted = [here(&cache, [0, 0, 0]), here(&cache, [4, 0, 0])];
+    let applied = ask(server, &cache, &wanted);
+    assert_eq!((applied.damaged, applied.up_to_date, applied.gone), (vec![wanted[0]], 1, 0));
+    assert!(cache.world().load(wanted[0]).expect("reads").is_some(), "the cache keeps what it has");
+}
+
+fn replies_out_of_order_change_nothing<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let at = here(&cache, [0, 0, 0]);
+    let turn = |cell| {
+        save(server, [(ids.at(0, 0, 0), marked(server, &ids, cell))]);
+        let request = cache.request(&[at]).expect("asks");
+        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        (request, reply)
+    };
+    let (old, new) = (turn(1), turn(2));
+    let error = cache.apply(&old.0, &new.1).expect_err("is another's");
+    assert!(matches!(error, SyncError::NotTheReply), "{error}");
+    assert_eq!(cache.apply(&new.0, &new.1).expect("applies").updated, 1);
+    is_same(server, &cache);
+    for late in [&old, &new] {
+        assert_eq!(cache.apply(&late.0, &late.1).expect("applies").updated, 0);
+        is_same(server, &cache);
+    }
+    let other = in_memory();
+    Ids::register(&other);
+    let request = cache.request(&[at]).expect("asks");
+    let reply = other.answer(&request, &AnswerLimits::default()).expect("answers");
+    let error = cache.apply(&request, &reply).expect_err("is another's");
+    assert!(
+        matches!(error, SyncError::OtherServer { expected, found } if expected == server.uuid() && found == other.uuid())
+    );
+}
+
+#[test]
+fn a_restored_backup_sends_everything_again() {
+    let (disk, copies) = (Disk::new(), Disk::new());
+    let server = disk.create(&[]);
+    let (ids, cache) = (Ids::register(&server), client());
+    save(&server, (0..4).map(|x| (ids.at(x, 0, 0), machine(&server, &ids, x as u8))));
+    server.checkpoint(copies.path()).expect("copies");
+    // Lost with the world: another name, another content, a chunk that the copy does not have.
+    let [lost] = server.register_blocks(["game:lost"]).expect("registers");
+    save(&server, [(ids.at(0, 0, 0), filled(&server, lost)), (ids.at(5, 0, 0), filled(&server, lost))]);
+    assert_eq!(catch_up(&server, &cache).1, 5);
+    drop(server);
+
+    let server = copies.open(&[]);
+    let [other] = server.register_blocks(["game:other"]).expect("registers");
+    save(&server, [(ids.at(1, 0, 0), filled(&server, other))]);
+    let (listed, came) = catch_up(&server, &cache);
+    assert!(listed.is_restart, "the client is told");
+    assert_eq!((listed.gone, listed.stale, came), (1, 4, 4));
+    is_same(&server, &cache);
+    // The names of the life that ended are not taken for those of this one, after reopening either.
+    let again = SyncClient::open(cache.world().clone()).expect("opens");
+    assert_eq!(catch_up(&server, &again), (Applied::default(), 0));
+    let [last] = server.register_blocks(["game:last"]).expect("registers");
+    save(&server, [(ids.at(2, 0, 0), filled(&server, last))]);
+    assert_eq!(catch_up(&server, &again).1, 1);
+    is_same(&server, &again);
+}
+
+#[test]
+fn versions_survive_reopening() {
+    let (disk, server) = (Disk::new(), in_memory());
+    let ids = Ids::register(&server);
+    save(&server, (0..4).map(|x| (ids.at(x, 0, 0), machine(&server, &ids, x as u8))));
+    let world = disk.create(&[]);
+    let overworld = world.register_dimension("game:overworld").expect("registers");
+    let cache = SyncClient::open(world).expect("opens");
+    let request = cache.request_area(overworld, area()).expect("asks");
+    assert_eq!(exchange(&server, &cache, &request, &AnswerLimits::default()).stale, 4);
+    cache.world().close().expect("closes");
+    drop(cache);
+    // What was listed and not fetched is not forgotten.
+    let cache = SyncClient::open(disk.open(&[])).expect("opens");
+    assert_eq!(catch_up(&server, &cache).1, 4);
+    cache.world().close().expect("closes");
+    drop(cache);
+    let cache = SyncClient::open(disk.open(&[])).expect("opens");
+    assert_eq!(cache.server(), Some((server.uuid(), server.incarnation())));
+    let wanted: Vec<_> = (0..4).map(|x| here(&cache, [x, 0, 0])).collect();
+    assert_eq!(ask(&server, &cache, &wanted).up_to_date, 4);
+    is_same(&server, &cache);
+}
+
+#[test]
+fn bytes_that_are_no_message_are_refused() {
+    let server = in_memory();
+    let ids = Ids::register(&server);
+    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
+    let cache = client();
+    let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
+    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers").encode();
+    let limits = SyncLimits::default();
+    let refused = |bytes: &[u8], limits| SyncReply::decode(bytes, limits).expect_err("is refused");
+    assert_eq!(
+        refused(&reply, SyncLimits { message_bytes: 10 }),
+        MessageError::TooLong { len_bytes: reply.len(), limit_bytes: 10 }
+    );
+    assert_eq!(refused(&request.encode(), limits), MessageError::Kind { found: 1, expected: 2 });
+    assert_eq!(refused(&[7, 2, 0], limits), MessageError::Version { found: 7 });
+    assert_eq!(refused(&[&reply[..], &[0]].concat(), limits), MessageError::Behind { extra_bytes: 1 });
+    for len in 0..reply.len() {
+        assert_eq!(refused(&reply[..len], limits), MessageError::Ends, "{len} bytes");
+    }
+    // A request whose list of dimensions claims 2^60 entries.
+    let claim = [&[1, 1, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
+    assert_eq!(SyncRequest::decode(&claim, limits), Err(MessageError::Ends));
+    // Every changed byte gives a reply that applies, or an error; what it says is checked before anything is written.
+    for (index, flip) in (0..reply.len()).flat_map(|index| [1, 0x80, 0xff].map(|flip| (index, flip))) {
+        let mut bytes = reply.clone();
+        bytes[index] ^= flip;
+        if let Ok(reply) = SyncReply::decode(&bytes, limits)
+            && index % 7 == 0
+        {
+            let cache = client();
+            let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
+            let before = cache.world().objects().list(b"", None, 1).expect("lists");
+            if cache.apply(&request, &reply).is_err() {
+                assert_eq!(cache.world().objects().list(b"", None, 1).expect("lists"), before);
+                assert_eq!(cache.world().load(here(&cache, [0, 0, 0])).expect("reads"), None);
+            }
+        }
+    }
+    let error = server.answer(
+        &SyncRequest::decode(&[1, 1, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0], limits).expect("decodes"),
+        &AnswerLimits::default(),
+    );
+    expect!["the message says what cannot be: it has no name for a dimension"]
+        .assert_eq(&error.expect_err("is refused").to_string());
+}
