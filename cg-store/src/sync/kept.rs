@@ -9,8 +9,8 @@
 //! | `stale/` ‖ the cube's key | nothing: the cube has chunks whose version is not known or not the newest |
 //! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one incarnation |
 //!
-//! Numbers in keys are big-endian, dimensions are those of the cache. Objects are in no box, so the content hash of a box
-//! does not see them.
+//! Numbers in keys but those of cubes are little-endian, dimensions are those of the cache. Objects are in no box, so the
+//! content hash of a box does not see them.
 
 use std::collections::BTreeMap;
 
@@ -83,14 +83,14 @@ impl CubeKey {
 }
 
 pub(super) fn names_key(page: u32) -> Vec<u8> {
-    [NAMES, &page.to_be_bytes()[..]].concat()
+    [NAMES, &page.to_le_bytes()[..]].concat()
 }
 
 pub(super) fn area_key(dimension: Dimension, area: &ChunkBox) -> Vec<u8> {
     let (min, max) = (area.min(), area.max());
-    let mut key = [AREAS, &dimension.get().to_be_bytes()[..]].concat();
+    let mut key = [AREAS, &dimension.get().to_le_bytes()[..]].concat();
     for c in [min.x(), min.y(), min.z(), max.x(), max.y(), max.z()] {
-        key.extend(c.to_be_bytes());
+        key.extend(c.to_le_bytes());
     }
     key
 }

@@ -311,8 +311,8 @@ impl NewNames {
             return Err(MessageError::NamesMissing);
         }
         for component in &self.components {
-            let (id, named) = component.named()?;
-            names.components.insert(id, named);
+            let (id, component) = component.named()?;
+            names.components.insert(id, component);
         }
         for (id, block) in (self.first_block..).zip(&self.blocks) {
             let components: Vec<_> = block.components.iter().map(|id| ComponentId::new(*id)).collect();
@@ -323,8 +323,8 @@ impl NewNames {
                     reason: format!("block {id} has components without a name"),
                 });
             }
-            let named = NamedBlock { name: name(&block.name)?, opaque: block.opaque, components };
-            names.blocks.insert(BlockId::new(id), named);
+            let (name, opaque) = (name(&block.name)?, block.opaque);
+            names.blocks.insert(BlockId::new(id), NamedBlock { name, opaque, components });
         }
         for (id, side) in (self.first_side..).zip(&self.sides) {
             let id = u16::try_from(id)

@@ -55,6 +55,15 @@ fn ask<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>, at: &[Chu
     exchange(server, cache, &cache.request(at).expect("asks"), &AnswerLimits::default())
 }
 
+#[track_caller]
+fn delete<E: Engine>(world: &World<E>, at: ChunkAt) {
+    let deleted = world.transaction(|tx| {
+        tx.delete(at);
+        Ok::<_, Error>(())
+    });
+    deleted.expect("deletes");
+}
+
 fn area() -> ChunkBox {
     let corner = |c| ChunkPos::new(c, c, c).expect("inside the world");
     ChunkBox::new(corner(-6), corner(5))
@@ -116,7 +125,7 @@ fn what_changed_comes_and_what_did_not_does_not<E: Engine>(server: &World<E>) {
     assert_eq!(cache.world().last_commit(), before, "nothing was written");
 
     save(server, [(ids.at(0, 0, 0), machine(server, &ids, 6))]);
-    server.transaction(|tx| Ok::<_, Error>(tx.delete(ids.at(1, 0, 0)))).expect("deletes");
+    delete(server, ids.at(1, 0, 0));
     let changed = ask(server, &cache, &wanted);
     assert_eq!((changed.updated, changed.gone, changed.up_to_date), (1, 2, 0));
     assert_eq!(cache.world().load(wanted[1]).expect("reads"), None);
@@ -218,7 +227,7 @@ fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &Wor
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
     catch_up(server, &cache);
-    server.transaction(|tx| Ok::<_, Error>(tx.delete(ids.at(2, 0, 0)))).expect("deletes");
+    delete(server, ids.at(2, 0, 0));
     server.forget_before(server.last_commit() + 1).expect("forgets");
     save(server, [(ids.at(3, 0, 0), marked(server, &ids, 3))]);
     // As maintenance leaves it: nothing tells of the deletion any more.
@@ -352,8 +361,8 @@ fn a_restored_backup_sends_everything_again() {
     // The names of the life that ended are not taken for those of this one, after reopening either.
     let again = SyncClient::open(cache.world().clone()).expect("opens");
     assert_eq!(catch_up(&server, &again), (Applied::default(), 0));
-    let [last] = server.register_blocks(["game:last"]).expect("registers");
-    save(&server, [(ids.at(2, 0, 0), filled(&server, last))]);
+    let [newest] = server.register_blocks(["game:newest"]).expect("registers");
+    save(&server, [(ids.at(2, 0, 0), filled(&server, newest))]);
     assert_eq!(catch_up(&server, &again).1, 1);
     is_same(&server, &again);
 }
