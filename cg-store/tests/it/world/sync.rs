@@ -437,3 +437,16 @@ fn bytes_that_are_no_message_are_refused() {
     expect!["the message says what cannot be: it has no name for a dimension"]
         .assert_eq(&error.expect_err("is refused").to_string());
 }
+
+#[test]
+fn a_reply_tells_of_nothing_that_a_power_cut_takes_back() {
+    let (disk, cache) = (Disk::new(), client());
+    // Nobody syncs this world but who is asked to.
+    let server = World::create(disk.path(), &[], &WorldOptions::fast()).expect("is created");
+    let ids = Ids::register(&server);
+    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
+    let synced = |world: &World<_>| Engine::last_synced(&*world.engine()).get();
+    assert!(synced(&server) < server.last_commit());
+    ask(&server, &cache, &[here(&cache, [0, 0, 0])]);
+    assert_eq!(synced(&server), server.last_commit());
+}
