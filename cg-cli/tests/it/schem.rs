@@ -303,7 +303,9 @@ fn block_entities_of_a_schematic_without_blocks_are_named() {
         root.compound("Schematic", |out| {
             out.int("Version", 3);
             out.int("DataVersion", head.data_version);
-            ["Width", "Height", "Length"].into_iter().for_each(|side| out.short(side, 1));
+            for side in ["Width", "Height", "Length"] {
+                out.short(side, 1);
+            }
             out.compound("Blocks", |blocks| {
                 let chest = nbt::payload(|out| {
                     out.string("Id", "minecraft:chest").expect("short");
