@@ -85,6 +85,8 @@ fn enter<E: Engine>(
     if changes.is_empty() {
         return Ok(world.commits.published());
     }
+    // Closing has written the queue: what came into it now would be written by nobody.
+    world.check_open()?;
     // Nobody but tests writes past the world.
     let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
