@@ -98,7 +98,8 @@ impl<E: Engine> Inner<E> {
                 due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
             }
             let must_look = known.must_look(forgotten_before);
-            if must_look || (due_moves.is_some() && !(known.is_sure && self.knows_heat(cube))) {
+            let knows_heat = known.has_no_heat || self.knows_heat(cube);
+            if must_look || (due_moves.is_some() && !(known.is_sure && knows_heat)) {
                 if *reads_left == 0 || due.is_over() {
                     return Ok(false);
                 }

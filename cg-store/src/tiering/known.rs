@@ -40,6 +40,8 @@ pub(super) struct KnownCube {
     pub(super) is_sure: bool,
     /// Whether a move may have taken rows away since they were read.
     must_look: bool,
+    /// Whether it had no heat row when they were read: there is no use in looking for one again.
+    pub(super) has_no_heat: bool,
     /// When it was offered to the plan.
     offered_at: Option<GameTick>,
     /// The round in which it was last met.
@@ -58,6 +60,7 @@ impl KnownCube {
             warm,
             is_sure: false,
             must_look: false,
+            has_no_heat: false,
             offered_at: None,
             round,
         }
@@ -125,11 +128,19 @@ impl Known {
 
     /// Notes that a cube has a heat row.
     pub(super) fn note_heat(&mut self, cube: CubeAt) {
-        self.entry(cube);
+        if let Some(known) = self.entry(cube) {
+            known.has_no_heat = false;
+        }
     }
 
     /// Notes what was read of a cube, and returns all that is known of it now.
-    pub(super) fn learn(&mut self, cube: CubeAt, hot: Hot, forgotten_before: u64) -> KnownCube {
+    pub(super) fn learn(
+        &mut self,
+        cube: CubeAt,
+        hot: Hot,
+        has_heat: bool,
+        forgotten_before: u64,
+    ) -> KnownCube {
         let mut unknown = KnownCube::new(cube, None, self.round);
         let is_new = self.get_mut(cube).is_none();
         let known = self.entry(cube).unwrap_or(&mut unknown);
@@ -141,6 +152,7 @@ impl Known {
             marks_kept_from: forgotten_before,
             is_sure: true,
             must_look: false,
+            has_no_heat: !has_heat,
             // Nobody told of it before, so nobody told of its warm cluster.
             warm: if is_new { None } else { known.warm },
             ..*known

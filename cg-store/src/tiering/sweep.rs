@@ -287,8 +287,8 @@ impl<E: Engine> Inner<E> {
         // Before the rows are read: those that may be forgotten later are looked for again.
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         let hot = self.hot_rows(cube, forgotten_before)?;
-        self.learn_heat(cube)?;
-        Ok(work.known.learn(cube, hot, forgotten_before))
+        let has_heat = self.learn_heat(cube)?;
+        Ok(work.known.learn(cube, hot, has_heat, forgotten_before))
     }
 
     /// The first cube behind another that has a hot row or a heat row.
