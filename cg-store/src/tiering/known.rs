@@ -115,6 +115,8 @@ impl Known {
     pub(super) fn note(&mut self, written: Result<BTreeMap<CubeAt, Puts>, Forgotten>) {
         let written = written.unwrap_or_else(|Forgotten(rest)| {
             self.miss();
+            // A move that was told to have failed may have been written after all.
+            self.clusters.values_mut().flatten().for_each(|known| known.warm = None);
             rest
         });
         for (cube, Puts { chunks, marks }) in written {

@@ -30,6 +30,11 @@ fn what_commits_put_is_known_but_not_sure() {
     known.moved(cube(0));
     let found = get(&known, cube(0)).unwrap();
     assert_eq!((found.must_look(9), found.warm, found.most_shadows()), (true, None, 64));
+    put(&mut known, cube(2), 1, 0);
+    assert_eq!(get(&known, cube(2)).unwrap().warm, Some(false));
+    known.note(Err(Forgotten(BTreeMap::new())));
+    assert_eq!(get(&known, cube(2)).unwrap().warm, None, "a move that failed may have been written");
+    known.forget(cube(2));
     known.forget(cube(0));
     assert_eq!((known.next_cluster(), known.count), (None, 0));
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::moves::{play, player, tiers};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
@@ -316,6 +317,38 @@ fn every_commit_fails_once<E: Engine>(every: usize, over: impl Fn() -> E) {
     for fault in [Fault::NoSpace, Fault::Lost, Fault::Whole] {
         for nth in (1..=2 * SCRIPT.len() as u64).step_by(every) {
             fails_and_goes_on(&Failing::over(over()), nth, fault);
+        }
+    }
+}
+
+/// Chunks whose moves are cut off by a failed write, which left nothing or all of it, still grow cold in time.
+#[test]
+fn moves_that_failed_are_looked_at_again() {
+    const MINUTE: u64 = 60 * cg_tiering::GameTick::PER_SECOND;
+    for fault in [Fault::Whole, Fault::Lost] {
+        for nth in 1..=6 {
+            let Failing { world, plan, ids } = Failing::over(MemEngine::new());
+            // What comes behind the round that looks for rows is known from commits alone.
+            play(&world, 1, &[]);
+            let all: Vec<_> = (0..8).map(|n| ids.at(4 * (n % 4), 4 * (n / 4), 0)).collect();
+            save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
+            // Somebody is neither near nor far.
+            let watcher = [player(1, ids.overworld, -200, 60, 100)];
+            play(&world, 2, &watcher);
+            world.flush().expect("is written");
+            plan.fail(nth, fault);
+            let mut failed = 0;
+            for tick in 0..700 {
+                let now = cg_tiering::GameTick::new(5 * MINUTE + 10 + tick);
+                if world.tick(now, &watcher, std::time::Duration::from_secs(600)).is_err() {
+                    failed += 1;
+                    world.resume().expect("goes on");
+                }
+            }
+            assert_eq!(failed, 1, "{fault:?} at move {nth}");
+            assert_eq!(tiers(&world), [0, 8, 0], "{fault:?} at move {nth}");
+            play(&world, 8 * 60 * MINUTE, &[]);
+            assert_eq!(tiers(&world), [0, 0, 8], "{fault:?} at move {nth}");
         }
     }
 }
