@@ -105,7 +105,8 @@ impl<E: Engine> Inner<E> {
                 }
                 *reads_left -= 1;
                 let warm = known.warm;
-                known = self.look(work, cube)?;
+                let Some(looked) = self.look(work, cube)? else { continue };
+                known = looked;
                 if known.rows == 0 && warm.is_none() && self.has_no_warm(work, known)? {
                     continue;
                 }

@@ -8,7 +8,7 @@ use super::moves::{play, player, tiers};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
-    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, ReadView, Reopen, RocksOptions, Usage,
+    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, RocksOptions, Usage,
 };
 use cg_store::{Durable, NotResumed};
 
@@ -31,6 +31,8 @@ struct Plan {
     next: Mutex<Option<(u64, Fault)>>,
     /// Commits that were reported and are to be missing at the next open.
     forget_commits: AtomicBool,
+    /// A hot row that no scan gets past.
+    unreadable: Mutex<Option<Vec<u8>>>,
 }
 
 impl Plan {
@@ -95,9 +97,23 @@ impl<E: Engine> ReadView for Faulty<E> {
         &self,
         family: Family,
         range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.engine.scan(family, range, visit)
+        let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
+        let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
+        let stopped = self.engine.scan(family, range, |key, row| {
+            if unreadable.as_deref() == Some(key) {
+                return ControlFlow::Break(None);
+            }
+            visit(key, row).map_break(Some)
+        })?;
+        match stopped {
+            Some(None) => Err(EngineError::Corrupt {
+                place: Place::Family(family),
+                message: "a damaged block by request".into(),
+            }),
+            stopped => Ok(stopped.flatten()),
+        }
     }
 }
 
@@ -351,6 +367,35 @@ fn moves_that_failed_are_looked_at_again() {
             assert_eq!(tiers(&world), [0, 0, 8], "{fault:?} at move {nth}");
         }
     }
+}
+
+#[test]
+fn rows_that_cannot_be_read_keep_no_tick_from_moving_others() {
+    let Failing { world, plan, ids } = Failing::over(MemEngine::new());
+    play(&world, 1, &[]);
+    let chunk = || filled(&world, ids.stone);
+    save(&world, [0, 4, 8, 40].map(|x| (ids.at(x, 0, 0), chunk())));
+    world.flush().expect("is written");
+    let hide = |row: Option<ChunkAt>| {
+        *plan.unreadable.lock().expect("no panic") = row.map(|at| cg_format::key::chunk(at).into());
+    };
+    hide(Some(ids.at(4, 0, 0)));
+    let day = 24 * 60 * 60 * cg_tiering::GameTick::PER_SECOND;
+    play(&world, day, &[]);
+    play(&world, day + 1, &[]);
+    hide(None);
+    assert_eq!(tiers(&world), [1, 0, 3], "known from commits");
+    hide(Some(ids.at(4, 0, 0)));
+    // Now all rows are looked for again.
+    plan.fail(1, Fault::Lost);
+    save(&world, [(ids.at(12, 0, 0), chunk())]);
+    world.flush().expect_err("the write fails");
+    world.resume().expect("goes on");
+    for tick in 0..20 {
+        play(&world, 2 * day + tick, &[]);
+    }
+    hide(None);
+    assert_eq!(tiers(&world), [1, 0, 4], "found by the round");
 }
 
 #[test]
