@@ -1,7 +1,8 @@
 //! What ticks know of the cubes that could move, so that a tick reads nothing where nothing can come of it.
 //!
 //! **Invariant**: as long as it is [whole](Known::is_whole), every cube with hot rows or a heat row is in it, and
-//! `rows` has the place of each hot row; but not cubes whose rows nobody can read, which stay where they are. It may name rows that are gone: who acts on a cube that is not sure reads first.
+//! `rows` has the place of each hot row; but not cubes whose rows nobody can read, which stay where they are. It may
+//! name rows that are gone: who acts on a cube that is not sure reads first.
 //!
 //! Commits tell what they put, moves which cubes they changed, and one round over the rows, a few in each tick, finds
 //! what was there when the world was opened. That round is made again when more cubes could move than are remembered.

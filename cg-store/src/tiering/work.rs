@@ -365,7 +365,9 @@ impl<E: Engine> Inner<E> {
             Ok(Ok(end)) => end,
             Ok(Err(error)) => {
                 // It may have been written all the same.
-                cubes.iter().for_each(|(cube, _)| work.known.moved(*cube));
+                for (cube, _) in &cubes {
+                    work.known.moved(*cube);
+                }
                 return Err(error);
             }
             Err(RecvTimeoutError::Timeout) => {
