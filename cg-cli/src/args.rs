@@ -69,7 +69,7 @@ pub(crate) fn options() -> WorldOptions {
 #[derive(Debug, clap::Args)]
 pub(crate) struct DimensionArg {
     /// A dimension's name; the part after the colon is enough where it is not ambiguous [default: the world's first].
-    #[arg(long = "dimension", short = 'd', alias = "dim", value_name = "NAME")]
+    #[arg(id = "dimension", long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     name: Option<String>,
 }
 

@@ -70,10 +70,24 @@ pub enum Section {
     Heat,
     /// A recorded trace of accesses.
     TierTrace,
+    /// The start of a snapshot file: what it is of and how large.
+    SnapshotHead,
+    /// The frame around a part of a snapshot file.
+    SnapshotPart,
+    /// The names of a snapshot file's ids.
+    SnapshotNames,
+    /// Which section of a snapshot file lies where.
+    SnapshotIndex,
+    /// The entities of a snapshot file.
+    SnapshotEntities,
+    /// A group of compressed sections of a snapshot file, or one section.
+    SnapshotGroup,
     /// A versioned object.
     Object,
     /// A record that lies at a place of the world.
     SpatialRecord,
+    /// A row of an overlay, before the value that it holds.
+    Overlay,
 }
 
 impl fmt::Display for Section {
@@ -100,8 +114,15 @@ impl fmt::Display for Section {
             Self::Record => "record",
             Self::Heat => "heat",
             Self::TierTrace => "tier trace",
+            Self::SnapshotHead => "snapshot head",
+            Self::SnapshotPart => "snapshot part",
+            Self::SnapshotNames => "snapshot names",
+            Self::SnapshotIndex => "snapshot index",
+            Self::SnapshotEntities => "snapshot entities",
+            Self::SnapshotGroup => "snapshot group",
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",
+            Self::Overlay => "overlay row",
         })
     }
 }

@@ -16,15 +16,20 @@
 //! | `ChunkDelta` | `chunkDelta` | chunk key ‖ commit sequence | 40 |
 //! | `Object` | `object` | the caller's bytes | 1…512 |
 //! | `Record` | `record` | 1 ‖ dimension ‖ Morton(table) ‖ number in its parent, for each level ‖ UUID | 53…113 |
-//! | `Snapshot` | `snapshot` | see the snapshots | – |
+//! | `Snapshot` | `snapshot` | name ‖ 0 ‖ number of the part | 6…260 |
 //! | `Heat` | `index` | 1 ‖ dimension ‖ Morton(chunk >> 2) | 33 |
 //! | `ChangeMark` | `index` | 2 ‖ scale ‖ dimension ‖ Morton(cluster) | 34 |
 //! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key ‖ commit sequence | 11… |
 //! | `Intent` | `index` | 4 ‖ number | 9 |
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //!
+//! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes) or of
+//! an entity (24 bytes).
+//!
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
+
+mod overlay;
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -34,6 +39,11 @@ use crate::wire::Reader;
 use crate::{
     ChunkAt, ChunkPos, ClusterPos, ClusterTier, DecodeError, Dimension, EntityId, OutOfRange, Problem,
     Section,
+};
+
+pub use overlay::{
+    LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, decode_overlay_chunk,
+    decode_overlay_entity, lease, lease_of, overlay_chunk, overlay_entity,
 };
 
 mod record;
@@ -454,6 +464,48 @@ pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8], u64), DecodeError>
         };
         let row = reader.take("row key", reader.left_bytes().saturating_sub(8))?;
         Ok((space, row, u64::from_be_bytes(reader.array("commit sequence")?)))
+    })
+}
+
+/// The longest name of a snapshot that is kept in a world.
+pub const SNAPSHOT_NAME_MAX_LEN_BYTES: usize = 255;
+
+/// The key of a part of a snapshot that is kept in a world, or `None` for a name that is empty, too long or holds a zero
+/// byte. Part 0 says what the others are.
+pub fn snapshot(name: &str, part: u32) -> Option<Vec<u8>> {
+    if name.is_empty() || name.len() > SNAPSHOT_NAME_MAX_LEN_BYTES || name.contains('\0') {
+        return None;
+    }
+    let mut key = Vec::with_capacity(name.len() + 5);
+    key.extend_from_slice(name.as_bytes());
+    key.push(0);
+    key.extend(part.to_be_bytes());
+    Some(key)
+}
+
+/// The inverse of [`snapshot`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for a key that no name gives.
+pub fn decode_snapshot(key: &[u8]) -> Result<(&str, u32), DecodeError> {
+    whole(key, |reader| {
+        let here = reader.clone();
+        let name = reader.take("snapshot name", reader.left_bytes().saturating_sub(5))?;
+        let name = core::str::from_utf8(name).map_err(|error| {
+            let found = name.get(error.valid_up_to()).copied().unwrap_or_default();
+            here.error(Problem::NotUtf8 { field: "snapshot name", found })
+        })?;
+        reader.expect_u8("end of name", 0)?;
+        let part = u32::from_be_bytes(reader.array("part")?);
+        if snapshot(name, part).is_none() {
+            let (field, found) = ("snapshot name", name.len() as u64);
+            return Err(here.error(Problem::OutOfRange {
+                field,
+                found,
+                allowed: "1 to 255 bytes, none zero",
+            }));
+        }
+        Ok((name, part))
     })
 }
 

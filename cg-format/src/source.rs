@@ -8,7 +8,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::chunk::Chunk;
-use crate::{ChunkAt, SchemaView};
+use crate::entity::Entity;
+use crate::{ChunkAt, EntityId, SchemaView};
 
 /// What a layer knows about a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,4 +80,55 @@ pub trait ChunkSink {
     /// # Errors
     /// As [`save`](Self::save).
     fn delete(&mut self, at: ChunkAt) -> Result<(), Self::Error>;
+}
+
+/// Something that entities can be read from.
+pub trait EntitySource {
+    /// Why an entity could not be read. Damage is an error, never `None`.
+    type Error;
+
+    /// Reads one entity; `None` if there is none of that id.
+    ///
+    /// # Errors
+    /// If the entity is damaged or the storage fails.
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Self::Error>;
+}
+
+/// A sink that is also read while it is written: reads see what was written before. A world's transaction is one, and so
+/// is a host's live memory.
+///
+/// References to entities follow by themselves, as in a transaction: who puts or deletes an entity need not touch the
+/// chunks that refer to it.
+pub trait Editor: ChunkSink {
+    /// Reads one chunk as it is now; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the chunk is damaged or the storage fails.
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Self::Error>;
+
+    /// Reads many chunks; one result per position, in the order asked.
+    fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Self::Error>> {
+        at.iter().map(|at| self.load(*at)).collect()
+    }
+
+    /// The schema that its chunks conform to.
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync>;
+
+    /// Reads one entity as it is now.
+    ///
+    /// # Errors
+    /// If the entity is damaged or the storage fails.
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Self::Error>;
+
+    /// Stores an entity under its id, replacing what was there.
+    ///
+    /// # Errors
+    /// If it is not accepted.
+    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Self::Error>;
+
+    /// Deletes an entity; deleting an absent one is no error.
+    ///
+    /// # Errors
+    /// If it is not accepted.
+    fn delete_entity(&mut self, id: EntityId) -> Result<(), Self::Error>;
 }

@@ -42,6 +42,26 @@ impl Region {
         self.area
     }
 
+    /// How many sections it has.
+    pub fn section_count(&self) -> u128 {
+        self.area.chunks().count()
+    }
+
+    /// Whether it has a block in common with another region.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.dimension == other.dimension && self.area.intersection(&other.area).is_some()
+    }
+
+    /// The same box so many chunks further, in a dimension; `None` if that leaves the world.
+    pub fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
+        let shift = |pos: BlockPos| {
+            let [x, y, z] = by_chunks.map(|chunks| chunks.checked_mul(16));
+            Some(BlockPos::new(pos.x.checked_add(x?)?, pos.y.checked_add(y?)?, pos.z.checked_add(z?)?))
+        };
+        let area = BlockBox::new(shift(self.area.min())?, shift(self.area.max())?);
+        Some(Self { dimension, area })
+    }
+
     /// Its sections, chunk by chunk in x-y-z order. Lazy: nothing is allocated.
     pub fn sections(&self) -> impl Iterator<Item = Section> + use<> {
         let Self { dimension, area } = *self;
@@ -65,6 +85,12 @@ impl Section {
     pub fn cell_count(&self) -> u32 {
         let side = |min: u8, max: u8| u32::from(max - min) + 1;
         side(self.min.x(), self.max.x()) * side(self.min.y(), self.max.y()) * side(self.min.z(), self.max.z())
+    }
+
+    /// The same part of the chunk so many chunks further, in a dimension; `None` if that leaves the world.
+    pub(crate) fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
+        let [x, y, z] = by_chunks;
+        Some(Self { at: ChunkAt { dimension, pos: self.at.pos.offset(x, y, z)? }, ..*self })
     }
 
     /// Whether a cell of the chunk belongs to the region.

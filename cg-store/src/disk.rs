@@ -25,13 +25,17 @@ impl World<RocksEngine> {
         packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
-        options.tiers.validate()?;
-        let dir = dir.as_ref();
         // Packs that do not fit are refused before anything is written.
+        let mut catalog = Catalog::new();
+        Registry::grow(&mut catalog, packs, &options.packs)?;
+        Self::create_with(dir.as_ref(), catalog, options)
+    }
+
+    /// As [`create`](Self::create), with the names of another world.
+    pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
+        options.tiers.validate()?;
         let file = WorldFile::signed(options.signature.clone())?;
-        let mut rows =
-            WorldRows { catalog: Catalog::new(), limits: None, forgotten_before: 0, record_shape: None };
-        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        let rows = WorldRows { catalog, limits: None, forgotten_before: 0, record_shape: None };
         claim(dir)?;
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
@@ -57,8 +61,16 @@ impl World<RocksEngine> {
         packs: &[PackManifest],
         options: &WorldOptions,
     ) -> Result<Self, Error> {
+        Self::open_with(dir.as_ref(), options, |catalog| Registry::grow(catalog, packs, &options.packs))
+    }
+
+    /// As [`open`](Self::open), with the stored names changed by a function, which may refuse them.
+    pub(crate) fn open_with(
+        dir: &Path,
+        options: &WorldOptions,
+        change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         options.tiers.validate()?;
-        let dir = dir.as_ref();
         let mut file = read_finished(dir)?;
         file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
@@ -66,7 +78,7 @@ impl World<RocksEngine> {
             RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
         rows.shape_for(options)?;
-        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
+        change(&mut rows.catalog)?;
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
             // A copy that lives on is another world than the one it was copied from: versions must not be compared.
@@ -128,14 +140,14 @@ impl World<RocksEngine> {
 }
 
 /// Makes sure that a directory is there and empty.
-fn claim(dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn claim(dir: &Path) -> Result<(), OpenError> {
     fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
     let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
     if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
 }
 
 /// Syncs the directory around a new world, so that a power cut does not take the world's own name.
-fn sync_parent(dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn sync_parent(dir: &Path) -> Result<(), OpenError> {
     match dir.parent() {
         Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
         Some(parent) => directory::sync_directory(parent),
@@ -149,7 +161,7 @@ fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
     if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
 }
 
-fn rocks_options(options: &WorldOptions) -> RocksOptions {
+pub(crate) fn rocks_options(options: &WorldOptions) -> RocksOptions {
     let resources = options.shared();
     if options.resources.is_none() && resources.memory_bytes() as u64 != options.engine_bytes {
         let (asked, given) = (options.engine_bytes, resources.memory_bytes());

@@ -3,7 +3,7 @@
 use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
 use cg_format::{ComponentId, EntityId, Space, key};
-use cg_registry::{Catalog, Upgrader};
+use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
 use crate::engine::Engine;
 use crate::error::{Damage, Error};
@@ -65,22 +65,30 @@ impl<E: Engine> Inner<E> {
 
     /// Decodes an entity's row and carries its components to their newest registrations, in memory.
     pub(crate) fn decode_entity(&self, catalog: &Catalog, id: EntityId, row: &[u8]) -> Result<Entity, Error> {
-        let mut entity = decode(id, row)?;
-        let is_old = |component: &ComponentId| catalog.newest_registration(*component) != *component;
-        let old: Vec<_> = entity.components().map(|(component, _)| component).filter(is_old).collect();
-        let upgrader = Upgrader::new(catalog, &self.options.upgrades);
-        for component in old {
-            let bytes = entity.remove_component(component).unwrap_or_default();
-            let (newest, bytes) = upgrader
-                .upgrade_value(component, &bytes)
-                .map_err(|why| Error::EntityNotUpgraded { id, why })?;
-            // What was already put under the newest id is the later word.
-            if entity.component(newest).is_none() {
-                entity.set_component(newest, bytes.into_owned())?;
-            }
-        }
-        Ok(entity)
+        upgrade(catalog, &self.options.upgrades, id, decode(id, row)?)
     }
+}
+
+/// Carries an entity's components to their newest registrations, in memory.
+pub(crate) fn upgrade(
+    catalog: &Catalog,
+    functions: &UpgradeFunctions,
+    id: EntityId,
+    mut entity: Entity,
+) -> Result<Entity, Error> {
+    let is_old = |component: &ComponentId| catalog.newest_registration(*component) != *component;
+    let old: Vec<_> = entity.components().map(|(component, _)| component).filter(is_old).collect();
+    let upgrader = Upgrader::new(catalog, functions);
+    for component in old {
+        let bytes = entity.remove_component(component).unwrap_or_default();
+        let (newest, bytes) =
+            upgrader.upgrade_value(component, &bytes).map_err(|why| Error::EntityNotUpgraded { id, why })?;
+        // What was already put under the newest id is the later word.
+        if entity.component(newest).is_none() {
+            entity.set_component(newest, bytes.into_owned())?;
+        }
+    }
+    Ok(entity)
 }
 
 /// Decodes an entity's row as it is stored.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_format::{
-    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space,
+    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space, key,
 };
 use cg_registry::RegistryError;
 
@@ -32,6 +32,18 @@ pub enum Error {
     Conflict {
         /// What was changed.
         key: ConflictKey,
+    },
+    /// A snapshot is to be kept under a name that cannot be one.
+    #[error("a snapshot's name has 1 to 255 bytes, none of them zero; this one has {len_bytes}")]
+    SnapshotName {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// A snapshot is to be kept under the name of another. Nothing was written.
+    #[error("the world keeps a snapshot `{name}` already; delete it first, or choose another name")]
+    SnapshotExists {
+        /// The name.
+        name: String,
     },
     /// A position outside the world.
     #[error(transparent)]
@@ -262,6 +274,12 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// An overlay does not go on over its base.
+    #[error(transparent)]
+    Overlay(#[from] crate::overlay::OverlayError),
+    /// A segmented world does not do what it was asked.
+    #[error(transparent)]
+    Segment(#[from] crate::segment::SegmentError),
     /// [`World::resume`](crate::World::resume) did not make the world writable.
     #[error("the world stays read-only: {0}")]
     NotResumed(#[from] NotResumed),
@@ -351,12 +369,20 @@ impl Damage {
     /// What a host or a person does about it.
     const fn advice(&self) -> &'static str {
         match self.space {
+            Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
+                "reset the overlay, or restore it from a copy; its base is not touched"
+            }
             Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
                 "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
             }
             Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
             _ => "restore it from a checkpoint",
         }
+    }
+
+    /// Whether the row's key begins with a lease.
+    const fn is_of_overlay(&self) -> bool {
+        matches!(self.key.len(), key::OVERLAY_CHUNK_LEN_BYTES | key::OVERLAY_ENTITY_LEN_BYTES)
     }
 
     /// Damage in the row of a chunk or cluster, met while looking for a chunk.

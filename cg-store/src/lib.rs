@@ -42,6 +42,7 @@ mod move_tier;
 mod object;
 mod opacity;
 mod options;
+mod overlay;
 mod pool;
 mod prefetch;
 mod property;
@@ -49,6 +50,8 @@ mod quarantine;
 mod record;
 mod registry;
 mod resume;
+mod segment;
+mod snapshots;
 mod source;
 mod space;
 mod stats;
@@ -78,7 +81,7 @@ pub mod prelude {
 pub use bind::{Binding, BlockKind};
 pub use cache::{CacheStats, Column, KeepId};
 pub use census::{Census, TierCensus};
-pub use chunk::{Area, Peek, PendingChunks, StoredChunk};
+pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
 pub use durability::Durability;
 pub use durations::Durations;
 pub use error::{ConflictKey, Damage, Error, NotResumed, OpenError};
@@ -89,10 +92,20 @@ pub use metrics::Metrics;
 pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
+pub use overlay::{
+    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Overlay, OverlayDiff,
+    OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
+};
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
+#[cfg(feature = "rocks")]
+pub use segment::OnDisk;
+pub use segment::{
+    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+};
+pub use snapshots::{KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use tiering::{MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};

@@ -132,6 +132,24 @@ impl<E: Engine> World<E> {
         Ok(grown)
     }
 
+    /// Takes over the names of a world that issues them for this one too, which are at least those that it has.
+    pub(crate) fn adopt_names(&self, names: &Arc<Catalog>) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let mut committing = inner.commit_alone()?;
+        let batch = folded(&*inner.engine()?, names)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let seq = inner.commit_past_queue(batch, [])?;
+        let before = std::mem::replace(&mut *inner.registry.current.write(), Arc::clone(names));
+        if names.current_generation() != before.current_generation() {
+            inner.cache.clear();
+        }
+        committing.publish(seq, []);
+        Ok(())
+    }
+
     /// Issues ids for blocks without components. All are opaque, except for the engine's own name `:air`.
     ///
     /// # Errors

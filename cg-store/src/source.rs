@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkSink, ChunkSource, Lookup, SchemaView};
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource, Lookup, SchemaView};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -27,6 +28,14 @@ impl<E: Engine> ChunkSource for World<E> {
     }
 }
 
+impl<E: Engine> EntitySource for World<E> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        World::entity(self, id)
+    }
+}
+
 impl<E: Engine> ChunkSink for Transaction<'_, E> {
     type Error = Error;
 
@@ -37,6 +46,34 @@ impl<E: Engine> ChunkSink for Transaction<'_, E> {
 
     fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
         Transaction::delete(self, at);
+        Ok(())
+    }
+}
+
+impl<E: Engine> Editor for Transaction<'_, E> {
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        Transaction::load(self, at)
+    }
+
+    fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        Transaction::load_many(self, at)
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.catalog().current_schema())
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Transaction::entity(self, id)
+    }
+
+    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
+        Transaction::put_entity(self, id, entity);
+        Ok(())
+    }
+
+    fn delete_entity(&mut self, id: EntityId) -> Result<(), Error> {
+        Transaction::delete_entity(self, id);
         Ok(())
     }
 }

@@ -121,6 +121,20 @@ impl World<MemEngine> {
 }
 
 impl<E: Engine> World<E> {
+    /// A world over an engine of any kind, with an identity and a change of the stored names: for tests.
+    #[doc(hidden)]
+    pub fn over(
+        engine: E,
+        uuid: Uuid,
+        change: impl FnOnce(&mut cg_registry::Catalog) -> Result<(), Error>,
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
+        let mut rows = WorldRows::read(&engine)?;
+        change(&mut rows.catalog)?;
+        let file = WorldFile { uuid, incarnation: uuid, state: State::Ready, ..WorldFile::new_world() };
+        Self::begin(engine, rows, file, None, options)
+    }
+
     /// A world over an engine of one's own, which fails where it was told to: for tests.
     #[doc(hidden)]
     pub fn temporary_over(engine: E, packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {

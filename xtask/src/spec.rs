@@ -11,7 +11,8 @@ use crate::report::Outcome;
 /// A table and a decoder differ, or no test ran, which would prove nothing.
 pub(crate) fn run(context: &Context) -> Result<Outcome> {
     let tool = context.cargo().args(["test", "--test", "it", "--package"]);
-    let tool = tool.args(["cg-format", "--package", "cg-registry", "--package", "cg-tiering", "--", "spec"]);
+    let tool = tool.args(["cg-format", "--package", "cg-registry", "--package", "cg-tiering"]);
+    let tool = tool.args(["--package", "cg-snapshot", "--", "spec"]);
     let line = tool.line();
     println!("$ {line}");
     let output = tool.output()?;

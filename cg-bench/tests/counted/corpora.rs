@@ -33,6 +33,8 @@ mod region;
 mod registry;
 #[path = "../../../fuzz/src/schem.rs"]
 mod schem;
+#[path = "../../../fuzz/src/snapshot.rs"]
+mod snapshot;
 #[path = "../../../fuzz/src/trace.rs"]
 mod trace;
 
@@ -40,7 +42,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 15] = [
+const TARGETS: [(&str, Check); 16] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -55,6 +57,7 @@ const TARGETS: [(&str, Check); 15] = [
     ("region_read", region::check),
     ("registry_decode", registry::check),
     ("schem_read", schem::check),
+    ("snapshot_decode", snapshot::check),
     ("trace_decode", trace::check),
 ];
 

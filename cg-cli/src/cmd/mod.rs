@@ -11,11 +11,14 @@ mod info;
 mod map;
 mod object;
 mod opacity;
+mod overlay;
 mod prune;
 mod quarantine;
 mod records;
 mod registry;
 mod schem;
+mod segments;
+mod snapshot;
 mod tiers;
 mod verify;
 
@@ -50,6 +53,12 @@ pub(crate) enum Command {
     Opacity(opacity::Command),
     Tiers(tiers::Args),
     Prune(prune::Args),
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
+    #[command(subcommand)]
+    Overlay(overlay::Command),
+    #[command(subcommand)]
+    Segments(segments::Command),
 }
 
 impl Command {
@@ -72,6 +81,9 @@ impl Command {
             Self::Opacity(command) => opacity::run(command, out),
             Self::Tiers(args) => tiers::run(args, out),
             Self::Prune(args) => prune::run(args, out),
+            Self::Snapshot(command) => snapshot::run(command, out),
+            Self::Overlay(command) => overlay::run(command, out),
+            Self::Segments(command) => segments::run(command, out),
         }
     }
 }

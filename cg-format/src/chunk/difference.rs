@@ -1,6 +1,7 @@
 //! In what two chunks differ, as long as that is little.
 
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use super::blocks::Blocks;
 use super::instances::CellLayer;
@@ -42,10 +43,64 @@ impl Chunk {
     }
 
     fn base_changed_in(&self, later: &Self, at_most: usize) -> Option<Vec<ChangedBlock>> {
-        const ELSEWHERE: u32 = u32::MAX;
         let mut changed = Vec::new();
+        let ended = self.visit_base_differences(later, |cell, old, new| {
+            changed.push(ChangedBlock { at: CellLayer::base(cell), old: Some(old), new });
+            if changed.len() > at_most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        ended.is_continue().then_some(changed)
+    }
+
+    /// Shows every block in which a later chunk differs, with what it was and what it is; `None` where a cell has no such
+    /// layer. First layer 0 by cell, then the upper layers by cell and layer. Components are not looked at.
+    ///
+    /// Costs one look at every cell of both; nothing is allocated but a table as long as the palette.
+    ///
+    /// ```
+    /// use cg_format::chunk::Chunk;
+    /// use cg_format::schema::NoComponents;
+    /// use cg_format::{BlockId, LocalPos};
+    /// let (air, stone) = (BlockId::new(0), BlockId::new(1));
+    /// let before = Chunk::filled(air, &NoComponents)?;
+    /// let mut after = before.clone();
+    /// after.set_block(LocalPos::new(1, 2, 3), stone, &NoComponents)?;
+    /// let mut seen = Vec::new();
+    /// before.for_each_difference(&after, |at, old, new| seen.push((at.cell, old, new)));
+    /// assert_eq!(seen, [(LocalPos::new(1, 2, 3), Some(air), Some(stone))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_each_difference(
+        &self,
+        later: &Self,
+        mut visit: impl FnMut(CellLayer, Option<BlockId>, Option<BlockId>),
+    ) {
+        let _always_continues = self.visit_base_differences(later, |cell, old, new| {
+            visit(CellLayer::base(cell), Some(old), Some(new));
+            ControlFlow::Continue(())
+        });
+        let mut old = self.upper_layers().peekable();
+        for (at, block) in later.upper_layers() {
+            while let Some((gone, was)) = old.next_if(|(old_at, _)| *old_at < at) {
+                visit(gone, Some(was), None);
+            }
+            let was = old.next_if(|(old_at, _)| *old_at == at).map(|(_, was)| was);
+            if was != Some(block) {
+                visit(at, was, Some(block));
+            }
+        }
+        for (gone, was) in old {
+            visit(gone, Some(was), None);
+        }
+    }
+
+    fn visit_base_differences(
+        &self,
+        later: &Self,
+        mut visit: impl FnMut(LocalPos, BlockId, BlockId) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        const ELSEWHERE: u32 = u32::MAX;
         if self.palette.ids() == later.palette.ids() && self.blocks == later.blocks {
-            return Some(changed);
+            return ControlFlow::Continue(());
         }
         // What a local id of the old chunk is in the later one.
         let same: Vec<u32> =
@@ -59,14 +114,10 @@ impl Chunk {
                 if same.get(*old as usize) == Some(new) {
                     continue;
                 }
-                let cell = LocalPos::from_index(index)?;
-                let (old, new) = (self.palette.get(*old), later.palette.get(*new));
-                changed.push(ChangedBlock { at: CellLayer::base(cell), old: Some(old), new });
-                if changed.len() > at_most {
-                    return None;
-                }
+                let Some(cell) = LocalPos::from_index(index) else { continue };
+                visit(cell, self.palette.get(*old), later.palette.get(*new))?;
             }
         }
-        Some(changed)
+        ControlFlow::Continue(())
     }
 }

@@ -21,6 +21,9 @@ use tables::{Layout, check, goldens, repository, tables};
 /// The tables that cg-tiering checks.
 const TIERING: [&str; 2] = ["heat", "trace"];
 
+/// The tables that cg-snapshot checks begin with this.
+const SNAPSHOT: &str = "snapshot-";
+
 /// A table of keys, not of fields.
 const KEYS: &str = "keys";
 
@@ -94,7 +97,8 @@ fn place(folder: &str, name: &str) -> (Space, Vec<u8>) {
 #[test]
 fn tables_say_what_decoders_read() {
     let mut tables = tables();
-    let is_elsewhere = |name: &str| name.starts_with("registry-") || TIERING.contains(&name);
+    let is_elsewhere =
+        |name: &str| name.starts_with("registry-") || name.starts_with(SNAPSHOT) || TIERING.contains(&name);
     tables.retain(|name, _| name != KEYS && !is_elsewhere(name));
     let layouts = layouts();
     let mut names: Vec<&str> = layouts.iter().map(|layout| layout.name).collect();
@@ -124,7 +128,8 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
             (shortest, Some(longest))
         }
         Space::RecordPlace => exactly(key::RECORD_PLACE_LEN_BYTES),
-        Space::WorldMeta | Space::WorldProperty | Space::Snapshot => (1, None),
+        Space::WorldMeta | Space::WorldProperty => (1, None),
+        Space::Snapshot => (6, Some(key::SNAPSHOT_NAME_MAX_LEN_BYTES + 5)),
     }
 }
 

@@ -219,7 +219,7 @@ impl<W: Write> SchemWriter<W> {
         }
         assert_eq!(states.len(), counts.len(), "a count for each state");
         let cells: u64 = counts.iter().sum();
-        assert_eq!(cells, self.size.map(u64::from).iter().product(), "a state for each cell");
+        assert_eq!(cells, self.size.map(u64::from).iter().product::<u64>(), "a state for each cell");
         let found = (0..=u16::MAX).zip(counts).map(|(index, count)| varint::len_bytes(index) * count).sum();
         let limit = i32::MAX as u64;
         if found > limit {

@@ -1,4 +1,4 @@
-//! Schematics, seen from outside: made ones, real ones, and broken ones.
+//! Everything that a user of this crate can see, in one binary: schematics that are made, real and broken, and snapshots.
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
@@ -6,3 +6,4 @@ mod broken;
 mod laws;
 mod made;
 mod real;
+mod snapshot;

@@ -18,6 +18,7 @@ pub(crate) use cubes::Cubes;
 pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::find_many;
 pub use load::{Peek, PendingChunks};
+pub use still::Still;
 pub(crate) use walk::{walk, walk_live, walk_one};
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, Lookup};
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView, Space, key};
 use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
 use crate::cache::{ChunkCache, Moment};
 use crate::delta::chunks_with_deltas;
-use crate::engine::Engine;
+use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
 use crate::stats::Counters;
-use crate::world::Inner;
+use crate::world::{Inner, World};
 
 /// The world as it was at one moment, in the engine and in memory alike.
 pub(crate) struct StillWorld<'w, E: Engine> {
@@ -49,7 +50,11 @@ impl<E: Engine> StillWorld<'_, E> {
     ///
     /// # Errors
     /// That of the first chunk that is damaged; others may have been shown.
-    pub(crate) fn show(&self, at: &[ChunkAt], mut show: impl FnMut(ChunkAt, &Chunk)) -> Result<u64, Error> {
+    pub(crate) fn show(
+        &self,
+        at: &[ChunkAt],
+        mut show: impl FnMut(ChunkAt, &Arc<Chunk>),
+    ) -> Result<u64, Error> {
         let world = self.world;
         // What is committed since does not concern this reader: what it found is what it answers.
         let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
@@ -88,5 +93,96 @@ impl<E: Engine> StillWorld<'_, E> {
             keep(at, found);
         }
         Ok(absent)
+    }
+}
+
+/// The world as it was at one moment, as a source: what is committed or moved while it is read is not seen.
+///
+/// Chunks come from memory where memory has them as they were then. It keeps old rows alive: hold it no longer than needed.
+pub struct Still<'w, E: Engine> {
+    still: StillWorld<'w, E>,
+}
+
+impl<E: Engine> World<E> {
+    /// Shows the world as it is now, to be read for a while: for snapshots, maps and exports of one state.
+    ///
+    /// Waits until nothing is queued and for a commit under way; the closure runs on the calling thread, without a lock.
+    ///
+    /// ```
+    /// use cg_format::ChunkSource;
+    /// use cg_store::prelude::*;
+    /// # let world = World::temporary(&[], &WorldOptions::default())?;
+    /// # let overworld = world.register_dimension("game:overworld")?;
+    /// # let [air, stone] = world.register_blocks([":air", "game:stone"])?;
+    /// # let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
+    /// # let put = |block| world.transaction(|tx| {
+    /// #     tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
+    /// #     Ok::<_, Box<dyn std::error::Error>>(())
+    /// # });
+    /// put(air)?;
+    /// let then = world.still(|still| {
+    ///     put(stone)?;
+    ///     let chunk = still.lookup(at)?.here().expect("it was there");
+    ///     Ok::<_, Box<dyn std::error::Error>>(chunk.block(LocalPos::new(0, 0, 0)))
+    /// })??;
+    /// assert_eq!(then, air);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Closed`], and what a queued write failed with.
+    pub fn still<T>(&self, read: impl FnOnce(&Still<'_, E>) -> T) -> Result<T, Error> {
+        let engine = self.inner().engine()?;
+        let still = Still { still: self.inner().still(&engine)? };
+        Ok(read(&still))
+    }
+}
+
+impl<E: Engine> Still<'_, E> {
+    /// The registry as it was at that moment, which issued the ids of what is read.
+    pub fn catalog(&self) -> &Catalog {
+        &self.still.catalog
+    }
+}
+
+impl<E: Engine> ChunkSource for Still<'_, E> {
+    type Error = Error;
+
+    fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
+        let mut found = Lookup::NotHere;
+        self.still.show(&[at], |_, chunk| found = Lookup::Here(Arc::clone(chunk)))?;
+        Ok(found)
+    }
+
+    fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
+        let mut found = HashMap::with_capacity(at.len());
+        let shown = self.still.show(at, |at, chunk| drop(found.insert(at, Arc::clone(chunk))));
+        // One bad chunk fails alone: who is asked for alone is read alone.
+        let read = |at: &ChunkAt| match (found.get(at), &shown) {
+            (Some(chunk), _) => Ok(Lookup::Here(Arc::clone(chunk))),
+            (None, Ok(_)) => Ok(Lookup::NotHere),
+            (None, Err(_)) => self.lookup(*at),
+        };
+        at.iter().map(read).collect()
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.still.catalog.current_schema())
+    }
+}
+
+impl<E: Engine> EntitySource for Still<'_, E> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        let StillWorld { world, view, catalog, .. } = &self.still;
+        let row = view.get(Space::Entity, &key::entity(id))?;
+        row.map(|row| world.decode_entity(catalog, id, &row)).transpose()
+    }
+}
+
+impl<E: Engine> std::fmt::Debug for Still<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Still").field("world", self.still.world).finish_non_exhaustive()
     }
 }

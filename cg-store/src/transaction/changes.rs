@@ -216,7 +216,7 @@ impl ChunkChange {
     }
 
     /// Whether anything is to be written.
-    pub(super) fn is_change(&self) -> bool {
+    pub(crate) fn is_change(&self) -> bool {
         match (&self.old, &self.new) {
             (Lookup::Here(old), Some(new)) => !Arc::ptr_eq(&old.chunk, new) && old.chunk != *new,
             (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => true,

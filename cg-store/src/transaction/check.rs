@@ -73,13 +73,13 @@ pub(super) fn check_limit(
     Ok(())
 }
 
-struct Check<'c> {
-    catalog: &'c Catalog,
-    limits: &'c StoreLimits,
+pub(crate) struct Check<'c> {
+    pub(crate) catalog: &'c Catalog,
+    pub(crate) limits: &'c StoreLimits,
 }
 
 impl Check<'_> {
-    fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
+    pub(crate) fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
         self.dimension(at.dimension)?;
         let issued = self.issued(ListKind::Blocks);
         if let Some(id) = chunk.kinds().into_iter().find(|block| block.get() >= issued) {
@@ -99,7 +99,7 @@ impl Check<'_> {
         check_limit(self.limits.chunk_bytes, len_bytes as u64, || at.to_string())
     }
 
-    fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+    pub(crate) fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
         self.dimension(entity.position.dimension())?;
         let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
         if kind.get() >= issued {

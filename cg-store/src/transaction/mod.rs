@@ -19,9 +19,10 @@ use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, En
 use cg_registry::Catalog;
 
 pub(crate) use changes::{Changes, Rows};
+pub(crate) use check::Check;
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
-pub(crate) use ownership::reason;
+pub(crate) use ownership::{Ground, reason, settle};
 
 use crate::commit_log::Begun;
 use crate::durability::Durability;

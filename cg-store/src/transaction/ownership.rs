@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
-use super::Writes;
 use super::changes::ChunkChange;
+use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::Inner;
@@ -18,12 +19,33 @@ use crate::world::Inner;
 /// Why an entity that its chunk let go of, without being told where, is still there.
 pub const RELEASED: &str = "released by its chunk";
 
+/// What a transaction stands on: the chunks and entities that are there before it.
+pub(crate) trait Ground {
+    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error>;
+    fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>>;
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error>;
+}
+
+impl<E: Engine> Ground for Inner<E> {
+    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        Self::stored(self, at)
+    }
+
+    fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        Self::stored_many(self, at)
+    }
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Self::entity(self, id)
+    }
+}
+
 /// A transaction's chunks and entities as they will be stored.
-pub(super) struct Settled {
+pub(crate) struct Settled {
     /// Every chunk that is written, with what it replaces.
-    pub(super) chunks: BTreeMap<ChunkAt, ChunkChange>,
+    pub(crate) chunks: BTreeMap<ChunkAt, ChunkChange>,
     /// Every entity that changes; `None` is a deletion.
-    pub(super) entities: BTreeMap<EntityId, Option<Entity>>,
+    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were consulted, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
 }
@@ -42,19 +64,19 @@ impl ChunkChange {
 }
 
 /// Brings references and owners of a transaction into agreement.
-pub(super) fn settle<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Settled, Error> {
-    let mut settling = Settling {
-        world,
-        chunks: BTreeMap::new(),
-        entities: writes.entities.clone(),
-        stored: BTreeMap::new(),
-    };
-    let positions: Vec<ChunkAt> = writes.chunks.keys().copied().collect();
-    for (at, old) in positions.iter().zip(world.stored_many(&positions)) {
-        let new = writes.chunks.get(at).cloned().flatten();
+pub(crate) fn settle<G: Ground>(
+    ground: &G,
+    chunks: &BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    entities: &BTreeMap<EntityId, Option<Entity>>,
+) -> Result<Settled, Error> {
+    let mut settling =
+        Settling { ground, chunks: BTreeMap::new(), entities: entities.clone(), stored: BTreeMap::new() };
+    let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
+    for (at, old) in positions.iter().zip(ground.stored_many(&positions)) {
+        let new = chunks.get(at).cloned().flatten();
         settling.chunks.insert(*at, ChunkChange { old: old?, new });
     }
-    for (id, entity) in &writes.entities {
+    for (id, entity) in entities {
         settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
     }
     settling.follow_references()?;
@@ -64,15 +86,15 @@ pub(super) fn settle<E: Engine>(world: &Inner<E>, writes: &Writes) -> Result<Set
     Ok(Settled { chunks, entities, consulted: stored.into_keys().collect() })
 }
 
-struct Settling<'w, E: Engine> {
-    world: &'w Inner<E>,
+struct Settling<'g, G> {
+    ground: &'g G,
     chunks: BTreeMap<ChunkAt, ChunkChange>,
     entities: BTreeMap<EntityId, Option<Entity>>,
     /// Stored entities that were asked for.
     stored: BTreeMap<EntityId, Option<Entity>>,
 }
 
-impl<E: Engine> Settling<'_, E> {
+impl<G: Ground> Settling<'_, G> {
     /// Moves the reference to an entity that the transaction puts or deletes: out of its old chunk, into its new one.
     fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
         let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
@@ -161,7 +183,7 @@ impl<E: Engine> Settling<'_, E> {
         Ok(match self.chunks.entry(at) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let old = self.world.stored(at)?;
+                let old = self.ground.stored(at)?;
                 let new = old.clone().here().map(|stored| stored.chunk);
                 entry.insert(ChunkChange { old, new })
             }
@@ -172,7 +194,7 @@ impl<E: Engine> Settling<'_, E> {
         if let Some(entity) = self.stored.get(&id) {
             return Ok(entity.clone());
         }
-        let entity = self.world.entity(id)?;
+        let entity = self.ground.entity(id)?;
         self.stored.insert(id, entity.clone());
         Ok(entity)
     }

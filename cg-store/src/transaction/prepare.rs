@@ -43,7 +43,7 @@ pub(super) fn prepare<E: Engine>(
     let since = world.commits.published();
     let catalog = world.registry.catalog();
     let limits = *world.limits.read();
-    let settled = settle(world, writes)?;
+    let settled = settle(world, &writes.chunks, &writes.entities)?;
     let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));

@@ -118,6 +118,7 @@ impl Verifier<'_> {
             Space::Object => Self::object(key, &frame)?,
             Space::Record => self.record(view, key, &frame, depth)?,
             Space::RecordPlace => self.record_place(view, key, &frame, depth)?,
+            Space::Snapshot => drop(key::decode_snapshot(key)?),
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;
                 let version = frame.header().version;

@@ -2,7 +2,13 @@
 
 mod engine;
 #[cfg(feature = "rocks")]
+mod overlay;
+#[cfg(feature = "rocks")]
 mod readme;
+#[cfg(feature = "rocks")]
+mod segment;
+#[cfg(feature = "rocks")]
+mod surviving;
 // Worlds in memory are tested side by side with worlds on disk.
 #[cfg(feature = "rocks")]
 mod world;

@@ -163,7 +163,7 @@ fn install(archive: &Path, dir: &Path, recipe: &Recipe) -> Result<()> {
 
 /// Compiles the C++ through its own crate, in a target directory that nothing else uses.
 fn build(context: &Context, recipe: &Recipe, work: &Path) -> Result<PathBuf> {
-    say("compiling RocksDB's C++, once for this machine and version (8 minutes on two idle cores)");
+    say("compiling RocksDB's C++, once for this machine and version (8 to 25 minutes on two cores)");
     say(format!("why: {} has no archive for\n{}", context.cache.display(), recipe.key.trim_end()));
     if work.exists() {
         fs::remove_dir_all(work)?;

@@ -39,6 +39,7 @@ mod records;
 mod registry;
 mod room;
 mod scale;
+mod snapshots;
 mod tier;
 mod transaction;
 mod unknown;

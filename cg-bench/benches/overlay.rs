@@ -1,0 +1,180 @@
+//! Overlays and segments: an arena that is edited and reset, and saves that go through segments.
+//!
+//! | group | what is allowed |
+//! |---|---|
+//! | edit and reset | 50 µs for one block and a reset; stated beside the same edit in the world itself |
+//! | reset | 1.5 × a reset behind 10 written chunks, behind 100,000 |
+//! | save | 1.3 × an unsegmented world, for a changed chunk in segments of which all are open |
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cg_bench::world::{Generator, Scene};
+use cg_format::{BlockId, BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos};
+use cg_store::engine::Engine;
+use cg_store::{Base, Error, Overlay, SegmentOptions, SegmentedWorld, World, WorldOptions};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
+
+const SEED: u64 = 7;
+
+fn options() -> WorldOptions {
+    WorldOptions { cache_bytes: 64 << 20, min_free_bytes: 0, ..WorldOptions::process() }
+}
+
+/// Chunks of hills along x, as they are generated and with one block changed.
+fn chunks(generator: &Generator, count: i64) -> Vec<(ChunkAt, [Arc<Chunk>; 2])> {
+    let one = |x| {
+        let pos = ChunkPos::new(x, 0, 0).expect("a place in the world");
+        let chunk = generator.chunk(pos).chunk_without_entities();
+        let mut changed = Chunk::clone(&chunk);
+        let cell = LocalPos::new(3, 3, 3);
+        let other = BlockId::new(u64::from(chunk.block(cell).get() == 0));
+        changed.set_block(cell, other, generator.schema()).expect("a registered block");
+        changed.pack();
+        (ChunkAt::new(generator.dimension(), pos), [Arc::new(chunk), Arc::new(changed)])
+    };
+    (0..count).map(one).collect()
+}
+
+fn save(world: &World, at: ChunkAt, chunk: &Arc<Chunk>) {
+    let saved = world.transaction(|tx| {
+        tx.save(at, Arc::clone(chunk));
+        Ok::<_, Error>(())
+    });
+    saved.expect("the disk has room");
+}
+
+fn edit_and_reset(criterion: &mut Criterion) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+    for (at, [chunk, _]) in chunks(&generator, 16) {
+        save(&world, at, &chunk);
+    }
+    let place = BlockPos::new(5, 5, 5);
+    let dimension = generator.dimension();
+    let mut group = criterion.benchmark_group("overlay: edit and reset");
+    let mut turn = 0;
+    group.bench_function("ref: set a block in the world itself", |bench| {
+        bench.iter(|| {
+            turn += 1;
+            world
+                .transaction(|tx| tx.set_block(dimension, place, BlockId::new(turn % 2)))
+                .expect("is stored")
+                .seq
+        });
+    });
+    let memory = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edits(&mut group, "in memory", &memory, dimension, place);
+    let disk = Overlay::create(dir.path().join("arenas"), world.clone(), &options()).expect("is new");
+    edits(&mut group, "on disk", &disk, dimension, place);
+    group.finish();
+}
+
+fn edits<S: Base, E: Engine>(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    name: &str,
+    overlay: &Overlay<S, E>,
+    dimension: cg_format::Dimension,
+    place: BlockPos,
+) {
+    let at = ChunkAt::new(dimension, place.chunk());
+    let here = overlay.load(at).expect("loads").expect("is stored").block(place.local());
+    let other = BlockId::new(u64::from(here.get() == 0));
+    group.bench_function(format!("set a block and reset, {name}"), |bench| {
+        bench.iter(|| {
+            overlay.transaction(|tx| tx.set_block(dimension, place, other)).expect("is stored");
+            overlay.reset().expect("the disk has room");
+        });
+    });
+    overlay.arenas().sweep(usize::MAX).expect("the disk has room");
+}
+
+fn reset(criterion: &mut Criterion) {
+    let is_quick = std::env::args().any(|arg| arg == "--test" || arg == "--quick");
+    let largest = if is_quick { 1000 } else { 100_000 };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+    let chunk = Arc::new(Chunk::filled(BlockId::new(1), generator.schema()).expect("is registered"));
+    let mut group = criterion.benchmark_group("overlay: reset");
+    for (name, count) in
+        [("ref: behind 10 written chunks <= 1.5", 10), ("behind 100,000 written chunks", largest)]
+    {
+        let place = dir.path().join(count.to_string());
+        let overlay = Overlay::create(place, world.clone(), &options()).expect("an empty directory");
+        for first in (0..count).step_by(1000) {
+            write(&overlay, &generator, first..count.min(first + 1000), &chunk);
+        }
+        let mut is_first = true;
+        group.bench_function(name, |bench| {
+            bench.iter_custom(|times| {
+                let mut total = Duration::ZERO;
+                for _ in 0..times {
+                    // The first reset finds all of it; those behind it find as much garbage and ten chunks of their own.
+                    if !std::mem::take(&mut is_first) {
+                        write(&overlay, &generator, 0..10, &chunk);
+                    }
+                    let begun = Instant::now();
+                    overlay.reset().expect("the disk has room");
+                    total += begun.elapsed();
+                }
+                total
+            });
+        });
+    }
+    group.finish();
+}
+
+fn write<S: Base, E: Engine>(
+    overlay: &Overlay<S, E>,
+    generator: &Generator,
+    places: std::ops::Range<i64>,
+    chunk: &Arc<Chunk>,
+) {
+    let written = overlay.transaction(|tx| {
+        for x in places {
+            let pos = ChunkPos::new(x, 77, 0)?;
+            tx.save(ChunkAt::new(generator.dimension(), pos), Arc::clone(chunk));
+        }
+        Ok::<_, Error>(())
+    });
+    written.expect("the disk has room");
+}
+
+fn segmented_save(criterion: &mut Criterion) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+    let chunks = chunks(&generator, 128);
+    let segment_options = SegmentOptions { side_chunks: 32, max_open: 8, world: options() };
+    let segmented = SegmentedWorld::create(dir.path().join("segmented"), &[], &segment_options);
+    let segmented = segmented.expect("an empty directory");
+    Generator::in_world(Scene::Hills, SEED, segmented.root()).expect("new names");
+    let mut group = criterion.benchmark_group("overlay: save a changed chunk");
+    let mut turn = 0_usize;
+    let mut next = move || {
+        turn += 1;
+        let (at, contents) = &chunks[turn * 37 % chunks.len()];
+        (*at, Arc::clone(&contents[turn / chunks.len() % 2]))
+    };
+    group.bench_function("ref: in one world <= 1.3", |bench| {
+        bench.iter(|| {
+            let (at, chunk) = next();
+            save(&world, at, &chunk);
+        });
+    });
+    group.bench_function("in four segments", |bench| {
+        bench.iter(|| {
+            let (at, chunk) = next();
+            segmented.transaction(at, |tx| tx.save(at, chunk)).expect("the disk has room");
+        });
+    });
+    group.finish();
+    assert_eq!(segmented.open_count(), 4, "each segment was opened once");
+}
+
+criterion_group!(benches, edit_and_reset, reset, segmented_save);
+criterion_main!(benches);

@@ -1,0 +1,161 @@
+//! `cg overlay`: arenas over a world: what they changed, and merging one into the world.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cg_registry::{Catalog, ListKind};
+use cg_store::engine::RocksEngine;
+use cg_store::{Arenas, Difference, Overlay};
+use clap::ValueHint;
+use serde::Serialize;
+
+use super::name_of;
+use crate::args::{DiskWorld, WorldArg, YesArg, options};
+use crate::output::{Failure, Outcome, Output, counted};
+
+/// Compare an arena with the world it lies over, or merge it into that.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Diff(Diff),
+    Promote(Promote),
+}
+
+/// List what an arena shows otherwise than the world that it lies over.
+///
+/// One line per chunk and entity: `added`, `changed` or `deleted`. JSON:
+/// `{"arena":N,"chunks":[{"what","dimension","x","y","z"}],"entities":[{"what","uuid"}]}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    layers: LayersArg,
+}
+
+/// Merge what an arena shows otherwise into the world that it lies over, whole or not at all. Writes both.
+///
+/// Refused if the world has changed what the arena wrote over, or if it is more than the world takes in one transaction. The
+/// arena is empty afterwards. JSON: `{"arena":N,"changes":N}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Promote {
+    #[command(flatten)]
+    layers: LayersArg,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+#[derive(Debug, clap::Args)]
+struct LayersArg {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The directory of the arenas, which holds `overlay`.
+    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
+    arenas: PathBuf,
+    /// The arena's number.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    arena: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct DiffReport {
+    arena: u32,
+    chunks: Vec<ChunkLine>,
+    entities: Vec<EntityLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChunkLine {
+    what: &'static str,
+    dimension: String,
+    x: i64,
+    y: i64,
+    z: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct EntityLine {
+    what: &'static str,
+    uuid: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PromoteReport {
+    arena: u32,
+    changes: u64,
+}
+
+pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Diff(args) => diff(args, out),
+        Command::Promote(args) => promote(args, out),
+    }
+}
+
+fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
+    let LayersArg { world, arenas, arena } = &args.layers;
+    let base = world.open()?;
+    let overlay: Overlay<DiskWorld, RocksEngine> =
+        Arenas::open_read_only(arenas, base, &options())?.resume(*arena)?;
+    let catalog = overlay.catalog()?;
+    let diff = overlay.diff()?;
+    let chunk = |(at, difference): (cg_format::ChunkAt, Difference)| ChunkLine {
+        what: word(difference),
+        dimension: dimension(&catalog, at),
+        x: at.pos.x(),
+        y: at.pos.y(),
+        z: at.pos.z(),
+    };
+    let chunks = diff.chunks.into_iter().map(chunk).collect();
+    let entities = diff
+        .entities
+        .into_iter()
+        .map(|(id, difference)| EntityLine { what: word(difference), uuid: id.to_string() })
+        .collect();
+    out.print(&DiffReport { arena: *arena, chunks, entities })?;
+    Ok(Outcome::Good)
+}
+
+fn promote(args: &Promote, out: &Output) -> Result<Outcome, Failure> {
+    let LayersArg { world, arenas, arena } = &args.layers;
+    args.yes.confirm(&format!(
+        "arena {arena} would be merged into {} and be empty afterwards",
+        world.path().display()
+    ))?;
+    let base = world.open_for_writing()?;
+    let overlay = Arenas::open(arenas, base.clone(), &options())?.resume(*arena)?;
+    let promoted = overlay.promote_into(&base)?;
+    drop(overlay);
+    base.close()?;
+    out.print(&PromoteReport { arena: *arena, changes: promoted.changes })?;
+    Ok(Outcome::Good)
+}
+
+fn dimension(catalog: &Catalog, at: cg_format::ChunkAt) -> String {
+    name_of(catalog, ListKind::Dimensions, at.dimension.get())
+}
+
+const fn word(difference: Difference) -> &'static str {
+    match difference {
+        Difference::Added => "added",
+        Difference::Changed => "changed",
+        Difference::Deleted => "deleted",
+    }
+}
+
+impl fmt::Display for DiffReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ChunkLine { what, dimension, x, y, z } in &self.chunks {
+            writeln!(f, "{what:<8} chunk {x}, {y}, {z} of {dimension}")?;
+        }
+        for EntityLine { what, uuid } in &self.entities {
+            writeln!(f, "{what:<8} entity {uuid}")?;
+        }
+        let (chunks, entities) = (self.chunks.len() as u64, self.entities.len() as u64);
+        let entities = if entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
+        writeln!(f, "{} and {entities} differ", counted(chunks, "chunk"))
+    }
+}
+
+impl fmt::Display for PromoteReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} merged from arena {}", counted(self.changes, "change"), self.arena)
+    }
+}

@@ -1,0 +1,176 @@
+//! `cg segments`: the parts of a segmented world.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cg_format::Dimension;
+use cg_registry::ListKind;
+use cg_store::{OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
+use clap::ValueHint;
+use serde::Serialize;
+
+use super::name_of;
+use crate::args::{DimensionArg, YesArg, options};
+use crate::output::{Failure, Outcome, Output, counted};
+
+/// List, compact and delete the segments of a segmented world.
+///
+/// A segment alone is a world: `cg verify WORLD/segments/D.X.Y.Z` and the other commands work on it.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    List(List),
+    Compact(Compact),
+    Delete(Delete),
+}
+
+/// List the segments. What a crash interrupted is finished first. JSON:
+/// `{"side_chunks":N,"segments":[{"dimension","x","y","z"}]}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    world: SegmentedArg,
+}
+
+/// Rewrite one segment's files without what was overwritten or deleted. Writes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    world: SegmentedArg,
+    #[command(flatten)]
+    segment: SegmentArg,
+}
+
+/// Delete one segment with its chunks and entities. Writes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    world: SegmentedArg,
+    #[command(flatten)]
+    segment: SegmentArg,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+#[derive(Debug, clap::Args)]
+struct SegmentedArg {
+    /// The directory of the segmented world, which holds `root` and `segments`.
+    #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
+    path: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct SegmentArg {
+    #[command(flatten)]
+    dimension: DimensionArg,
+    /// The place of the segment, in segments.
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
+    segment: Vec<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    side_chunks: u32,
+    segments: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    dimension: String,
+    x: i64,
+    y: i64,
+    z: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct Done {
+    done: &'static str,
+    segment: Line,
+}
+
+impl SegmentedArg {
+    fn open(&self) -> Result<SegmentedWorld<OnDisk>, Failure> {
+        let options = SegmentOptions { world: options(), ..SegmentOptions::default() };
+        Ok(SegmentedWorld::open(&self.path, &[], &options)?)
+    }
+}
+
+pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::List(args) => list(args, out),
+        Command::Compact(args) => {
+            let world = args.world.open()?;
+            let segment = args.segment.find(&world)?;
+            world.compact_segment(segment)?;
+            done(&world, "compacted", segment, out)
+        }
+        Command::Delete(args) => {
+            let world = args.world.open()?;
+            let segment = args.segment.find(&world)?;
+            args.yes.confirm(&format!("{segment} would be deleted with everything in it"))?;
+            world.delete_segment(segment)?;
+            done(&world, "deleted", segment, out)
+        }
+    }
+}
+
+fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
+    let world = args.world.open()?;
+    let segments = world.segments().into_iter().map(|segment| line(&world, segment)).collect();
+    let report = Report { side_chunks: world.side_chunks(), segments };
+    world.close()?;
+    out.print(&report)?;
+    Ok(Outcome::Good)
+}
+
+fn done(
+    world: &SegmentedWorld<OnDisk>,
+    done: &'static str,
+    segment: SegmentPos,
+    out: &Output,
+) -> Result<Outcome, Failure> {
+    let segment = line(world, segment);
+    world.close()?;
+    out.print(&Done { done, segment })?;
+    Ok(Outcome::Good)
+}
+
+fn line(world: &SegmentedWorld<OnDisk>, segment: SegmentPos) -> Line {
+    let SegmentPos { dimension, x, y, z } = segment;
+    Line { dimension: name_of(&world.catalog(), ListKind::Dimensions, dimension.get()), x, y, z }
+}
+
+impl SegmentArg {
+    fn find(&self, world: &SegmentedWorld<OnDisk>) -> Result<SegmentPos, Failure> {
+        let dimension: Dimension = self.dimension.find(&world.catalog())?;
+        let &[x, y, z] = self.segment.as_slice() else {
+            return Err(Failure::usage("a segment has three coordinates"));
+        };
+        Ok(SegmentPos { dimension, x, y, z })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.segments {
+            writeln!(f, "{segment}")?;
+        }
+        writeln!(
+            f,
+            "{} of {} chunks per side",
+            counted(self.segments.len() as u64, "segment"),
+            self.side_chunks
+        )
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "segment {} {} {} of {}", self.x, self.y, self.z, self.dimension)
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {}", self.segment, self.done)
+    }
+}

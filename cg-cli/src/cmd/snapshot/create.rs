@@ -1,0 +1,63 @@
+//! `cg snapshot create`
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cg_snapshot::file::FileOptions;
+use cg_snapshot::{CaptureOptions, Contents, Region, capture};
+
+use super::About;
+use crate::args::{BoxArg, DimensionArg, WorldArg};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+
+/// Keep a box of blocks as it is now, with components, side data and entities. Writes.
+///
+/// JSON: `{"name","created_ms","dimension","min":[X,Y,Z],"max":[X,Y,Z],"sections","present","unique","bytes","entities","stored_bytes"}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The snapshot's name; the world must not keep one of that name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    area: BoxArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    /// Keep blocks alone: no components, no side data, no entities.
+    #[arg(long)]
+    blocks_only: bool,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let area = args.area.get().ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
+    let world = args.world.open_for_writing()?;
+    let region = Region::new(args.dimension.find(&world.catalog())?, area);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let options = CaptureOptions {
+        name: args.name.clone(),
+        created_ms: now.as_millis() as u64,
+        contents: if args.blocks_only { Contents::BLOCKS } else { Contents::ALL },
+    };
+    let snapshot = world.still(|still| capture(still, still.catalog(), region, &options))?;
+    let snapshot = snapshot.map_err(Failure::failed)?;
+    let bytes = snapshot.to_bytes(&FileOptions::default()).map_err(Failure::failed)?;
+    world.keep_snapshot(&args.name, &bytes)?;
+    world.flush()?;
+    world.close()?;
+    out.print(&About::new(snapshot.info(), &args.name, bytes.len() as u64))?;
+    Ok(Outcome::Good)
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, dimension, min: [x0, y0, z0], max: [x1, y1, z1], .. } = self;
+        writeln!(f, "{name}: {dimension}, {x0} {y0} {z0} to {x1} {y1} {z1}")?;
+        let (sections, present, unique) =
+            (counted(self.sections, "section"), grouped(self.present), grouped(self.unique));
+        let (raw, stored) = (bytes_text(self.bytes), bytes_text(self.stored_bytes));
+        let entities =
+            if self.entities == 1 { "1 entity".into() } else { grouped(self.entities) + " entities" };
+        writeln!(f, "  {sections}, {present} there, {unique} different; {entities}; {raw}, stored {stored}")
+    }
+}

@@ -1,0 +1,56 @@
+//! `cg snapshot list`
+
+use std::fmt;
+
+use cg_snapshot::file::read_info;
+use serde::Serialize;
+
+use super::About;
+use crate::args::WorldArg;
+use crate::output::{Failure, Outcome, Output};
+
+/// Show the snapshots that the world keeps. Reads their heads only.
+///
+/// JSON: `{"snapshots":[…],"unreadable":[{"name","why"}]}`, each as `cg snapshot create` shows it. Exit code 1 if one cannot be
+/// read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    snapshots: Vec<About>,
+    unreadable: Vec<Unreadable>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unreadable {
+    name: String,
+    why: String,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let world = args.world.open()?;
+    let mut report = Report { snapshots: Vec::new(), unreadable: Vec::new() };
+    for kept in world.snapshots()? {
+        let Some(reader) = world.snapshot(&kept.name)? else { continue };
+        match read_info(reader) {
+            Ok(info) => report.snapshots.push(About::new(&info, &kept.name, kept.len_bytes)),
+            Err(error) => report.unreadable.push(Unreadable { name: kept.name, why: error.to_string() }),
+        }
+    }
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.unreadable.is_empty()))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.snapshots.is_empty() && self.unreadable.is_empty() {
+            writeln!(f, "the world keeps no snapshot")?;
+        }
+        self.snapshots.iter().try_for_each(|about| about.fmt(f))?;
+        self.unreadable.iter().try_for_each(|it| writeln!(f, "{}: {}", it.name, it.why))
+    }
+}

@@ -1,0 +1,141 @@
+//! `cg snapshot`: boxes of blocks as they were, kept in the world or in files.
+
+mod create;
+mod diff;
+mod kinds;
+mod list;
+mod restore;
+mod transfer;
+
+use std::fmt;
+use std::io::{BufReader, Read, Seek};
+
+use cg_format::Limits;
+use cg_snapshot::file::SnapshotFile;
+use cg_snapshot::{Snapshot, SnapshotInfo, Unverifiable};
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::args::{DiskWorld, WorldArg, YesArg};
+use crate::output::{Failure, Outcome, Output};
+
+/// Keep boxes of blocks as they were, and put them back.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Create(create::Args),
+    List(list::Args),
+    Restore(restore::Args),
+    Diff(diff::Args),
+    Delete(Delete),
+    Export(transfer::Export),
+    Import(transfer::Import),
+}
+
+pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Create(args) => create::run(args, out),
+        Command::List(args) => list::run(args, out),
+        Command::Restore(args) => restore::run(args, out),
+        Command::Diff(args) => diff::run(args, out),
+        Command::Delete(args) => delete(args, out),
+        Command::Export(args) => transfer::export(args, out),
+        Command::Import(args) => transfer::import(args, out),
+    }
+}
+
+/// Delete a snapshot of the world. Writes.
+///
+/// JSON: `{"name","deleted":true}`. Exit code 1 if there is none of that name.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The snapshot's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Deleted {
+    name: String,
+    deleted: bool,
+}
+
+fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
+    args.yes.confirm(&format!("snapshot `{}` would be deleted", args.name))?;
+    let world = args.world.open_for_writing()?;
+    let deleted = world.delete_snapshot(&args.name)?;
+    world.flush()?;
+    world.close()?;
+    if !deleted {
+        return Err(not_there(&args.name));
+    }
+    out.print(&Deleted { name: args.name.clone(), deleted })?;
+    Ok(Outcome::Good)
+}
+
+impl fmt::Display for Deleted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "snapshot `{}` deleted", self.name)
+    }
+}
+
+/// What a snapshot is of, in every report that shows one.
+#[derive(Debug, Serialize)]
+pub(super) struct About {
+    name: String,
+    created_ms: u64,
+    dimension: String,
+    min: [i64; 3],
+    max: [i64; 3],
+    sections: u64,
+    present: u64,
+    unique: u64,
+    /// Bytes of the sections that are kept, before compression.
+    bytes: u64,
+    entities: u64,
+    /// Bytes in the world or in the file.
+    stored_bytes: u64,
+}
+
+impl About {
+    fn new(info: &SnapshotInfo, name: &str, stored_bytes: u64) -> Self {
+        let area = info.region.area();
+        let corner = |pos: cg_format::BlockPos| [pos.x, pos.y, pos.z];
+        Self {
+            name: name.into(),
+            created_ms: info.created_ms,
+            dimension: info.dimension.to_string(),
+            min: corner(area.min()),
+            max: corner(area.max()),
+            sections: info.section_count,
+            present: info.present_count,
+            unique: info.unique_count,
+            bytes: info.unique_bytes,
+            entities: info.entity_count,
+            stored_bytes,
+        }
+    }
+}
+
+fn not_there(name: &str) -> Failure {
+    Failure::failed(format!("the world keeps no snapshot `{name}`; `cg snapshot list` shows those it keeps"))
+}
+
+/// What reading a snapshot may take of memory for one part: the largest region's index fits.
+fn limits() -> Limits {
+    Limits::new(1 << 30)
+}
+
+/// Reads a whole snapshot that the world keeps.
+fn read_kept(world: &DiskWorld, name: &str, unverifiable: Unverifiable) -> Result<Snapshot, Failure> {
+    let reader = world.snapshot(name)?.ok_or_else(|| not_there(name))?;
+    read(reader, unverifiable)
+}
+
+fn read(reader: impl Read + Seek, unverifiable: Unverifiable) -> Result<Snapshot, Failure> {
+    let mut file = SnapshotFile::open(BufReader::new(reader), limits()).map_err(Failure::failed)?;
+    file.load(unverifiable).map_err(Failure::failed)
+}

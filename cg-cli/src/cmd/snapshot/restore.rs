@@ -1,0 +1,173 @@
+//! `cg snapshot restore`
+
+use std::fmt;
+use std::sync::Arc;
+
+use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
+use cg_store::{Durability, Error};
+use serde::Serialize;
+
+use super::kinds::{self, ByKind, Kinds};
+use super::read_kept;
+use crate::args::{DiskWorld, WorldArg};
+use crate::output::{Failure, Outcome, Output, counted};
+
+/// Sections of one transaction, where all do not fit into one.
+const SECTIONS_AT_ONCE: usize = 64;
+/// Above so many sections it is not even tried.
+const SECTIONS_TRIED: u64 = 1 << 16;
+
+/// Put a snapshot back where it was taken. Writes, unless it is a dry run.
+///
+/// All of it is one transaction if it fits into the world's limit; otherwise it is done in steps of 64 sections, and a
+/// restore that is killed is run again. JSON: `{"dry_run":bool,"transactions":N,"sections","changed","blocks","components",
+/// "entities_put","entities_deleted","left_alone","unverifiable":[…],"by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if
+/// sections could not be verified.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The snapshot's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Only say how many blocks would change, by kind.
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave entities as they are.
+    #[arg(long)]
+    keep_entities: bool,
+    /// Leave sections as they are that cannot be verified, and restore the rest.
+    #[arg(long)]
+    skip_damaged: bool,
+    /// Register the names that the world does not know: for a snapshot that was imported.
+    #[arg(long)]
+    register: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    dry_run: bool,
+    transactions: u64,
+    sections: u64,
+    changed: u64,
+    blocks: u64,
+    components: u64,
+    entities_put: u64,
+    entities_deleted: u64,
+    left_alone: u64,
+    unverifiable: Vec<String>,
+    by_kind: ByKind,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
+    let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
+    let snapshot = Arc::new(read_kept(&world, &args.name, unverifiable)?);
+    let options = RestoreOptions { entities: !args.keep_entities, unverifiable, ..RestoreOptions::default() };
+    if args.register && !args.dry_run {
+        world.register(&snapshot.names().registration(&world.catalog()))?;
+    }
+    let mut kinds = Kinds::default();
+    let (done, transactions) = if args.dry_run {
+        let done = world.still(|still| {
+            let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
+            let done = job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change));
+            done.map_err(Failure::failed)
+        })?;
+        (done?, 0)
+    } else {
+        let restored = restore(&world, &snapshot, options, &mut kinds)?;
+        world.flush()?;
+        restored
+    };
+    let by_kind = kinds.by_name(&world.catalog());
+    world.close()?;
+    let report = Report {
+        dry_run: args.dry_run,
+        transactions,
+        sections: done.sections,
+        changed: done.changed + done.deleted,
+        blocks: done.blocks,
+        components: done.components,
+        entities_put: done.entities_put,
+        entities_deleted: done.entities_deleted,
+        left_alone: done.left_alone,
+        unverifiable: done.unverifiable.iter().map(ToString::to_string).collect(),
+        by_kind,
+    };
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.unverifiable.is_empty()))
+}
+
+/// Restores at once if that fits, else in steps; what was done, and in how many transactions.
+fn restore(
+    world: &DiskWorld,
+    snapshot: &Arc<Snapshot>,
+    options: RestoreOptions,
+    kinds: &mut Kinds,
+) -> Result<(RestoreReport, u64), Failure> {
+    let new_job =
+        || RestoreJob::new(Arc::clone(snapshot), &world.catalog(), options).map_err(Failure::failed);
+    if snapshot.info().section_count <= SECTIONS_TRIED {
+        let mut counted = Kinds::default();
+        let mut job = new_job()?;
+        let done = world
+            .transaction(|tx| job.run(tx, &mut |change| counted.count(&change)).map_err(Failure::failed));
+        match done {
+            Ok(done) => {
+                *kinds = counted;
+                return Ok((done.value, 1));
+            }
+            Err(failure) if !is_too_large(&failure) => return Err(failure),
+            Err(_) => {}
+        }
+    }
+    let mut job = new_job()?;
+    let mut transactions = 0;
+    loop {
+        let more = world.transaction_at(Durability::Process, |tx| {
+            for _ in 0..SECTIONS_AT_ONCE {
+                if !job.step(tx, &mut |change| kinds.count(&change)).map_err(Failure::failed)? {
+                    return Ok(false);
+                }
+            }
+            Ok::<_, Failure>(true)
+        })?;
+        transactions += 1;
+        if !more.value {
+            return Ok((job.report().clone(), transactions));
+        }
+    }
+}
+
+fn is_too_large(failure: &Failure) -> bool {
+    match failure {
+        Failure::Failed(error) => matches!(error.downcast_ref(), Some(Error::TooLarge { .. })),
+        Failure::Usage(_) => false,
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let would = if self.dry_run { "would change" } else { "changed" };
+        let (blocks, sections) = (counted(self.blocks, "block"), counted(self.changed, "section"));
+        writeln!(f, "{blocks} in {sections} {would}")?;
+        kinds::print(&self.by_kind, f)?;
+        if self.components > 0 {
+            writeln!(f, "the data of {} {would}", counted(self.components, "block"))?;
+        }
+        if self.entities_put + self.entities_deleted > 0 {
+            let would = if self.dry_run { "would be" } else { "were" };
+            let (put, deleted) = (self.entities_put, self.entities_deleted);
+            writeln!(f, "entities: {put} {would} put back, {deleted} deleted")?;
+        }
+        if self.left_alone > 0 {
+            writeln!(f, "{} of which a part is not stored left alone", counted(self.left_alone, "section"))?;
+        }
+        if self.transactions > 1 {
+            writeln!(f, "too large for one transaction: done in {}", self.transactions)?;
+        }
+        self.unverifiable.iter().try_for_each(|at| writeln!(f, "{at} cannot be verified and stayed as it is"))
+    }
+}

@@ -1,0 +1,187 @@
+//! `cg snapshot`
+
+use cg_store::prelude::*;
+use serde_json::json;
+
+use super::{GROUND, SHEEP, Sample, run, text};
+
+/// The box around the sample's full chunk and the one above it, not aligned.
+const BOX: [&str; 7] = ["--box", "-3", "60", "-16", "14", "90", "-1"];
+
+fn create(sample: &Sample, name: &str, more: &[&str]) -> serde_json::Value {
+    let args: Vec<_> = [name, "--json"].iter().chain(&BOX).chain(more).copied().collect();
+    sample.cg("snapshot create", &args).json()
+}
+
+/// Digs a hole, empties the chest and lets the sheep away.
+fn harm(sample: &Sample) {
+    let world = sample.open();
+    let catalog = world.catalog();
+    let dimension = Dimension::new(0);
+    let [air] = world.register_blocks([":air"]).expect("known");
+    let items = catalog.component_id("game:items").expect("known");
+    let at = ChunkAt::new(dimension, GROUND);
+    world
+        .transaction(|tx| {
+            for x in 0..10 {
+                tx.set_block(dimension, BlockPos::new(x, 70, -9), air)?;
+            }
+            tx.set_component(at, CellLayer::base(LocalPos::new(3, 7, 5)), items, b"")?;
+            tx.delete_entity(SHEEP);
+            Ok::<_, Error>(())
+        })
+        .expect("the disk takes it");
+    world.close().expect("the disk takes it");
+}
+
+#[test]
+fn what_was_harmed_is_put_back() {
+    let sample = Sample::new();
+    let hash = sample.cg("hash", &[]).good();
+    let made = create(&sample, "before", &[]);
+    assert_eq!(made["name"], "before");
+    assert_eq!(made["dimension"], "game:overworld");
+    assert_eq!((&made["min"], &made["max"]), (&json!([-3, 60, -16]), &json!([14, 90, -1])));
+    assert_eq!((&made["sections"], &made["present"], &made["entities"]), (&json!(6), &json!(2), &json!(1)));
+    let listed = sample.cg("snapshot list", &["--json"]).json();
+    assert_eq!(listed, json!({ "snapshots": [made], "unreadable": [] }));
+
+    harm(&sample);
+    let harmed = sample.cg("hash", &[]).good();
+    let dry = sample.cg("snapshot restore", &["before", "--dry-run", "--json"]).json();
+    let by_kind =
+        json!({ ":air": { "gained": 0, "lost": 10 }, "game:grass_block": { "gained": 10, "lost": 0 } });
+    assert_eq!(
+        dry,
+        json!({
+            "dry_run": true, "transactions": 0, "sections": 6, "changed": 1, "blocks": 10, "components": 1,
+            "entities_put": 1, "entities_deleted": 0, "left_alone": 0, "unverifiable": [], "by_kind": by_kind,
+        })
+    );
+    assert_eq!(sample.cg("hash", &[]).good(), harmed, "a dry run changes nothing");
+    let different = sample.cg("snapshot diff", &["before", "--json"]).json();
+    let from_now =
+        json!({ ":air": { "gained": 10, "lost": 0 }, "game:grass_block": { "gained": 0, "lost": 10 } });
+    let expected =
+        json!({ "sections": 1, "blocks": 10, "components": 1, "entities": 1, "by_kind": from_now });
+    assert_eq!(different, expected);
+
+    let said = sample.cg("snapshot restore", &["before"]).good();
+    let expected = "10 blocks in 1 section changed\n  :air: 0 blocks more, 10 blocks fewer\n  \
+                    game:grass_block: 10 blocks more, 0 blocks fewer\nthe data of 1 block changed\n\
+                    entities: 1 were put back, 0 deleted\n";
+    assert_eq!(said, expected);
+    assert_eq!(sample.cg("hash", &[]).good(), hash);
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    let again = sample.cg("snapshot restore", &["before", "--json"]).json();
+    assert_eq!(
+        (&again["blocks"], &again["changed"], &again["entities_put"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
+}
+
+#[test]
+fn a_file_carries_it_into_another_world_by_names() {
+    let (sample, other) = (Sample::new(), Sample::new());
+    create(&sample, "arena", &["--dim", "overworld"]);
+    let file = sample.beside("arena.cgsnap");
+    sample.cg("snapshot export", &["arena", text(&file)]).good();
+    assert_eq!(sample.cg("snapshot export", &["arena", text(&file)]).code, 1, "it is there already");
+    let world = other.path();
+    let import = |name: &str| run(&["snapshot", "import", text(&file), text(&world), "--name", name]);
+    import("visitor").good();
+    let taken = import("visitor");
+    assert_eq!(taken.code, 1);
+    assert_eq!(
+        taken.err,
+        "cg: the world keeps a snapshot `visitor` already; delete it first, or choose another name\n"
+    );
+    let said = other.cg("snapshot restore", &["visitor"]).good();
+    assert_eq!(said, "0 blocks in 0 sections changed\n", "both worlds are the same");
+
+    let mut bytes = std::fs::read(&file).expect("written");
+    let last = bytes.len() - 3;
+    bytes[last] ^= 1;
+    std::fs::write(&file, &bytes).expect("writable");
+    let damaged = import("damaged");
+    assert_eq!(damaged.code, 1);
+    assert!(damaged.err.starts_with("cg: snapshot group: checksum is "), "{}", damaged.err);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let sample = Sample::new();
+    assert_eq!(sample.cg("snapshot list", &[]).good(), "the world keeps no snapshot\n");
+    let no = "cg: the world keeps no snapshot `x`; `cg snapshot list` shows those it keeps\n";
+    for verb in ["snapshot restore", "snapshot diff"] {
+        let said = sample.cg(verb, &["x"]);
+        assert_eq!((said.code, said.err.as_str()), (1, no));
+    }
+    let said = sample.cg("snapshot delete", &["x", "--yes"]);
+    assert_eq!((said.code, said.err.as_str()), (1, no));
+    let said = sample.cg("snapshot delete", &["x"]);
+    assert_eq!(said.code, 2);
+    assert_eq!(sample.cg("snapshot create", &["x"]).code, 2, "no box");
+    create(&sample, "x", &[]);
+    assert_eq!(sample.cg("snapshot delete", &["x", "--yes"]).good(), "snapshot `x` deleted\n");
+    assert_eq!(sample.cg("snapshot list", &["--json"]).json(), json!({ "snapshots": [], "unreadable": [] }));
+}
+
+#[test]
+fn what_is_too_large_for_one_transaction_goes_in_steps() {
+    let dir = tempfile::TempDir::new().expect("a temporary directory");
+    let path = dir.path().join("world");
+    let limits = cg_store::StoreLimits { batch_bytes: 1 << 19, ..cg_store::StoreLimits::default() };
+    let options = WorldOptions { limits, ..WorldOptions::process() };
+    let world = World::create(&path, &[], &options).expect("an empty directory");
+    let dimension = world.register_dimension("game:plain").expect("new");
+    let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
+    let kinds = world.register_blocks(names.each_ref().map(String::as_str)).expect("new");
+    let fill = || {
+        for x in 0..20 {
+            let saved = world.transaction(|tx| {
+                let schema = tx.catalog().current_schema();
+                for z in 0..20 {
+                    let cells = std::array::from_fn(|at| kinds[(at / 3 + x as usize * z as usize) % 16]);
+                    let chunk = Chunk::from_blocks(&cells, cg_format::CellOrder::Xyz, &schema)?;
+                    tx.save(ChunkAt::new(dimension, ChunkPos::constant(x, 0, z)), chunk);
+                }
+                Ok::<_, Box<dyn std::error::Error>>(())
+            });
+            saved.expect("the disk takes it");
+        }
+    };
+    fill();
+    let hash = world.content_hash().expect("sound");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let cg = |verb: &str, more: &[&str]| {
+        let args = ["snapshot", verb, text(&path), "plain"];
+        run(&args.iter().chain(more).copied().collect::<Vec<_>>())
+    };
+    cg("create", &["--box", "0", "0", "0", "319", "15", "319"]).good();
+    let world = World::open(&path, &[], &options).expect("opens");
+    let flatten = || {
+        let saved = world.transaction(|tx| {
+            for x in 0..20 {
+                for z in 0..20 {
+                    let at = ChunkAt::new(dimension, ChunkPos::constant(x, 0, z));
+                    if (x + z) % 7 != 3 {
+                        let block = kinds[(x * z % 16) as usize];
+                        tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
+                    }
+                }
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        });
+        saved.expect("uniform chunks are small");
+    };
+    flatten();
+    world.close().expect("the disk takes it");
+    drop(world);
+    let said = cg("restore", &["--json"]).json();
+    assert_eq!(said["sections"], 400);
+    assert_eq!(said["transactions"], 7, "400 sections in steps of 64");
+    let world = World::open_read_only(&path, &options).expect("opens");
+    assert_eq!(world.content_hash().expect("sound"), hash);
+}

@@ -1,0 +1,97 @@
+//! Keys of an overlay's rows: the number of the lease that wrote them, then the key that the row has in a world.
+//!
+//! All rows of a lease are one range of each family, so a lease that is over is swept without reading anything else.
+#![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
+
+use super::{CHUNK_LEN_BYTES, chunk, read_chunk, whole};
+use crate::{ChunkAt, DecodeError, EntityId};
+
+/// Bytes of a lease's number, with which each key begins.
+pub const LEASE_LEN_BYTES: usize = 8;
+/// Bytes of the key of a chunk in an overlay.
+pub const OVERLAY_CHUNK_LEN_BYTES: usize = LEASE_LEN_BYTES + CHUNK_LEN_BYTES;
+/// Bytes of the key of an entity in an overlay.
+pub const OVERLAY_ENTITY_LEN_BYTES: usize = LEASE_LEN_BYTES + EntityId::LEN_BYTES;
+
+/// The first key of a lease, in every family.
+pub fn lease(lease: u64) -> [u8; LEASE_LEN_BYTES] {
+    lease.to_be_bytes()
+}
+
+/// The lease that a key of an overlay belongs to; `None` if the key is shorter than a lease's number.
+pub fn lease_of(key: &[u8]) -> Option<u64> {
+    key.first_chunk().map(|number| u64::from_be_bytes(*number))
+}
+
+/// The key of a chunk that a lease wrote.
+pub fn overlay_chunk(number: u64, at: ChunkAt) -> [u8; OVERLAY_CHUNK_LEN_BYTES] {
+    leased(number, &chunk(at))
+}
+
+/// The inverse of [`overlay_chunk`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or a chunk outside the world.
+pub fn decode_overlay_chunk(key: &[u8]) -> Result<(u64, ChunkAt), DecodeError> {
+    whole(key, |reader| {
+        let number = u64::from_be_bytes(reader.array("lease")?);
+        Ok((number, read_chunk(reader)?))
+    })
+}
+
+/// The key of an entity that a lease wrote.
+pub fn overlay_entity(number: u64, id: EntityId) -> [u8; OVERLAY_ENTITY_LEN_BYTES] {
+    leased(number, &id.to_bytes())
+}
+
+/// The inverse of [`overlay_entity`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length.
+pub fn decode_overlay_entity(key: &[u8]) -> Result<(u64, EntityId), DecodeError> {
+    whole(key, |reader| {
+        let number = u64::from_be_bytes(reader.array("lease")?);
+        Ok((number, reader.array("entity uuid").map(EntityId::from_bytes)?))
+    })
+}
+
+fn leased<const N: usize>(number: u64, rest: &[u8]) -> [u8; N] {
+    let mut key = [0; N];
+    for (to, from) in key.iter_mut().zip(lease(number).iter().chain(rest)) {
+        *to = *from;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChunkPos, Dimension};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_come_back_and_sort_by_lease_first(
+            leases in prop::array::uniform2(any::<u64>()),
+            x in -1000_i64..1000,
+            id in any::<[u8; 16]>(),
+        ) {
+            let at = ChunkAt::new(Dimension::new(3), ChunkPos::constant(x, -x, 7));
+            let id = EntityId::from_bytes(id);
+            let [chunks, entities] =
+                [leases.map(|number| overlay_chunk(number, at).to_vec()), leases.map(|number| overlay_entity(number, id).to_vec())];
+            for (number, key) in leases.iter().zip(&chunks) {
+                prop_assert_eq!(decode_overlay_chunk(key), Ok((*number, at)));
+                prop_assert_eq!(lease_of(key), Some(*number));
+                prop_assert!(key.as_slice() >= lease(*number).as_slice());
+                prop_assert!(decode_overlay_chunk(&key[1..]).is_err());
+            }
+            for (number, key) in leases.iter().zip(&entities) {
+                prop_assert_eq!(decode_overlay_entity(key), Ok((*number, id)));
+                prop_assert!(decode_overlay_entity(&key[..23]).is_err());
+            }
+            prop_assert_eq!(chunks[0].cmp(&chunks[1]), leases[0].cmp(&leases[1]));
+            prop_assert_eq!(entities[0].cmp(&entities[1]), leases[0].cmp(&leases[1]));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The rows of an overlay: a layer of changes over a world that stays as it is.
+//!
+//! A row, behind its frame:
+//!
+//! | offset | width | field |
+//! |---|---|---|
+//! | 0 | 1 | `row version`: 1 |
+//! | 1 | 1 | `row state`: 0 deleted, 1 here |
+//! | 2 | 1 | `origin layer`: how many overlays stand between the world and what was there before |
+//! | 3 | 8 | `origin version`: its version in that layer; 0 if nothing was there |
+//! | 11 | … | the chunk or the entity as a world stores it; nothing if deleted |
+//!
+//! An arena, behind its frame:
+//!
+//! | offset | width | field |
+//! |---|---|---|
+//! | 0 | 1 | `arena version`: 1 |
+//! | 1 | 1 | `arena state`: 0 free, 1 leased |
+//! | 2 | 8 | `lease`: the number that its rows begin with |
+//! | 10 | 8 | `since`: the tick at which it got that state |
+//! | 18 | 2 | `holder length` |
+//! | 20 | … | `holder`: who leased it, UTF-8 |
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::wire::{Reader, Writer};
+use crate::{DecodeError, Lookup, Problem, Section};
+
+const ROW_VERSION: u8 = 1;
+const ARENA_VERSION: u8 = 1;
+
+/// Where in the layers below something came from, when an overlay wrote over it first.
+///
+/// Two origins are equal exactly if the place was not changed in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Origin {
+    /// How many overlays stand between the world and the layer that had it; 0 is the world.
+    pub layer: u8,
+    /// Its version in that layer; 0 if no layer had it.
+    pub version: u64,
+}
+
+impl Origin {
+    /// Nothing was there.
+    pub const ABSENT: Self = Self { layer: 0, version: 0 };
+}
+
+/// One row of an overlay: what it says about its place, and what was there before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverlayRow<'a> {
+    /// What the overlay's base held when the row's lease first wrote there.
+    pub origin: Origin,
+    /// The value's bytes, or that it was deleted; never [`Lookup::NotHere`].
+    pub value: Lookup<&'a [u8]>,
+}
+
+impl<'a> OverlayRow<'a> {
+    /// Writes a row; the value's bytes are written by `value`, which is absent for a deletion.
+    pub fn encode(origin: Origin, value: Option<impl FnOnce(&mut Vec<u8>)>, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.u8(ROW_VERSION);
+        writer.u8(value.is_some().into());
+        writer.u8(origin.layer);
+        writer.u64(origin.version);
+        if let Some(value) = value {
+            value(out);
+        }
+    }
+
+    /// Reads a row up to its value, which is not looked at.
+    ///
+    /// # Errors
+    /// [`DecodeError`] in [`Section::Overlay`].
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes, Section::Overlay);
+        reader.version_u8("row version", ROW_VERSION)?;
+        let here = reader.clone();
+        let state = reader.u8("row state")?;
+        let origin = Origin { layer: reader.u8("origin layer")?, version: reader.u64("origin version")? };
+        let value = match state {
+            0 => {
+                reader.end("bytes behind a deletion")?;
+                Lookup::Deleted
+            }
+            1 => Lookup::Here(reader.rest()),
+            found => return Err(out_of_range(&here, "row state", found.into(), "0 or 1")),
+        };
+        Ok(Self { origin, value })
+    }
+}
+
+/// An arena: a place for one overlay after the other, each with a lease of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArenaRow {
+    /// The lease whose rows are the arena's content.
+    pub lease: u64,
+    /// The holder, or `None` if the arena is free.
+    pub holder: Option<String>,
+    /// The tick at which it was leased or became free, as its host said.
+    pub since: u64,
+}
+
+impl ArenaRow {
+    /// The longest name of a holder, in bytes.
+    pub const MAX_HOLDER_LEN_BYTES: usize = u16::MAX as usize;
+
+    /// Writes the arena. A longer name of a holder than can be stored is the caller's to refuse; it is cut here.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let holder = self.holder.as_deref().unwrap_or_default();
+        let len_bytes = u16::try_from(holder.len()).unwrap_or(u16::MAX);
+        let mut writer = Writer::new(out);
+        writer.u8(ARENA_VERSION);
+        writer.u8(self.holder.is_some().into());
+        writer.u64(self.lease);
+        writer.u64(self.since);
+        writer.u16(len_bytes);
+        writer.bytes(holder.as_bytes().get(..len_bytes.into()).unwrap_or_default());
+    }
+
+    /// Reads an arena.
+    ///
+    /// # Errors
+    /// [`DecodeError`] in [`Section::Overlay`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes, Section::Overlay);
+        reader.version_u8("arena version", ARENA_VERSION)?;
+        let here = reader.clone();
+        let state = reader.u8("arena state")?;
+        let (lease, since) = (reader.u64("lease")?, reader.u64("since")?);
+        let len_bytes = reader.u16("holder length")?;
+        let named = reader.clone();
+        let text = reader.take("holder", len_bytes.into())?;
+        reader.end("bytes behind the arena")?;
+        let holder = match (state, core::str::from_utf8(text)) {
+            (0, Ok("")) => None,
+            (1, Ok(text)) => Some(text.into()),
+            (1, Err(_)) => return Err(out_of_range(&named, "holder", len_bytes.into(), "UTF-8")),
+            (0, _) => return Err(out_of_range(&named, "holder length", len_bytes.into(), "0 if it is free")),
+            (found, _) => return Err(out_of_range(&here, "arena state", found.into(), "0 or 1")),
+        };
+        Ok(Self { lease, holder, since })
+    }
+}
+
+fn out_of_range(here: &Reader<'_>, field: &'static str, found: u64, allowed: &'static str) -> DecodeError {
+    here.error(Problem::OutOfRange { field, found, allowed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    fn row(origin: Origin, value: Option<&[u8]>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        OverlayRow::encode(origin, value.map(|value| move |out: &mut Vec<u8>| out.extend(value)), &mut bytes);
+        bytes
+    }
+
+    #[track_caller]
+    fn check<T: core::fmt::Debug>(decoded: Result<T, DecodeError>, expected: Expect) {
+        expected.assert_eq(&decoded.unwrap_err().to_string());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(layer: u8, version: u64, value in prop::option::of(prop::collection::vec(any::<u8>(), 0..40))) {
+            let origin = Origin { layer, version };
+            let bytes = row(origin, value.as_deref());
+            let expected = value.as_deref().map_or(Lookup::Deleted, Lookup::Here);
+            prop_assert_eq!(OverlayRow::decode(&bytes), Ok(OverlayRow { origin, value: expected }));
+            for len in 0..11 {
+                prop_assert!(OverlayRow::decode(&bytes[..len]).is_err());
+            }
+        }
+
+        #[test]
+        fn an_arena_comes_back(lease: u64, since: u64, holder in prop::option::of(".{0,20}")) {
+            let arena = ArenaRow { lease, holder, since };
+            let mut bytes = Vec::new();
+            arena.encode(&mut bytes);
+            prop_assert_eq!(ArenaRow::decode(&bytes), Ok(arena));
+            for len in 0..bytes.len() {
+                prop_assert!(ArenaRow::decode(&bytes[..len]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_give_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(arena) = ArenaRow::decode(&bytes) {
+                let mut again = Vec::new();
+                arena.encode(&mut again);
+                prop_assert_eq!(again, bytes.clone());
+            }
+            if let Ok(read) = OverlayRow::decode(&bytes) {
+                prop_assert_eq!(row(read.origin, read.value.here()), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn each_refusal_says_what_it_found() {
+        let good = row(Origin { layer: 1, version: 7 }, None);
+        let with = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        check(
+            OverlayRow::decode(&with(0, 9)),
+            expect![
+                "overlay row: row version is 9, and this release reads up to 1; use a newer release (at byte 0)"
+            ],
+        );
+        check(
+            OverlayRow::decode(&with(1, 2)),
+            expect!["overlay row: row state is 2, allowed is 0 or 1 (at byte 1)"],
+        );
+        check(
+            OverlayRow::decode(&[&good[..], &[1]].concat()),
+            expect!["overlay row: bytes behind a deletion must be zero or absent, found 1 (at byte 11)"],
+        );
+        let mut arena = Vec::new();
+        ArenaRow { lease: 1, since: 2, holder: Some("duel".into()) }.encode(&mut arena);
+        let with = |at: usize, byte: u8| {
+            let mut bytes = arena.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        check(
+            ArenaRow::decode(&with(1, 3)),
+            expect!["overlay row: arena state is 3, allowed is 0 or 1 (at byte 1)"],
+        );
+        check(
+            ArenaRow::decode(&with(1, 0)),
+            expect!["overlay row: holder length is 4, allowed is 0 if it is free (at byte 20)"],
+        );
+        check(
+            ArenaRow::decode(&with(20, 0xff)),
+            expect!["overlay row: holder is 4, allowed is UTF-8 (at byte 20)"],
+        );
+        check(
+            ArenaRow::decode(&with(18, 9)),
+            expect!["overlay row: holder needs 9 bytes and 4 are left (at byte 20)"],
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! Capturing: a region of any source becomes a snapshot.
+//!
+//! A snapshot is of one state exactly if the source is: a still view of a world, a world that nobody else writes, or a
+//! host's memory that stands still. A running world's transaction reads guarded chunks one by one with [`Capture`]: it
+//! fails with a conflict if one of them was changed meanwhile, and is tried again.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, Owner};
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView};
+use cg_registry::{Catalog, ListKind};
+use rayon::prelude::*;
+
+use crate::error::{CaptureError, SnapshotError};
+use crate::region::{Region, Section};
+use crate::section::{Contents, Prepared, portion};
+use crate::snapshot::{Builder, MAX_SECTIONS, Snapshot, SnapshotInfo};
+
+/// Sections that one call of the source reads.
+const SECTIONS_AT_ONCE: usize = 256;
+/// Sections of which the bytes are in memory before equal ones are put together.
+const SECTIONS_IN_FLIGHT: usize = 4096;
+
+/// How a region is captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureOptions {
+    /// The snapshot's name, at most 65,535 bytes.
+    pub name: String,
+    /// The time of the capture, in milliseconds since 1970; it is only shown.
+    pub created_ms: u64,
+    /// What is captured beside the blocks. Default: everything.
+    pub contents: Contents,
+}
+
+impl CaptureOptions {
+    /// Everything, under a name, at the time 0.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), created_ms: 0, contents: Contents::ALL }
+    }
+}
+
+/// Captures a region.
+///
+/// Chunks are read in calls of 256 positions and encoded in the caller's rayon pool; equal sections are kept once. Entities
+/// are captured that belong to a chunk of the region and stand in its box.
+///
+/// # Errors
+/// [`CaptureError::Source`] at the first chunk that cannot be read: damage is never captured as absence.
+/// [`SnapshotError::UnknownId`] if the catalog is not the source's, [`SnapshotError::TooManySections`].
+pub fn capture<S, X>(
+    source: &S,
+    catalog: &Catalog,
+    region: Region,
+    options: &CaptureOptions,
+) -> Result<Snapshot, CaptureError<X>>
+where
+    S: ChunkSource<Error = X> + EntitySource<Error = X> + Sync,
+    X: Send,
+{
+    let mut capture = Capture::new(region, catalog, options)?;
+    let sections: Vec<Section> = region.sections().collect();
+    let schema = source.schema();
+    for window in sections.chunks(SECTIONS_IN_FLIGHT) {
+        let prepared: Result<Vec<_>, CaptureError<X>> = window
+            .par_chunks(SECTIONS_AT_ONCE)
+            .map(|batch| {
+                let at: Vec<ChunkAt> = batch.iter().map(|section| section.at).collect();
+                let found = source.lookup_many(&at);
+                let prepare = |(section, found): (&Section, Result<Lookup<Arc<Chunk>>, X>)| {
+                    let found = found
+                        .map_err(|error| CaptureError::Source { at: section.at, error: Box::new(error) })?;
+                    let Some(chunk) = found.here() else { return Ok(None) };
+                    let part = prepare(&chunk, section, options.contents, &*schema)?;
+                    let entities =
+                        if options.contents.entities { chunk.entities().to_vec() } else { Vec::new() };
+                    Ok(Some((part, entities)))
+                };
+                batch.iter().zip(found).map(prepare).collect::<Result<Vec<_>, _>>()
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map(|batches| batches.into_iter().flatten().collect());
+        for (section, prepared) in window.iter().zip(prepared?) {
+            let Some((part, entities)) = prepared else {
+                capture.push(None);
+                continue;
+            };
+            capture.push(Some(part));
+            for id in entities {
+                let entity =
+                    source.entity(id).map_err(|error| CaptureError::Entity { id, error: Box::new(error) })?;
+                if let Some(entity) = entity {
+                    capture.add_entity(id, &entity, section);
+                }
+            }
+        }
+    }
+    Ok(capture.finish(catalog)?)
+}
+
+fn prepare(
+    chunk: &Chunk,
+    section: &Section,
+    contents: Contents,
+    schema: &(impl SchemaView + ?Sized),
+) -> Result<Prepared, SnapshotError> {
+    let part = portion(chunk, section, contents, schema);
+    let part = part.map_err(|error| SnapshotError::Section { at: section.at, error })?;
+    Ok(Prepared::new(&part))
+}
+
+/// A capture step by step, for who has the chunks: section by section in the order of [`Region::sections`].
+pub struct Capture {
+    builder: Builder,
+    region: Region,
+    contents: Contents,
+}
+
+impl Capture {
+    /// Begins with the catalog that issued the ids of the region's chunks.
+    ///
+    /// # Errors
+    /// [`SnapshotError::TooManySections`], [`SnapshotError::NameTooLong`], or [`SnapshotError::UnknownId`] for the dimension.
+    pub fn new(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<Self, SnapshotError> {
+        let info = begin(region, catalog, options)?;
+        Ok(Self { contents: options.contents, builder: Builder::new(info, region), region })
+    }
+
+    /// Adds the next section: the chunk that is there, or that there is none.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Section`] if the schema does not explain the chunk.
+    pub fn add(
+        &mut self,
+        section: &Section,
+        chunk: Option<&Chunk>,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<(), SnapshotError> {
+        let part = chunk.map(|chunk| prepare(chunk, section, self.contents, schema)).transpose()?;
+        self.push(part);
+        Ok(())
+    }
+
+    fn push(&mut self, part: Option<Prepared>) {
+        let place = part.map_or(0, |part| self.builder.keep(part));
+        self.builder.push(place);
+    }
+
+    /// Adds an entity of a section's chunk, if entities are captured and it stands in the region.
+    pub fn add_entity(&mut self, id: EntityId, entity: &Entity, section: &Section) {
+        let is_there = entity.owner == Owner::Chunk(section.at) && stands_in(entity, self.region);
+        if self.contents.entities && is_there {
+            self.builder.entity(id, entity.clone());
+        }
+    }
+
+    /// How many sections were added.
+    pub fn section_count(&self) -> usize {
+        self.builder.section_count()
+    }
+
+    /// The snapshot. Sections that were not added count as absent.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
+    pub fn finish(mut self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+        for _ in self.section_count() as u128..self.region.section_count() {
+            self.builder.push(0);
+        }
+        self.builder.finish(catalog)
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").field("region", &self.region).finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn stands_in(entity: &Entity, region: Region) -> bool {
+    let position = entity.position;
+    position.dimension() == region.dimension() && region.area().contains(position.block())
+}
+
+fn begin(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<SnapshotInfo, SnapshotError> {
+    let (found, max) = (region.section_count(), MAX_SECTIONS);
+    if found > max.into() {
+        return Err(SnapshotError::TooManySections { found, max });
+    }
+    let (len_bytes, max_bytes) = (options.name.len(), usize::from(u16::MAX));
+    if len_bytes > max_bytes {
+        return Err(SnapshotError::NameTooLong { len_bytes, max_bytes });
+    }
+    let id = region.dimension().get();
+    let dimension = catalog.list(ListKind::Dimensions).name(id).cloned();
+    let unknown = SnapshotError::UnknownId { list: ListKind::Dimensions, id };
+    Ok(SnapshotInfo {
+        name: options.name.clone(),
+        region,
+        dimension: dimension.ok_or(unknown)?,
+        created_ms: options.created_ms,
+        contents: options.contents,
+        section_count: 0,
+        present_count: 0,
+        unique_count: 0,
+        unique_bytes: 0,
+        entity_count: 0,
+    })
+}

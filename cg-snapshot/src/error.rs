@@ -1,0 +1,186 @@
+//! What goes wrong, sorted by whose move it is.
+
+use std::fmt;
+use std::io;
+
+use cg_format::chunk::EditError;
+use cg_format::{ChunkAt, DecodeError, EntityId};
+use cg_registry::{ListKind, Name};
+
+/// What is wrong with a snapshot, or what it cannot hold. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The bytes of a snapshot are not what they claim to be.
+    #[error("{0}")]
+    Decode(#[from] DecodeError),
+    /// The file could not be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The box is too large for one snapshot.
+    #[error("the box has {found} sections of 16³ blocks, a snapshot holds at most {max}")]
+    TooManySections {
+        /// The sections of the box.
+        found: u128,
+        /// The most that a snapshot holds.
+        max: u64,
+    },
+    /// A name is too long to be stored.
+    #[error("the snapshot's name has {len_bytes} bytes, at most {max_bytes} can be stored")]
+    NameTooLong {
+        /// Its length.
+        len_bytes: usize,
+        /// The longest that can be stored.
+        max_bytes: usize,
+    },
+    /// The catalog does not know an id that is in use: it is not the one that issued it.
+    #[error("{list} has no entry {id}, which the region uses; give the catalog that issued its ids")]
+    UnknownId {
+        /// The list.
+        list: ListKind,
+        /// The id found.
+        id: u64,
+    },
+    /// A section could not be kept: a part of its components is not explained by the schema.
+    #[error("{at}: {error}")]
+    Section {
+        /// Its chunk.
+        at: ChunkAt,
+        /// Why.
+        error: EditError,
+    },
+    /// A section's bytes are not those that were captured.
+    #[error("{at} cannot be verified: its checksum is {found:#010x}, the snapshot says {expected:#010x}")]
+    Unverifiable {
+        /// Its chunk.
+        at: ChunkAt,
+        /// The checksum of its bytes.
+        found: u32,
+        /// The checksum that the snapshot keeps.
+        expected: u32,
+    },
+    /// A section was lost when its file was read.
+    #[error("{at} was not readable in the snapshot's file")]
+    Lost {
+        /// Its chunk.
+        at: ChunkAt,
+    },
+    /// A section's bytes are no chunk.
+    #[error("{at}: {error}")]
+    NoChunk {
+        /// Its chunk.
+        at: ChunkAt,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// Names that the snapshot uses and a catalog does not have.
+    #[error("{} not registered: {}", plural(.names.len()), list(.names))]
+    UnknownNames {
+        /// The names, each with its list.
+        names: Vec<(ListKind, Name)>,
+    },
+    /// The place for a snapshot lies outside the world.
+    #[error("the snapshot's box does not lie in the world there")]
+    OutsideWorld,
+    /// Two snapshots are not of the same box.
+    #[error("the snapshots are not of the same box and dimension; compare snapshots of one place")]
+    OtherRegion,
+}
+
+fn plural(count: usize) -> String {
+    if count == 1 { "one name is".into() } else { format!("{count} names are") }
+}
+
+fn list(names: &[(ListKind, Name)]) -> String {
+    const SHOWN: usize = 10;
+    let shown: Vec<_> =
+        names.iter().take(SHOWN).map(|(list, name)| format!("{} `{name}`", list.noun(1))).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+/// Why a region was not captured.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CaptureError<E> {
+    /// The source could not read a chunk.
+    Source {
+        /// The chunk.
+        at: ChunkAt,
+        /// What the source said.
+        error: Box<E>,
+    },
+    /// The source could not read an entity.
+    Entity {
+        /// The entity.
+        id: EntityId,
+        /// What the source said.
+        error: Box<E>,
+    },
+    /// The snapshot cannot hold it.
+    Snapshot(SnapshotError),
+}
+
+impl<E> From<SnapshotError> for CaptureError<E> {
+    fn from(error: SnapshotError) -> Self {
+        Self::Snapshot(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CaptureError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source { at, error } => write!(f, "{at}: {error}"),
+            Self::Entity { id, error } => write!(f, "entity {id}: {error}"),
+            Self::Snapshot(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for CaptureError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Source { error, .. } | Self::Entity { error, .. } => Some(error),
+            Self::Snapshot(error) => error.source(),
+        }
+    }
+}
+
+/// Why a restore stopped. What was restored before stays, unless the caller's transaction takes it back.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RestoreError<E> {
+    /// The target could not read or take something.
+    Target {
+        /// The chunk on which the work was.
+        at: ChunkAt,
+        /// What the target said.
+        error: E,
+    },
+    /// The snapshot is damaged, or does not fit the target's registry.
+    Snapshot(SnapshotError),
+}
+
+impl<E> From<SnapshotError> for RestoreError<E> {
+    fn from(error: SnapshotError) -> Self {
+        Self::Snapshot(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RestoreError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target { at, error } => write!(f, "{at}: {error}"),
+            Self::Snapshot(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for RestoreError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Target { error, .. } => Some(error),
+            Self::Snapshot(error) => error.source(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The names of a file: components, blocks, kinds of entities and of side data, each list ascending by id.
+
+use cg_format::wire::{Reader, Trace, Writer};
+use cg_format::{
+    BlockId, ComponentId, ComponentShape, DecodeError, EntityTypeId, Problem, Section, SideKind,
+};
+use cg_registry::schema::Field;
+use cg_registry::{ComponentSpec, Name};
+
+use super::head::{text, write_text};
+use crate::names::{NamedBlock, NamedComponent, Names};
+
+pub(super) fn encode(names: &Names) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
+    writer.u32(names.components.len() as u32);
+    for (id, NamedComponent { name, spec }) in &names.components {
+        writer.u64(id.get());
+        write_text(&mut writer, name.as_str());
+        writer.u32(match spec.shape {
+            ComponentShape::Fixed { width_bytes } => width_bytes,
+            ComponentShape::Variable => 0,
+        });
+        writer.u32(spec.default_bytes.len() as u32);
+        writer.bytes(&spec.default_bytes);
+        writer.u16(spec.fields.len() as u16);
+        for field in &spec.fields {
+            writer.u32(field.width_bytes);
+            write_text(&mut writer, &field.name);
+        }
+    }
+    writer.u32(names.blocks.len() as u32);
+    for (id, NamedBlock { name, opaque, components }) in &names.blocks {
+        writer.u64(id.get());
+        write_text(&mut writer, name.as_str());
+        writer.u8(u8::from(*opaque));
+        writer.u16(components.len() as u16);
+        for component in components {
+            writer.u64(component.get());
+        }
+    }
+    writer.u32(names.entities.len() as u32);
+    for (id, name) in &names.entities {
+        writer.u64(id.get());
+        write_text(&mut writer, name.as_str());
+    }
+    writer.u32(names.sides.len() as u32);
+    for (kind, name) in &names.sides {
+        writer.u16(kind.get());
+        write_text(&mut writer, name.as_str());
+    }
+    out
+}
+
+pub(super) fn decode(raw: &[u8], trace: Option<&Trace>) -> Result<Names, DecodeError> {
+    let mut reader = Reader::new(raw, Section::SnapshotNames).traced(trace);
+    let mut names = Names::default();
+    let mut last = None;
+    for _ in 0..count(&mut reader, "components", 20)? {
+        let id = ComponentId::new(ascending(&mut reader, "component id", &mut last)?);
+        let component = component(&mut reader, id)?;
+        names.components.insert(id, component);
+    }
+    let mut last = None;
+    for _ in 0..count(&mut reader, "blocks", 13)? {
+        let id = BlockId::new(ascending(&mut reader, "block id", &mut last)?);
+        let block = block(&mut reader, &names)?;
+        names.blocks.insert(id, block);
+    }
+    let mut last = None;
+    for _ in 0..count(&mut reader, "entity kinds", 10)? {
+        let id = EntityTypeId::new(ascending(&mut reader, "entity kind", &mut last)?);
+        names.entities.insert(id, name(&mut reader)?);
+    }
+    let mut last = None;
+    for _ in 0..count(&mut reader, "side kinds", 4)? {
+        let here = reader.clone();
+        let kind = reader.u16("side kind")?;
+        check_ascending(&here, "side kind", kind.into(), &mut last)?;
+        names.sides.insert(SideKind::new(kind), name(&mut reader)?);
+    }
+    reader.end("bytes behind the names")?;
+    Ok(names)
+}
+
+fn component(reader: &mut Reader<'_>, id: ComponentId) -> Result<NamedComponent, DecodeError> {
+    let name = name(reader)?;
+    let here = reader.clone();
+    let width_bytes = reader.u32("component width")?;
+    let default_len_bytes = reader.u32("default len")?;
+    let default_bytes = reader.take("default", default_len_bytes as usize)?.to_vec();
+    let mut fields = Vec::new();
+    for _ in 0..reader.u16("component fields")? {
+        let width_bytes = reader.u32("field width")?;
+        let name = text(reader, "field name len", "field name")?.to_owned();
+        fields.push(Field { name, width_bytes });
+    }
+    let wrong = |allowed| {
+        here.error(Problem::OutOfRange { field: "component width", found: width_bytes.into(), allowed })
+    };
+    let shape = match id.is_variable() {
+        true if width_bytes > 0 => return Err(wrong("0 for a component of variable size")),
+        true => ComponentShape::Variable,
+        false => ComponentShape::Fixed { width_bytes },
+    };
+    let spec = ComponentSpec { shape, default_bytes, fields };
+    spec.check().map_err(|_| wrong("one that its default and its fields fill"))?;
+    Ok(NamedComponent { name, spec })
+}
+
+fn block(reader: &mut Reader<'_>, names: &Names) -> Result<NamedBlock, DecodeError> {
+    let name = name(reader)?;
+    let here = reader.clone();
+    let opaque = match reader.u8("opaque")? {
+        0 => false,
+        1 => true,
+        found => {
+            let found = found.into();
+            return Err(here.error(Problem::OutOfRange { field: "opaque", found, allowed: "0 or 1" }));
+        }
+    };
+    let count = reader.u16("block components")?;
+    let mut components = Vec::new();
+    let mut last = None;
+    for _ in 0..count {
+        let here = reader.clone();
+        let id = ComponentId::new(ascending(reader, "block component", &mut last)?);
+        if !names.components.contains_key(&id) {
+            let (field, found) = ("block component", id.get());
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "a component of the list" }));
+        }
+        components.push(id);
+    }
+    Ok(NamedBlock { name, opaque, components })
+}
+
+fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
+    let here = reader.clone();
+    let text = text(reader, "name len", "name")?;
+    Name::new(text).map_err(|_| {
+        let (field, found) = ("name len", text.len() as u64);
+        here.error(Problem::OutOfRange { field, found, allowed: "that of a name `namespace:identifier`" })
+    })
+}
+
+/// A count of entries that take at least so many bytes each.
+fn count(reader: &mut Reader<'_>, field: &'static str, width: u64) -> Result<u32, DecodeError> {
+    let here = reader.clone();
+    let count = reader.u32(field)?;
+    let left = reader.left_bytes() as u64;
+    if u64::from(count) * width > left {
+        return Err(here.error(Problem::CountExceedsInput { field, count: count.into(), width, left }));
+    }
+    Ok(count)
+}
+
+fn ascending(
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    last: &mut Option<u64>,
+) -> Result<u64, DecodeError> {
+    let here = reader.clone();
+    let found = reader.u64(field)?;
+    check_ascending(&here, field, found, last).map(|()| found)
+}
+
+fn check_ascending(
+    here: &Reader<'_>,
+    field: &'static str,
+    found: u64,
+    last: &mut Option<u64>,
+) -> Result<(), DecodeError> {
+    if last.is_some_and(|last| last >= found) {
+        return Err(here.error(Problem::OutOfRange {
+            field,
+            found,
+            allowed: "an id above the one before it",
+        }));
+    }
+    *last = Some(found);
+    Ok(())
+}

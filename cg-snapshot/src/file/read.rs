@@ -1,0 +1,258 @@
+//! Reading a file: head, names, index and entities at once, sections as they are needed.
+
+use std::io::{Read, Seek};
+use std::ops::Range;
+
+use cg_format::codec::decompress;
+use cg_format::entity::{Entity, Owner};
+use cg_format::wire::{Reader, Trace};
+use cg_format::{DecodeError, EntityId, Limits, Problem, Section};
+
+use super::index::{Group, Index, Kept};
+use super::part::{Input, Kind};
+use super::{head, names};
+use crate::error::SnapshotError;
+use crate::names::Names;
+use crate::restore::Unverifiable;
+use crate::section::KeptSection;
+use crate::snapshot::{LOST, Snapshot, SnapshotInfo};
+
+/// The fewest bytes that a stored entity takes.
+const ENTITY_MIN_LEN_BYTES: u64 = 16 + 4;
+
+/// A snapshot file that is open: its sections are read and decompressed when they are asked for, a group at a time.
+pub struct SnapshotFile<'t, R> {
+    input: Input<'t, R>,
+    limits: Limits,
+    info: SnapshotInfo,
+    names: Names,
+    index: Index,
+    entities: Vec<(EntityId, Entity)>,
+    /// Where the first group starts.
+    groups_at: u64,
+    /// The group that was read last, decompressed.
+    last: Option<(usize, Vec<u8>)>,
+}
+
+impl<R: Read + Seek> SnapshotFile<'static, R> {
+    /// Opens a file at its first byte: reads everything but the sections.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Decode`] says what is wrong and where; a file that is cut off anywhere is an error as soon as what
+    /// is missing is needed.
+    pub fn open(reader: R, limits: Limits) -> Result<Self, SnapshotError> {
+        Self::open_traced(reader, limits, None)
+    }
+}
+
+impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
+    pub(super) fn open_traced(
+        reader: R,
+        mut limits: Limits,
+        trace: Option<&'t Trace>,
+    ) -> Result<Self, SnapshotError> {
+        let mut input = Input::new(reader, trace);
+        let info = head::read(&mut input)?;
+        let raw = input.part(Kind::Names, &mut limits)?;
+        let names = names::decode(&raw, trace)?;
+        let raw = input.part(Kind::Index, &mut limits)?;
+        let index = Index::decode(&raw, &info, trace)?;
+        let raw = input.part(Kind::Entities, &mut limits)?;
+        let entities = decode_entities(&raw, &info, trace)?;
+        let groups_at = input.offset_bytes();
+        Ok(Self { input, limits, info, names, index, entities, groups_at, last: None })
+    }
+
+    /// What the snapshot is of.
+    pub const fn info(&self) -> &SnapshotInfo {
+        &self.info
+    }
+
+    /// What its ids mean.
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The reader, wherever it stands.
+    pub fn into_inner(self) -> R {
+        self.input.into_inner()
+    }
+
+    /// One section, by its place in the order of [`Region::sections`](crate::Region::sections); `None` if there was no
+    /// chunk. Costs reading and decompressing its group, unless that was the last one asked for.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Decode`] if the group is damaged or cut off, or the section's checksum does not match.
+    pub fn section(&mut self, index: usize) -> Result<Option<KeptSection>, SnapshotError> {
+        let place = self.index.places.get(index).copied().unwrap_or(0);
+        let Some(wanted) = (place as usize).checked_sub(1) else { return Ok(None) };
+        let mut first = 0;
+        for number in 0..self.index.groups.len() {
+            let count = self.index.groups.get(number).map_or(0, |group| group.section_count as usize);
+            if wanted < first + count {
+                self.read_group(number, first..first + count)?;
+                let raw = self.last.as_ref().map_or(&[][..], |(_, raw)| raw);
+                let kept = self.index.kept.get(first..first + count).unwrap_or_default();
+                let at = self.groups_at;
+                return sections_of(raw, kept, at).nth(wanted - first).transpose();
+            }
+            first += count;
+        }
+        Ok(None)
+    }
+
+    /// Everything, into memory. With [`Unverifiable::Skip`] sections whose group or checksum does not match are
+    /// [lost](crate::Place::Lost) and the rest is there; with [`Unverifiable::Fail`] the first of them is the error.
+    ///
+    /// # Errors
+    /// As [`section`](Self::section), and what is behind the last group.
+    pub fn load(&mut self, unverifiable: Unverifiable) -> Result<Snapshot, SnapshotError> {
+        // Of each kept section, what it becomes: a number that counts those which are there, or lost.
+        let mut numbers = Vec::with_capacity(self.index.kept.len());
+        let mut kept = Vec::with_capacity(self.index.kept.len());
+        let mut first = 0;
+        for number in 0..self.index.groups.len() {
+            let count = self.index.groups.get(number).map_or(0, |group| group.section_count as usize);
+            let of_group = self.index.kept.get(first..first + count).unwrap_or_default().to_vec();
+            let sections: Vec<_> = match self.read_group(number, first..first + count) {
+                Ok(()) => {
+                    let raw = self.last.as_ref().map_or(&[][..], |(_, raw)| raw);
+                    sections_of(raw, &of_group, self.groups_at).collect()
+                }
+                Err(error) => {
+                    // The whole group is lost with its first section.
+                    std::iter::once(Err(error)).collect()
+                }
+            };
+            let behind = count - sections.len();
+            for section in sections {
+                match section {
+                    Ok(section) => {
+                        kept.push(section);
+                        numbers.push(kept.len() as u32);
+                    }
+                    Err(error) if unverifiable == Unverifiable::Fail => return Err(error),
+                    Err(_) => numbers.push(LOST),
+                }
+            }
+            numbers.extend(std::iter::repeat_n(LOST, behind));
+            first += count;
+        }
+        self.check_end(unverifiable)?;
+        let renumbered = |place: &u32| match (*place as usize).checked_sub(1) {
+            None => 0,
+            Some(index) => numbers.get(index).copied().unwrap_or(LOST),
+        };
+        let places = self.index.places.iter().map(renumbered).collect();
+        let (info, names) = (self.info.clone(), self.names.clone());
+        Ok(Snapshot::new(info, names, places, kept, self.entities.clone()))
+    }
+
+    fn read_group(&mut self, number: usize, sections: Range<usize>) -> Result<(), SnapshotError> {
+        if self.last.as_ref().is_some_and(|(last, _)| *last == number) {
+            return Ok(());
+        }
+        let Some(group) = self.index.groups.get(number).copied() else { return Ok(()) };
+        let before = self.index.groups.iter().take(number);
+        let at = self.groups_at + before.map(|group| u64::from(group.stored_len_bytes)).sum::<u64>();
+        let kept = self.index.kept.get(sections).unwrap_or_default();
+        let raw_len_bytes: u64 = kept.iter().map(|kept| u64::from(kept.len_bytes)).sum();
+        self.input.seek(at)?;
+        let raw = read_group(&mut self.input, group, at, raw_len_bytes, self.limits)?;
+        self.last = Some((number, raw));
+        Ok(())
+    }
+
+    fn check_end(&mut self, unverifiable: Unverifiable) -> Result<(), SnapshotError> {
+        let stored = self.index.groups.iter().map(|group| u64::from(group.stored_len_bytes));
+        let end = self.groups_at + stored.sum::<u64>();
+        self.input.seek(end)?;
+        match self.input.read(Section::SnapshotGroup, "end", 1) {
+            Ok(byte) if unverifiable == Unverifiable::Fail => {
+                let found = byte.first().copied().unwrap_or_default().into();
+                let problem = Problem::NotZero { field: "bytes behind the last group", found };
+                Err(DecodeError::new(Section::SnapshotGroup, end, problem).into())
+            }
+            Ok(_) | Err(SnapshotError::Decode(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn read_group(
+    input: &mut Input<'_, impl Read>,
+    group: Group,
+    at: u64,
+    raw_len_bytes: u64,
+    mut limits: Limits,
+) -> Result<Vec<u8>, SnapshotError> {
+    limits.spend(Section::SnapshotGroup, at, "a group", raw_len_bytes)?;
+    let stored = input.read(Section::SnapshotGroup, "group", group.stored_len_bytes as usize)?;
+    let (found, expected) = (group.checksum, crc32c::crc32c(&stored));
+    let error = |problem| DecodeError::new(Section::SnapshotGroup, at, problem);
+    if found != expected {
+        return Err(error(Problem::Checksum { found, expected }).into());
+    }
+    let mut raw = Vec::new();
+    decompress(group.codec, &stored, raw_len_bytes as usize, &mut raw).map_err(error)?;
+    Ok(raw)
+}
+
+/// The sections of a group, each checked.
+fn sections_of<'r>(
+    raw: &'r [u8],
+    kept: &'r [Kept],
+    at: u64,
+) -> impl Iterator<Item = Result<KeptSection, SnapshotError>> + use<'r> {
+    let mut reader = Reader::at_offset(raw, at, Section::SnapshotGroup);
+    kept.iter().map(move |kept| {
+        let here = reader.clone();
+        let bytes = reader.take("section", kept.len_bytes as usize)?;
+        let (found, expected) = (kept.checksum, crc32c::crc32c(bytes));
+        if found != expected {
+            return Err(here.error(Problem::Checksum { found, expected }).into());
+        }
+        Ok(KeptSection::new(bytes.into(), kept.checksum))
+    })
+}
+
+fn decode_entities(
+    raw: &[u8],
+    info: &SnapshotInfo,
+    trace: Option<&Trace>,
+) -> Result<Vec<(EntityId, Entity)>, DecodeError> {
+    let mut reader = Reader::new(raw, Section::SnapshotEntities).traced(trace);
+    let (count, width, left) = (info.entity_count, ENTITY_MIN_LEN_BYTES, raw.len() as u64);
+    if count.checked_mul(width).is_none_or(|needed| needed > left) {
+        return Err(reader.error(Problem::CountExceedsInput { field: "entities", count, width, left }));
+    }
+    let mut entities: Vec<(EntityId, Entity)> = Vec::with_capacity(count as usize);
+    for index in 0..count {
+        let here = reader.clone();
+        let id = EntityId::from_bytes(reader.array("uuid")?);
+        if entities.last().is_some_and(|(last, _)| *last >= id) {
+            let allowed = "entities ascending by UUID";
+            return Err(here.error(Problem::OutOfRange { field: "uuid", found: index, allowed }));
+        }
+        let len_bytes = reader.u32("entity len")?;
+        let here = reader.clone();
+        let entity = Entity::decode(reader.take("entity", len_bytes as usize)?);
+        let entity = entity.map_err(|error| DecodeError {
+            offset_bytes: here.offset_bytes() + error.offset_bytes,
+            ..error
+        })?;
+        if !matches!(entity.owner, Owner::Chunk(_)) {
+            let allowed = "an entity that a chunk owns";
+            return Err(here.error(Problem::OutOfRange { field: "entity", found: index, allowed }));
+        }
+        entities.push((id, entity));
+    }
+    reader.end("bytes behind the entities")?;
+    Ok(entities)
+}
+
+impl<R> std::fmt::Debug for SnapshotFile<'_, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SnapshotFile").field("info", &self.info).finish_non_exhaustive()
+    }
+}

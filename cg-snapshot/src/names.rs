@@ -1,0 +1,277 @@
+//! The names of the ids that a snapshot uses, and how it arrives where other ids are used.
+//!
+//! **Invariant**: ids never travel without names. Sections hold ids; what they mean is said here and nowhere else.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cg_format::chunk::{Chunk, EditError};
+use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, SchemaView, SideKind};
+use cg_registry::schema::Field;
+use cg_registry::{
+    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, ListKind, Name, Registration,
+};
+
+use crate::error::SnapshotError;
+
+/// What the ids of a snapshot mean. It is also the schema by which its sections are decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Names {
+    pub(crate) blocks: BTreeMap<BlockId, NamedBlock>,
+    pub(crate) components: BTreeMap<ComponentId, NamedComponent>,
+    pub(crate) entities: BTreeMap<EntityTypeId, Name>,
+    pub(crate) sides: BTreeMap<SideKind, Name>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedBlock {
+    pub(crate) name: Name,
+    pub(crate) opaque: bool,
+    /// Ascending.
+    pub(crate) components: Vec<ComponentId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedComponent {
+    /// Without the registry's revision: what packs know it by.
+    pub(crate) name: Name,
+    pub(crate) spec: ComponentSpec,
+}
+
+/// Ids that are in use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Used {
+    pub(crate) blocks: BTreeSet<BlockId>,
+    pub(crate) components: BTreeSet<ComponentId>,
+    pub(crate) entities: BTreeSet<EntityTypeId>,
+    pub(crate) sides: BTreeSet<SideKind>,
+}
+
+/// What could not come along when a snapshot arrived in another registry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ArrivalReport {
+    /// Component data that was left behind, as instances of each component: there it has another shape, or the block does
+    /// not have it.
+    pub components_left: BTreeMap<String, u64>,
+    /// Whether ids were changed at all.
+    pub is_remapped: bool,
+}
+
+impl Names {
+    /// The names of ids, from the catalog that issued them.
+    pub(crate) fn of(catalog: &Catalog, used: &Used) -> Result<Self, SnapshotError> {
+        let schema = catalog.current_schema();
+        let mut names = Self::default();
+        let mut components = used.components.clone();
+        for id in &used.blocks {
+            let unknown = SnapshotError::UnknownId { list: ListKind::Blocks, id: id.get() };
+            let (Some(name), Some(of_block)) = (catalog.block_name(*id), schema.components_of(*id)) else {
+                return Err(unknown);
+            };
+            components.extend(of_block);
+            let entry = NamedBlock {
+                name: name.clone(),
+                opaque: schema.is_opaque(*id),
+                components: of_block.to_vec(),
+            };
+            names.blocks.insert(*id, entry);
+        }
+        for id in components {
+            let unknown = || SnapshotError::UnknownId { list: ListKind::Components, id: id.get() };
+            let spec = catalog.component_spec(id).ok_or_else(unknown)?.clone();
+            let name = catalog.component_name(id).and_then(|name| Name::new(name.unrevised()).ok());
+            names.components.insert(id, NamedComponent { name: name.ok_or_else(unknown)?, spec });
+        }
+        for id in &used.entities {
+            let name = catalog.list(ListKind::Entities).name(id.get());
+            let unknown = || SnapshotError::UnknownId { list: ListKind::Entities, id: id.get() };
+            names.entities.insert(*id, name.ok_or_else(unknown)?.clone());
+        }
+        for kind in &used.sides {
+            let id = u64::from(kind.get());
+            let name = catalog.list(ListKind::Sides).name(id);
+            let unknown = || SnapshotError::UnknownId { list: ListKind::Sides, id };
+            names.sides.insert(*kind, name.ok_or_else(unknown)?.clone());
+        }
+        Ok(names)
+    }
+
+    /// The name of a block kind.
+    pub fn block(&self, id: BlockId) -> Option<&Name> {
+        self.blocks.get(&id).map(|block| &block.name)
+    }
+
+    /// Every block kind with its name, by id.
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = (BlockId, &Name)> {
+        self.blocks.iter().map(|(id, block)| (*id, &block.name))
+    }
+
+    /// The name of a kind of entity.
+    pub fn entity(&self, id: EntityTypeId) -> Option<&Name> {
+        self.entities.get(&id)
+    }
+
+    /// Whether a catalog means the same by every id.
+    pub fn are_those_of(&self, catalog: &Catalog) -> bool {
+        let schema = catalog.current_schema();
+        let blocks = self.blocks.iter().all(|(id, block)| {
+            catalog.block_id(block.name.as_str()) == Some(*id)
+                && schema.components_of(*id) == Some(&block.components)
+        });
+        let components = self.components.iter().all(|(id, component)| {
+            catalog.component_id(component.name.as_str()) == Some(*id)
+                && schema.shape(*id) == Some(component.spec.shape)
+        });
+        let entities = self.entities.iter().all(|(id, name)| catalog.entity_type(name.as_str()) == Some(*id));
+        let sides = self.sides.iter().all(|(id, name)| catalog.side_kind(name.as_str()) == Some(*id));
+        blocks && components && entities && sides
+    }
+
+    /// The names that a catalog does not have, each with its list.
+    pub fn missing_in(&self, catalog: &Catalog) -> Vec<(ListKind, Name)> {
+        let mut missing = Vec::new();
+        let mut note = |list, name: &Name| {
+            if catalog.list(list).id(name.as_str()).is_none() {
+                missing.push((list, name.clone()));
+            }
+        };
+        self.components.values().for_each(|component| note(ListKind::Components, &component.name));
+        self.blocks.values().for_each(|block| note(ListKind::Blocks, &block.name));
+        self.entities.values().for_each(|name| note(ListKind::Entities, name));
+        self.sides.values().for_each(|name| note(ListKind::Sides, name));
+        missing
+    }
+
+    /// What to register so that nothing is missing in a catalog; empty if nothing is.
+    pub fn registration(&self, catalog: &Catalog) -> Registration {
+        let lacks = |list: ListKind, name: &Name| catalog.list(list).id(name.as_str()).is_none();
+        let components = self.components.values().filter(|it| lacks(ListKind::Components, &it.name));
+        let blocks = self.blocks.values().filter(|block| lacks(ListKind::Blocks, &block.name));
+        let name_of = |id: &ComponentId| self.components.get(id).map(|component| component.name.clone());
+        Registration {
+            components: components.map(|component| offer(&component.name, &component.spec)).collect(),
+            blocks: blocks
+                .map(|block| BlockOffer {
+                    name: block.name.clone(),
+                    components: block.components.iter().filter_map(name_of).collect(),
+                    opaque: block.opaque,
+                })
+                .collect(),
+            entities: self
+                .entities
+                .values()
+                .filter(|name| lacks(ListKind::Entities, name))
+                .cloned()
+                .collect(),
+            sides: self.sides.values().filter(|name| lacks(ListKind::Sides, name)).cloned().collect(),
+            ..Registration::default()
+        }
+    }
+}
+
+/// The offer that registers a component as it is described.
+fn offer(name: &Name, spec: &ComponentSpec) -> ComponentOffer {
+    let base = match spec.shape {
+        ComponentShape::Fixed { width_bytes } => ComponentOffer::fixed(name.clone(), width_bytes),
+        ComponentShape::Variable => ComponentOffer::variable(name.clone()),
+    };
+    let field = |field: &Field| FieldOffer {
+        name: field.name.clone(),
+        width_bytes: field.width_bytes,
+        default_bytes: None,
+    };
+    ComponentOffer {
+        default_bytes: Some(HexBytes(spec.default_bytes.clone())),
+        fields: spec.fields.iter().map(field).collect(),
+        ..base
+    }
+}
+
+impl SchemaView for Names {
+    fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
+        self.blocks.get(&block).map(|block| block.components.as_slice())
+    }
+
+    fn shape(&self, component: ComponentId) -> Option<ComponentShape> {
+        self.components.get(&component).map(|component| component.spec.shape)
+    }
+
+    fn default_bytes(&self, component: ComponentId) -> &[u8] {
+        self.components.get(&component).map_or(&[], |component| &component.spec.default_bytes)
+    }
+
+    fn is_opaque(&self, block: BlockId) -> bool {
+        self.blocks.get(&block).is_some_and(|block| block.opaque)
+    }
+}
+
+/// The way from a snapshot's ids to those of a catalog that has all its names.
+pub(crate) struct Arrival {
+    blocks: BTreeMap<BlockId, BlockId>,
+    /// Of a component there, the one here, if both have one shape.
+    components: BTreeMap<ComponentId, ComponentId>,
+    pub(crate) entities: BTreeMap<EntityTypeId, EntityTypeId>,
+    sides: BTreeMap<SideKind, SideKind>,
+}
+
+impl Arrival {
+    /// # Errors
+    /// [`SnapshotError::UnknownNames`] names what the catalog lacks.
+    pub(crate) fn new(names: &Names, catalog: &Catalog) -> Result<Self, SnapshotError> {
+        let missing = names.missing_in(catalog);
+        if !missing.is_empty() {
+            return Err(SnapshotError::UnknownNames { names: missing });
+        }
+        let schema = catalog.current_schema();
+        let component = |(id, component): (&ComponentId, &NamedComponent)| {
+            let there = catalog.component_id(component.name.as_str())?;
+            (schema.shape(there) == Some(component.spec.shape)).then_some((there, *id))
+        };
+        let side = |(id, name): (&SideKind, &Name)| Some((*id, catalog.side_kind(name.as_str())?));
+        let entity = |(id, name): (&EntityTypeId, &Name)| Some((*id, catalog.entity_type(name.as_str())?));
+        let block =
+            |(id, block): (&BlockId, &NamedBlock)| Some((*id, catalog.block_id(block.name.as_str())?));
+        Ok(Self {
+            blocks: names.blocks.iter().filter_map(block).collect(),
+            components: names.components.iter().filter_map(component).collect(),
+            entities: names.entities.iter().filter_map(entity).collect(),
+            sides: names.sides.iter().filter_map(side).collect(),
+        })
+    }
+
+    /// The same blocks by the ids of the catalog, and how many instances of each component were left behind.
+    pub(crate) fn chunk(
+        &self,
+        old: &Chunk,
+        schema: &impl SchemaView,
+    ) -> Result<(Chunk, BTreeMap<ComponentId, u64>), EditError> {
+        if old.has_unread_components() {
+            return Err(EditError::UnreadComponents { block: old.block(cg_format::LocalPos::default()) });
+        }
+        let mut left: BTreeMap<ComponentId, u64> = BTreeMap::new();
+        for (component, ..) in old.components() {
+            *left.entry(component).or_default() += 1;
+        }
+        let mut new = old.clone();
+        new.remap_blocks(|block| self.blocks.get(&block).copied().unwrap_or(block));
+        let mut new = new.with_components(schema, |at, _, component| {
+            let source = *self.components.get(&component)?;
+            let bytes = old.component(at, source)?;
+            if let Some(left) = left.get_mut(&source) {
+                *left -= 1;
+            }
+            Some(Cow::Borrowed(bytes))
+        })?;
+        crate::section::remove_sides(&mut new);
+        for (kind, data) in old.sides() {
+            new.set_side(self.sides.get(&kind).copied().unwrap_or(kind), data.to_vec());
+        }
+        left.retain(|_, count| *count > 0);
+        Ok((new, left))
+    }
+
+    /// The component there that an entity's component has become.
+    pub(crate) fn component(&self, here: ComponentId) -> Option<ComponentId> {
+        self.components.iter().find(|(_, id)| **id == here).map(|(there, _)| *there)
+    }
+}

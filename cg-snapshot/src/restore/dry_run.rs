@@ -1,0 +1,60 @@
+//! A target that changes nothing: what a restore would do.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource, SchemaView};
+
+/// Reads a source and forgets what is written: a [`RestoreJob`](crate::RestoreJob) over it shows every change that it would
+/// make, and makes none.
+#[derive(Debug)]
+pub struct DryRun<'s, S> {
+    source: &'s S,
+}
+
+impl<'s, S> DryRun<'s, S> {
+    /// Over a source.
+    pub const fn new(source: &'s S) -> Self {
+        Self { source }
+    }
+}
+
+impl<S: ChunkSource> ChunkSink for DryRun<'_, S> {
+    type Error = S::Error;
+
+    fn save(&mut self, _: ChunkAt, _: Arc<Chunk>) -> Result<(), S::Error> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _: ChunkAt) -> Result<(), S::Error> {
+        Ok(())
+    }
+}
+
+impl<X, S: ChunkSource<Error = X> + EntitySource<Error = X>> Editor for DryRun<'_, S> {
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, X> {
+        Ok(self.source.lookup(at)?.here())
+    }
+
+    fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, X>> {
+        let found = self.source.lookup_many(at).into_iter();
+        found.map(|found| Ok(found?.here())).collect()
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        self.source.schema()
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, X> {
+        self.source.entity(id)
+    }
+
+    fn put_entity(&mut self, _: EntityId, _: Entity) -> Result<(), X> {
+        Ok(())
+    }
+
+    fn delete_entity(&mut self, _: EntityId) -> Result<(), X> {
+        Ok(())
+    }
+}

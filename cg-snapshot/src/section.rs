@@ -1,0 +1,218 @@
+//! What a snapshot keeps of one chunk: the canonical bytes of the part that lies in the region, without references.
+//!
+//! **Invariant**: the bytes depend on nothing outside the region. Cells outside hold a filling that follows from those
+//! inside, so equal parts have equal bytes wherever they come from.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cg_format::chunk::{Chunk, EditError};
+use cg_format::wire::Reader;
+use cg_format::{BlockId, CellOrder, LocalPos, SchemaView, Section as Part, SideKind};
+
+use crate::region::Section;
+
+/// What of a region is captured beside its blocks, which always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contents {
+    /// The components of blocks. Without them restored blocks have their defaults, and blocks that did not change keep
+    /// what they hold.
+    pub components: bool,
+    /// Side data of chunks that lie in the region with every block; a part of a chunk has none.
+    pub sides: bool,
+    /// Entities that stand in the region and belong to one of its chunks.
+    pub entities: bool,
+}
+
+impl Contents {
+    /// Everything.
+    pub const ALL: Self = Self { components: true, sides: true, entities: true };
+    /// Blocks of all layers and nothing else.
+    pub const BLOCKS: Self = Self { components: false, sides: false, entities: false };
+
+    pub(crate) const fn byte(self) -> u8 {
+        self.components as u8 | (self.sides as u8) << 1 | (self.entities as u8) << 2
+    }
+
+    pub(crate) const fn from_byte(byte: u8) -> Option<Self> {
+        if byte > 7 {
+            return None;
+        }
+        Some(Self { components: byte & 1 != 0, sides: byte & 2 != 0, entities: byte & 4 != 0 })
+    }
+}
+
+/// The bytes of a section with their checksum. Cheap to clone; sections that are equal share them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptSection {
+    bytes: Arc<[u8]>,
+    checksum: u32,
+}
+
+impl KeptSection {
+    pub(crate) fn new(bytes: Arc<[u8]>, checksum: u32) -> Self {
+        Self { bytes, checksum }
+    }
+
+    /// The canonical bytes of a chunk (see `docs/format/chunk.md`), with the ids of the snapshot's names.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The CRC-32C of the bytes as they were captured: their hash.
+    pub const fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
+    /// The checksum of the bytes as they are.
+    pub(crate) fn computed(&self) -> u32 {
+        crc32c::crc32c(&self.bytes)
+    }
+
+    /// Whether both are the same bytes in memory.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.bytes, &other.bytes)
+    }
+}
+
+/// A section ready to be kept, with what it uses.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) checksum: u32,
+    pub(crate) kinds: Vec<BlockId>,
+    pub(crate) sides: Vec<SideKind>,
+}
+
+impl Prepared {
+    pub(crate) fn new(chunk: &Chunk) -> Self {
+        let bytes = chunk.to_bytes();
+        let checksum = crc32c::crc32c(&bytes);
+        let sides = chunk.sides().map(|(kind, _)| kind).collect();
+        Self { checksum, bytes, kinds: chunk.kinds(), sides }
+    }
+}
+
+/// The part of a chunk that a snapshot keeps.
+///
+/// # Errors
+/// [`EditError`] if a part of the chunk's components is not explained by the schema and would have to be cut.
+pub(crate) fn portion<'c>(
+    chunk: &'c Chunk,
+    section: &Section,
+    contents: Contents,
+    schema: &(impl SchemaView + ?Sized),
+) -> Result<Cow<'c, Chunk>, EditError> {
+    let mut part = if section.is_whole() {
+        Cow::Borrowed(chunk)
+    } else {
+        let fill = filling(chunk, section, schema);
+        Cow::Owned(spliced(&Outside::Fill(fill), chunk, section, schema)?)
+    };
+    if !part.entities().is_empty() {
+        let part = part.to_mut();
+        for id in part.entities().to_vec() {
+            part.remove_entity(id);
+        }
+    }
+    if part.sides().len() > 0 && !contents.sides {
+        remove_sides(part.to_mut());
+    }
+    if !contents.components && part.components().next().is_some() {
+        part = Cow::Owned(part.with_components(schema, |_, _, _| None)?);
+    }
+    Ok(part)
+}
+
+pub(crate) fn remove_sides(chunk: &mut Chunk) {
+    let kinds: Vec<_> = chunk.sides().map(|(kind, _)| kind).collect();
+    for kind in kinds {
+        chunk.remove_side(kind);
+    }
+}
+
+/// What stands in the cells outside a region, whatever was there: the first kind inside that has no components, else
+/// the first.
+fn filling(chunk: &Chunk, section: &Section, schema: &(impl SchemaView + ?Sized)) -> BlockId {
+    let inside = || LocalPos::all().filter(|cell| section.contains(*cell)).map(|cell| chunk.block(cell));
+    let is_plain = |block: &BlockId| schema.components_of(*block).is_some_and(<[_]>::is_empty);
+    inside().find(is_plain).or_else(|| inside().next()).unwrap_or_default()
+}
+
+/// Room for the lowest block of every cell, on the heap.
+fn no_cells() -> Box<[BlockId; LocalPos::COUNT]> {
+    let cells = vec![BlockId::default(); LocalPos::COUNT].into_boxed_slice();
+    cells.try_into().expect("made as long")
+}
+
+/// What the cells outside a section are to hold.
+pub(crate) enum Outside<'c> {
+    /// One kind, with its default components.
+    Fill(BlockId),
+    /// What a chunk holds there.
+    Chunk(&'c Chunk),
+}
+
+/// A chunk that holds inside a section what one chunk holds there, and outside what another does. Its side data are
+/// those of the outer chunk, and it refers to no entity.
+///
+/// # Errors
+/// [`EditError::UnreadComponents`] if it is not known where a part of the components belongs.
+pub(crate) fn spliced(
+    outside: &Outside<'_>,
+    inside: &Chunk,
+    section: &Section,
+    schema: &(impl SchemaView + ?Sized),
+) -> Result<Chunk, EditError> {
+    let outer = match outside {
+        Outside::Chunk(chunk) => Some(*chunk),
+        Outside::Fill(_) => None,
+    };
+    for chunk in outer.into_iter().chain([inside]) {
+        if chunk.has_unread_components() {
+            return Err(EditError::UnreadComponents { block: chunk.block(LocalPos::default()) });
+        }
+    }
+    let mut cells = no_cells();
+    match outside {
+        Outside::Fill(block) => cells.fill(*block),
+        Outside::Chunk(chunk) => chunk.unpack(CellOrder::Xyz, &mut cells),
+    }
+    let mut inner = no_cells();
+    inside.unpack(CellOrder::Xyz, &mut inner);
+    for ((cell, to), from) in LocalPos::all().zip(cells.iter_mut()).zip(inner.iter()) {
+        if section.contains(cell) {
+            *to = *from;
+        }
+    }
+    let mut chunk = Chunk::from_blocks(&cells, CellOrder::Xyz, schema)?;
+    let outer_layers = outer.into_iter().flat_map(Chunk::upper_layers);
+    let outer_layers = outer_layers.filter(|(at, _)| !section.contains(at.cell));
+    let inner_layers = inside.upper_layers().filter(|(at, _)| section.contains(at.cell));
+    for (at, block) in outer_layers.chain(inner_layers) {
+        chunk.push_layer(at.cell, block, schema)?;
+    }
+    let mut chunk = chunk.with_components(schema, |at, _, component| {
+        let from = if section.contains(at.cell) { Some(inside) } else { outer };
+        from?.component(at, component).map(Cow::Borrowed)
+    })?;
+    if let Some(outer) = outer {
+        for (kind, data) in outer.sides() {
+            chunk.set_side(kind, data.to_vec());
+        }
+    }
+    Ok(chunk)
+}
+
+/// The bytes of a stored chunk before its references, and its side data.
+pub(crate) fn without_references(value: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = Reader::new(value, Part::ChunkHeader);
+    reader.take("format version", 8).ok()?;
+    reader.take("component offset", 8).ok()?;
+    let entities = usize::try_from(reader.u64("entity offset").ok()?).ok()?;
+    let (before, behind) = value.split_at_checked(entities)?;
+    let mut reader = Reader::new(behind, Part::Entities);
+    let count = reader.u64("entity count").ok()?;
+    reader.take_items("entities", count, 16).ok()?;
+    Some((before, reader.rest()))
+}

@@ -1,0 +1,231 @@
+//! Captured, damaged and restored, a region is what it was, and nothing else was touched.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cg_format::{BlockBox, BlockId, BlockPos, CellLayer, ChunkAt, ChunkSource, LocalPos, Lookup};
+use cg_snapshot::memory::Memory;
+use cg_snapshot::{
+    BlockChange, CaptureOptions, Contents, Difference, DryRun, RestoreJob, RestoreOptions, RestoreReport,
+    Snapshot, capture, diff,
+};
+use proptest::prelude::*;
+
+use super::made::{arena, around, captured, catalog, damage, host, id, region};
+
+/// Restores and returns what was told and reported.
+fn restore(
+    host: &mut Memory,
+    snapshot: &Snapshot,
+    options: RestoreOptions,
+) -> (Vec<BlockChange>, RestoreReport) {
+    let mut told = Vec::new();
+    let mut job = RestoreJob::new(Arc::new(snapshot.clone()), &catalog(), options).expect("it fits");
+    let report = job.run(host, &mut |change| told.push(change)).expect("memory takes all");
+    (told, report)
+}
+
+fn chunk(host: &Memory, at: ChunkAt) -> Option<Arc<cg_format::Chunk>> {
+    host.lookup(at).map_or_else(|never| match never {}, Lookup::here)
+}
+
+/// Every block with its components.
+type Blocks = HashMap<(BlockPos, u8), (BlockId, Vec<Vec<u8>>)>;
+
+fn all(host: &Memory) -> Blocks {
+    let mut all = Blocks::new();
+    for pos in around().chunks().iter() {
+        let Some(chunk) = chunk(host, ChunkAt::new(arena(&catalog()), pos)) else { continue };
+        let base = LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell)));
+        for (at, block) in base.chain(chunk.upper_layers()) {
+            all.insert((pos.block(at.cell), at.layer), (block, Vec::new()));
+        }
+        for (_, at, bytes) in chunk.components() {
+            let (_, components) = all.get_mut(&(pos.block(at.cell), at.layer)).expect("a block");
+            components.push(bytes.to_vec());
+        }
+    }
+    all
+}
+
+fn blocks(area: BlockBox) -> impl Iterator<Item = BlockPos> {
+    area.chunks().iter().flat_map(|pos| LocalPos::all().map(move |cell| pos.block(cell)))
+}
+
+/// Boxes in and around the made region: aligned or not, of one block up to all of it.
+fn boxes() -> impl Strategy<Value = BlockBox> {
+    let corner = || (-40_i64..40, -20_i64..20, -20_i64..40).prop_map(|(x, y, z)| BlockPos::new(x, y, z));
+    let any = (corner(), corner()).prop_map(|(a, b)| BlockBox::new(a, b));
+    prop_oneof![Just(around()), any.clone().prop_map(|area| area.chunks().blocks()), any]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn a_restored_region_is_what_it_was(seed in 0_u64..1000, harm in 0_u64..1000, area in boxes()) {
+        let mut live = host(seed);
+        let original = live.clone();
+        let template = captured(&live, area);
+        damage(&mut live, harm);
+        let damaged = live.clone();
+        let expected = diff(&template, &captured(&damaged, area), &mut |_| {}).unwrap();
+
+        let (told, report) = restore(&mut live, &template, RestoreOptions::default());
+        prop_assert_eq!(report.left_alone, 0, "no chunk came or went");
+        prop_assert_eq!(captured(&live, area), template.clone());
+        let (original, damaged, restored) = (all(&original), all(&damaged), all(&live));
+        let inside = original.iter().filter(|((pos, _), _)| area.contains(*pos));
+        let outside = damaged.iter().filter(|((pos, _), _)| !area.contains(*pos));
+        let expected_blocks: Blocks = inside.chain(outside).map(|(at, block)| (*at, block.clone())).collect();
+        prop_assert!(restored == expected_blocks);
+        prop_assert_eq!(told.len() as u64, report.blocks + report.components);
+        prop_assert_eq!((report.blocks, report.components), (expected.blocks, expected.components));
+        for change in &told {
+            prop_assert!(area.contains(change.pos));
+            let kind = |blocks: &Blocks| blocks.get(&(change.pos, change.layer)).map(|(block, _)| *block);
+            prop_assert_eq!((kind(&damaged), kind(&restored)), (change.old, change.new));
+        }
+
+        let (told, report) = restore(&mut live, &template, RestoreOptions::default());
+        prop_assert_eq!((told.len(), report.changed, report.unchanged), (0, 0, report.sections));
+        prop_assert_eq!((report.entities_put, report.entities_deleted), (0, 0));
+    }
+
+    #[test]
+    fn blocks_alone_keep_the_rest(seed in 0_u64..1000, harm in 0_u64..1000, area in boxes()) {
+        let mut live = host(seed);
+        let options = CaptureOptions { contents: Contents::BLOCKS, ..CaptureOptions::named("blocks") };
+        let template = capture(&live, &catalog(), region(area), &options).unwrap();
+        prop_assert_eq!(template.entities().len(), 0);
+        damage(&mut live, harm);
+        let damaged = live.clone();
+        let (told, report) = restore(&mut live, &template, RestoreOptions::default());
+        prop_assert_eq!(report.components, 0);
+        prop_assert!(live.entities().eq(damaged.entities()));
+        for pos in around().chunks().iter() {
+            let at = ChunkAt::new(arena(&catalog()), pos);
+            let sides = |host: &Memory| {
+                chunk(host, at).map(|chunk| chunk.sides().map(|(kind, it)| (kind, it.to_vec())).collect::<Vec<_>>())
+            };
+            prop_assert_eq!(sides(&live), sides(&damaged));
+        }
+        let told: HashSet<_> = told.iter().map(|change| change.pos).collect();
+        let untold = |mut blocks: Blocks| {
+            blocks.retain(|(pos, _), _| !told.contains(pos));
+            blocks
+        };
+        prop_assert!(untold(all(&live)) == untold(all(&damaged)));
+        let again = capture(&live, &catalog(), region(area), &options).unwrap();
+        prop_assert_eq!(again, template);
+    }
+
+    #[test]
+    fn a_dry_run_tells_the_same_and_changes_nothing(seed in 0_u64..1000, harm in 0_u64..1000, area in boxes()) {
+        let mut live = host(seed);
+        let template = captured(&live, area);
+        damage(&mut live, harm);
+        let before = captured(&live, around());
+        let mut dry = Vec::new();
+        let mut job = RestoreJob::new(Arc::new(template.clone()), &catalog(), RestoreOptions::default()).unwrap();
+        let dry_report = job.run(&mut DryRun::new(&live), &mut |change| dry.push(change)).unwrap();
+        prop_assert_eq!(captured(&live, around()), before);
+        let (told, report) = restore(&mut live, &template, RestoreOptions::default());
+        prop_assert_eq!(dry, told);
+        prop_assert_eq!(dry_report, report);
+    }
+}
+
+#[test]
+fn equal_sections_are_kept_once_whatever_lies_outside() {
+    let catalog = catalog();
+    let mut live = Memory::new(&catalog);
+    let (air, stone) = (BlockId::new(0), BlockId::new(1));
+    live.fill(arena(&catalog), around(), stone).unwrap();
+    // A frame of air around the box: the parts inside are all stone.
+    let area = BlockBox::new(BlockPos::new(-20, -8, -8), BlockPos::new(20, 8, 20));
+    for pos in blocks(around()).filter(|pos| !area.contains(*pos)) {
+        live.set_block(arena(&catalog), pos, air).unwrap();
+    }
+    let snapshot = captured(&live, area);
+    assert_eq!((snapshot.info().section_count, snapshot.info().unique_count), (24, 1));
+    assert_eq!(snapshot.info().unique_bytes, 56);
+    assert_eq!(snapshot.names().blocks().count(), 1, "nothing outside is named");
+}
+
+#[test]
+fn a_chunk_that_came_is_deleted_and_one_that_went_is_made() {
+    let catalog = catalog();
+    let mut live = Memory::new(&catalog);
+    let (dimension, stone) = (arena(&catalog), BlockId::new(1));
+    let chunk_box = |x: i64| BlockBox::new(BlockPos::new(x * 16, 0, 0), BlockPos::new(x * 16 + 15, 15, 15));
+    live.fill(dimension, chunk_box(0), stone).unwrap();
+    let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(39, 15, 15));
+    let template = captured(&live, area);
+
+    let mut other = Memory::new(&catalog);
+    other.fill(dimension, chunk_box(1), stone).unwrap();
+    other.fill(dimension, chunk_box(2), stone).unwrap();
+    let (told, report) = restore(&mut other, &template, RestoreOptions::default());
+    assert_eq!((report.created, report.deleted, report.blocks), (1, 1, 8192));
+    assert_eq!(report.left_alone, 1, "of the third chunk only a part lies in the box");
+    assert!(told[..4096].iter().all(|change| (change.old, change.new) == (None, Some(stone))));
+    assert!(told[4096..].iter().all(|change| (change.old, change.new) == (Some(stone), None)));
+    assert!(chunk(&other, ChunkAt::new(dimension, BlockPos::new(16, 0, 0).chunk())).is_none());
+    assert!(chunk(&other, ChunkAt::new(dimension, BlockPos::new(32, 0, 0).chunk())).is_some());
+}
+
+#[test]
+fn elsewhere_an_entity_gets_another_uuid_and_twice_the_same() {
+    let mut live = host(11);
+    let template = captured(&live, around());
+    let sheep = template.entities().len();
+    assert!(sheep > 0, "the seed has sheep");
+    let options = RestoreOptions { by_chunks: [100, 0, -7], ..RestoreOptions::default() };
+    let (_, report) = restore(&mut live, &template, options);
+    assert_eq!(report.entities_put, sheep as u64);
+    assert_eq!(live.entities().len(), 2 * sheep);
+    for (_, entity) in live.entities().filter(|(new, _)| *new > id(1_000_000)) {
+        let cg_format::entity::Owner::Chunk(at) = entity.owner else { panic!("owned by a chunk") };
+        assert!(at.pos.x() > 90 && entity.position.block().chunk() == at.pos);
+    }
+    let (told, report) = restore(&mut live, &template, options);
+    assert_eq!((told.len(), report.entities_put, report.changed), (0, 0, 0));
+}
+
+#[test]
+fn neighbours_in_time_share_what_is_equal_and_differ_in_the_edits() {
+    let mut live = host(3);
+    let first = captured(&live, around());
+    let there = all(&live);
+    let place = blocks(around()).find(|pos| there.contains_key(&(*pos, 0))).expect("a block");
+    let old = live.set_block(arena(&catalog()), place, BlockId::new(4)).unwrap();
+    let mut second = captured(&live, around());
+    let mut told = Vec::new();
+    let found = diff(&first, &second, &mut |change| told.push((change.pos, change.old, change.new))).unwrap();
+    assert_eq!(found, Difference { sections: 1, blocks: 1, ..Difference::default() });
+    assert_eq!(told, [(place, old, Some(BlockId::new(4)))]);
+
+    let copy = second.clone();
+    let freed = second.share_with(&first);
+    assert_eq!(second, copy);
+    let own = second.kept().iter().filter(|kept| !first.kept().contains(kept));
+    let own: u64 = own.map(|kept| kept.bytes().len() as u64).sum();
+    assert_eq!(freed, second.info().unique_bytes - own);
+    assert!(freed > 0 && own > 0);
+}
+
+#[test]
+fn a_catalog_that_did_not_issue_the_ids_is_refused() {
+    let live = host(3);
+    let empty = cg_registry::Catalog::new();
+    let error = capture(&live, &empty, region(around()), &CaptureOptions::named("x")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "dimensions has no entry 0, which the region uses; give the catalog that issued its ids"
+    );
+    let far = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(1 << 20, 1 << 20, 0));
+    let error = capture(&live, &catalog(), region(far), &CaptureOptions::named("x")).unwrap_err();
+    let expected = "the box has 4295098369 sections of 16³ blocks, a snapshot holds at most 16777216";
+    assert_eq!(error.to_string(), expected);
+}

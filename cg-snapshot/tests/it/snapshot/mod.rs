@@ -1,0 +1,8 @@
+//! Snapshots, seen from outside: captured, kept, carried elsewhere and put back.
+
+mod arrival;
+mod file;
+mod laws;
+mod made;
+mod queue;
+mod spec;

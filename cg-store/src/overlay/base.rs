@@ -1,0 +1,133 @@
+//! What an overlay needs of the layer below it: chunks and entities with where they come from, names, and an identity.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::frame::version_of;
+use cg_format::overlay::Origin;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, Space, key};
+use cg_registry::{Catalog, Registration, UpgradeFunctions};
+use uuid::Uuid;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::world::World;
+
+/// Which layer it is. A base whose identity differs from the remembered one is not the base that an overlay was written
+/// over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The world or overlay, for ever.
+    pub uuid: Uuid,
+    /// Drawn anew whenever its content may go back: versions of two incarnations are not compared.
+    pub incarnation: Uuid,
+}
+
+/// A chunk or an entity with where it came from.
+pub type Found<T> = Lookup<(T, Origin)>;
+
+/// A layer that an overlay can lie over. It is read and never written, and handles to it are cheap to clone.
+///
+/// Implemented by [`World`], [`Overlay`](crate::Overlay) and a segmented world.
+pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
+    /// Which layer it is.
+    fn identity(&self) -> Identity;
+
+    /// How many overlays it consists of; 0 for a world.
+    fn layers(&self) -> u32;
+
+    /// Its names.
+    fn catalog(&self) -> Arc<Catalog>;
+
+    /// The host's functions that carry old components.
+    fn upgrades(&self) -> Arc<UpgradeFunctions>;
+
+    /// A chunk and its origin, at the cost of [`ChunkSource::lookup`].
+    ///
+    /// # Errors
+    /// As [`ChunkSource::lookup`].
+    fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error>;
+
+    /// Many chunks, one result per position in the order asked; a damaged one fails alone.
+    fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        at.iter().map(|at| self.find_chunk(*at)).collect()
+    }
+
+    /// An entity and its origin. One key read for each layer.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error>;
+}
+
+/// A layer that an overlay can be merged into.
+pub trait PromoteTarget: Base {
+    /// Issues ids for names, as [`World::register`] does.
+    ///
+    /// # Errors
+    /// As [`World::register`].
+    fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error>;
+
+    /// Applies a promotion in one transaction that is safe from power cuts when it returns, if the target still has what the
+    /// promotion writes over; returns how many changes were applied.
+    ///
+    /// # Errors
+    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), [`Error::TooLarge`] if it is larger than one
+    /// transaction may be, and what a transaction answers. Nothing was written.
+    fn apply(&self, promotion: &super::Promotion) -> Result<u64, Error>;
+}
+
+/// What was found, as the origin that a later look can be compared with.
+pub(crate) fn origin_of<T>(found: &Found<T>) -> Origin {
+    match found {
+        Lookup::Here((_, origin)) => *origin,
+        Lookup::Deleted | Lookup::NotHere => Origin::ABSENT,
+    }
+}
+
+impl<E: Engine> Base for World<E> {
+    fn identity(&self) -> Identity {
+        Identity { uuid: self.uuid(), incarnation: self.incarnation() }
+    }
+
+    fn layers(&self) -> u32 {
+        0
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        Self::catalog(self)
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Arc::clone(&self.inner().options.upgrades)
+    }
+
+    fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        let stored = self.inner().stored(at)?;
+        Ok(stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version })))
+    }
+
+    fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        let stored = self.inner().stored_many(at);
+        let origin = |version| Origin { layer: 0, version };
+        stored
+            .into_iter()
+            .map(|stored| Ok(stored?.map(|stored| (stored.chunk, origin(stored.version)))))
+            .collect()
+    }
+
+    fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
+        let inner = self.inner();
+        let origin = |version| Origin { layer: 0, version };
+        if let Some((version, entity)) = inner.queue.entity(id) {
+            return Ok(entity.map_or(Lookup::Deleted, |entity| Lookup::Here((entity, origin(version)))));
+        }
+        let engine = inner.engine()?;
+        let Some(row) = engine.get(Space::Entity, &key::entity(id))? else {
+            return Ok(Lookup::NotHere);
+        };
+        let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;
+        Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
+    }
+}

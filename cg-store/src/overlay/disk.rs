@@ -1,0 +1,86 @@
+//! Overlays on disk: a directory that holds the engine's directory and nothing else.
+
+use std::path::{Path, PathBuf};
+
+use cg_tiering::GameTick;
+
+use super::base::Base;
+use super::store::holds_overlays;
+use super::{Arenas, Overlay, OverlayError};
+use crate::disk::{claim, rocks_options, sync_parent};
+use crate::engine::{Access, Engine as _, RocksEngine};
+use crate::error::{Error, OpenError};
+use crate::options::WorldOptions;
+
+/// The engine's directory inside an overlay's.
+const ENGINE_DIR: &str = "overlay";
+
+impl<S: Base> Arenas<S, RocksEngine> {
+    /// Creates a pool of arenas in an empty or missing directory.
+    ///
+    /// # Errors
+    /// [`OpenError::NotEmpty`], [`OpenError::Engine`], [`OverlayError::TooDeep`].
+    pub fn create(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        let dir = dir.as_ref();
+        claim(dir)?;
+        let engine = RocksEngine::create(&engine_dir(dir), &rocks_options(options))
+            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+        let arenas = Self::over(engine, base, options)?;
+        arenas.engine().sync()?;
+        sync_parent(dir)?;
+        Ok(arenas)
+    }
+
+    /// Opens a pool of arenas over the base that it was created over.
+    ///
+    /// # Errors
+    /// [`OverlayError::NotAnOverlay`], [`OpenError::HalfCreated`], [`OpenError::Engine`]; [`OverlayError::WrongBase`] and the
+    /// other errors of a base that is not the same any more, after which no row of the directory is changed.
+    pub fn open(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Self::open_as(dir.as_ref(), base, options, Access::ReadWrite)
+    }
+
+    /// Opens a pool of arenas that nobody has open, for reading.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_read_only(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Self::open_as(dir.as_ref(), base, options, Access::ReadOnly)
+    }
+
+    fn open_as(dir: &Path, base: S, options: &WorldOptions, access: Access) -> Result<Self, Error> {
+        let path = engine_dir(dir);
+        if !path.is_dir() {
+            let why = "it has no directory `overlay`";
+            return Err(OverlayError::NotAnOverlay { path: dir.into(), why }.into());
+        }
+        let engine = RocksEngine::open(&path, &rocks_options(options).with_access(access))
+            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+        if !holds_overlays(&engine)? {
+            return Err(OpenError::HalfCreated { path: dir.into() }.into());
+        }
+        Self::over(engine, base, options)
+    }
+}
+
+impl<S: Base> Overlay<S, RocksEngine> {
+    /// Creates a pool of arenas and leases one of them.
+    ///
+    /// # Errors
+    /// As [`Arenas::create`].
+    pub fn create(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Arenas::create(dir, base, options)?.lease("", GameTick::new(0))
+    }
+
+    /// Opens a pool of arenas and goes on with arena 0, the one that [`create`](Self::create) leased.
+    ///
+    /// # Errors
+    /// As [`Arenas::open`] and [`Arenas::resume`].
+    pub fn open(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Arenas::open(dir, base, options)?.resume(0)
+    }
+}
+
+fn engine_dir(dir: &Path) -> PathBuf {
+    dir.join(ENGINE_DIR)
+}

@@ -1,0 +1,565 @@
+//! Where overlays keep their rows: one engine for all arenas over a base.
+//!
+//! | row | family | key | value |
+//! |---|---|---|---|
+//! | head | `worldMeta` | `overlay` | the base and how many of its names are known |
+//! | names | `worldMeta` | as in a world | as in a world |
+//! | leases | `worldMeta` | `leases` | u64: no lease from this on was ever given; only once an arena was removed |
+//! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease, and who holds it |
+//! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk or that it is deleted |
+//! | entity | `entity` | lease ‖ UUID | the same of an entity |
+//!
+//! **Invariants**.
+//! - A lease's number is given once. What an arena holds are the rows of its present lease; rows of other leases are
+//!   garbage that nobody reads and [`sweep`](Store::sweep) deletes.
+//! - What is remembered of a row is what the engine holds: it is put in under the lock under which the row is written, by
+//!   a reader only if nothing was written since before it read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::key::Family;
+use cg_format::overlay::{ArenaRow, Origin, OverlayRow};
+use cg_format::wire::{Reader, Writer};
+use cg_format::{ChunkAt, EntityId, Lookup, Section, Space, Tier, key};
+use cg_registry::{Catalog, Registration};
+use parking_lot::{Mutex, RwLock};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::base::Base;
+use super::names::{Head, Names};
+use super::{OverlayError, OverlayStats};
+use crate::chunk::StoredChunk;
+use crate::chunk::decode::decode;
+use crate::engine::{Batch, CommitSeq, Engine, Level, Stamp};
+use crate::entity;
+use crate::error::{Damage, Error};
+use crate::meta;
+use crate::options::{StoreLimits, WorldOptions};
+
+const HEAD_KEY: &[u8] = b"overlay";
+const LEASES_KEY: &[u8] = b"leases";
+const ARENA_PREFIX: &str = "arena/";
+
+/// What the layers of a row said: of a chunk or an entity.
+#[derive(Debug, Clone)]
+pub(super) struct Row<T> {
+    /// Here or deleted.
+    pub(super) value: Lookup<T>,
+    /// The store's commit that wrote it.
+    pub(super) version: u64,
+    pub(super) origin: Origin,
+}
+
+/// One arena of a store, as all handles to it share it.
+#[derive(Debug)]
+pub(super) struct Arena {
+    pub(super) number: u32,
+    /// The lease whose rows are its content.
+    pub(super) lease: AtomicU64,
+    /// A lease that it is about to get.
+    next: AtomicU64,
+    /// Counts who had it: a handle of an earlier tenancy is refused.
+    pub(super) tenancy: AtomicU64,
+    pub(super) row: Mutex<ArenaRow>,
+    /// Held by the one transaction, reset or promotion under way.
+    pub(super) writing: Mutex<()>,
+    /// The thread that holds it.
+    pub(super) writer: Mutex<Option<ThreadId>>,
+}
+
+/// All arenas over one base.
+pub(super) struct Store<S, E: Engine> {
+    pub(super) base: S,
+    pub(super) engine: E,
+    /// How many overlays there are up to this one.
+    pub(super) layer: u8,
+    pub(super) limits: StoreLimits,
+    head: Mutex<Head>,
+    names: RwLock<Names>,
+    level: Level,
+    kept: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
+    /// Held while rows are written and what is remembered of them follows.
+    publishing: Mutex<()>,
+    /// How many batches were written.
+    written: AtomicU64,
+    next_lease: AtomicU64,
+    pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>>,
+    pub(super) counts: Counts,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) here: AtomicU64,
+    pub(super) below: AtomicU64,
+    pub(super) resets: AtomicU64,
+    pub(super) rows_written: AtomicU64,
+    pub(super) rows_swept: AtomicU64,
+    pub(super) chunks_decoded: AtomicU64,
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<(u64, ChunkAt), Row<Arc<Chunk>>> for Weight {
+    fn weight(&self, _: &(u64, ChunkAt), row: &Row<Arc<Chunk>>) -> u64 {
+        /// What an entry takes beside its chunk.
+        const ENTRY_BYTES: usize = 160;
+        let bytes = match &row.value {
+            Lookup::Here(chunk) => chunk.memory_bytes(),
+            Lookup::Deleted | Lookup::NotHere => 0,
+        };
+        (ENTRY_BYTES + bytes) as u64
+    }
+}
+
+/// The changes of one commit of an arena.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    pub(super) chunks: Vec<(ChunkAt, Option<Arc<Chunk>>, Origin)>,
+    pub(super) entities: Vec<(EntityId, Option<Entity>, Origin)>,
+}
+
+impl<S: Base, E: Engine> Store<S, E> {
+    /// Begins to use an engine that holds arenas over this base, or nothing yet.
+    pub(super) fn begin(engine: E, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        /// A usual decoded chunk; only a hint for the size of the tables.
+        const TYPICAL_BYTES: u64 = 2048;
+        let layers = base.layers() + 1;
+        let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
+        let base_catalog = base.catalog();
+        let (mut head, names) = match read_head(&engine)? {
+            None => {
+                let names = Names::of_base(&base_catalog);
+                let shared = names.shared;
+                (Head { uuid: Uuid::new_v4(), base: base.identity(), shared }, names)
+            }
+            Some(head) => {
+                head.check(base.identity())?;
+                let names = Names::stored(meta::read_catalog(&engine)?, head.shared, &base_catalog)?;
+                (head, names)
+            }
+        };
+        head.shared = names.shared;
+        let arenas = read_arenas(&engine)?;
+        let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
+        let next_lease = given.max(read_number(&engine, LEASES_KEY)?.unwrap_or(0));
+        let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
+        let store = Self {
+            layer,
+            limits: options.limits,
+            head: Mutex::new(head),
+            names: RwLock::new(names),
+            level: if options.durability.is_synced() { Level::Power } else { Level::Process },
+            kept: Cache::with_weighter(capacity, options.cache_bytes, Weight),
+            publishing: Mutex::default(),
+            written: AtomicU64::default(),
+            next_lease: AtomicU64::new(next_lease),
+            arenas: Mutex::new(arenas),
+            counts: Counts::default(),
+            base,
+            engine,
+        };
+        if !store.engine.caps().read_only {
+            store.keep_names(&store.names.read())?;
+        }
+        Ok(store)
+    }
+
+    /// Refuses a base that is not the one that was there at the beginning.
+    pub(super) fn check_base(&self) -> Result<(), Error> {
+        Ok(self.head.lock().check(self.base.identity())?)
+    }
+
+    pub(super) fn head(&self) -> Head {
+        *self.head.lock()
+    }
+
+    pub(super) fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        Ok(self.names.read().catalog(self.base.catalog())?)
+    }
+
+    /// The catalog for those who cannot be told that the base does not fit it any more.
+    pub(super) fn unchecked_catalog(&self) -> Arc<Catalog> {
+        self.names.read().unchecked(self.base.catalog())
+    }
+
+    pub(super) fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let mut names = self.names.write();
+        if let Some(grown) = names.grown(self.base.catalog(), new)? {
+            self.keep_names(&grown)?;
+            *names = grown;
+        }
+        Ok(names.catalog(self.base.catalog())?)
+    }
+
+    pub(super) fn own_names(&self) -> Option<Registration> {
+        self.names.read().own_names()
+    }
+
+    /// The base has registered the overlay's own names under the same ids.
+    pub(super) fn names_adopted(&self) -> Result<(), Error> {
+        let mut names = self.names.write();
+        let adopted = names.adopted(&self.base.catalog())?;
+        self.keep_names(&adopted)?;
+        *names = adopted;
+        Ok(())
+    }
+
+    /// Stores the head and the names, as far as they are not stored yet.
+    fn keep_names(&self, names: &Names) -> Result<(), Error> {
+        let catalog = names.unchecked(self.base.catalog());
+        let mut stored = meta::registry_rows(&self.engine)?;
+        let mut batch = Batch::new();
+        for (name, bytes) in catalog.encode_full() {
+            if stored.remove(&name).as_ref() != Some(&bytes) {
+                put(&mut batch, name.as_bytes(), |out| out.extend(bytes));
+            }
+        }
+        for row in stored.keys() {
+            batch.delete(Space::WorldMeta, row);
+        }
+        let mut head = self.head.lock();
+        let now = Head { shared: names.shared, ..*head };
+        if !batch.is_empty() || read_head(&self.engine)? != Some(now) {
+            put(&mut batch, HEAD_KEY, |out| now.encode(out));
+            self.engine.commit(batch, &[], self.level)?;
+            *head = now;
+        }
+        Ok(())
+    }
+
+    /// A chunk's row in a lease; `None` if it has none. A look into memory, else one key read.
+    pub(super) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
+        if let Some(row) = self.kept.get(&(lease, at)) {
+            return Ok(Some(row));
+        }
+        let before = self.written.load(Ordering::Acquire);
+        let key = key::overlay_chunk(lease, at);
+        let Some(bytes) = self.engine.get(Space::ChunkL0, &key)? else { return Ok(None) };
+        let row = self.decode_chunk(at, &key, &bytes)?;
+        if let Some(_nothing_is_written) = self.publishing.try_lock()
+            && self.written.load(Ordering::Acquire) == before
+        {
+            self.kept.insert((lease, at), row.clone());
+        }
+        Ok(Some(row))
+    }
+
+    fn decode_chunk(&self, at: ChunkAt, key: &[u8], bytes: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+        let damaged = |problem| Damage::of_row(Space::ChunkL0, key, at.to_string(), problem);
+        let frame = FrameView::open(Space::ChunkL0, key, bytes).map_err(damaged)?;
+        let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
+        let header = frame.header();
+        let value = match row.value {
+            Lookup::Here(value) => {
+                let (version, schema_generation) = (header.version, header.schema_generation);
+                let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
+                self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
+                let chunk = decode(&*self.catalog()?, &self.base.upgrades(), stored);
+                Lookup::Here(Arc::new(chunk.map_err(|error| in_row(error, key))?))
+            }
+            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+        };
+        Ok(Row { value, version: header.version, origin: row.origin })
+    }
+
+    /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
+    pub(super) fn entity(&self, lease: u64, id: EntityId) -> Result<Option<Row<Entity>>, Error> {
+        let key = key::overlay_entity(lease, id);
+        let Some(bytes) = self.engine.get(Space::Entity, &key)? else { return Ok(None) };
+        self.decode_entity(id, &key, &bytes).map(Some)
+    }
+
+    fn decode_entity(&self, id: EntityId, key: &[u8], bytes: &[u8]) -> Result<Row<Entity>, Error> {
+        let damaged = |problem| Damage::of_row(Space::Entity, key, format!("entity {id}"), problem);
+        let frame = FrameView::open(Space::Entity, key, bytes).map_err(damaged)?;
+        let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
+        let value = match row.value {
+            Lookup::Here(value) => {
+                let entity = Entity::decode(value).map_err(damaged)?;
+                Lookup::Here(entity::upgrade(&*self.catalog()?, &self.base.upgrades(), id, entity)?)
+            }
+            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+        };
+        Ok(Row { value, version: frame.header().version, origin: row.origin })
+    }
+
+    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails.
+    pub(super) fn for_each(
+        &self,
+        lease: u64,
+        mut chunk: impl FnMut(ChunkAt, Row<Arc<Chunk>>) -> Result<(), Error>,
+        mut entity: impl FnMut(EntityId, Row<Entity>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (from, to) = (key::lease(lease), key::lease(lease + 1));
+        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        let mut each_chunk = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
+            let (_, at) = key::decode_overlay_chunk(row_key).map_err(|problem| {
+                Damage::of_row(Space::ChunkL0, row_key, "a row of the overlay", problem)
+            })?;
+            chunk(at, self.decode_chunk(at, row_key, bytes)?)
+        };
+        let failed = self.engine.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
+        failed.map_or(Ok(()), Err)?;
+        let mut each_entity = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
+            let (_, id) = key::decode_overlay_entity(row_key)
+                .map_err(|problem| Damage::of_row(Space::Entity, row_key, "a row of the overlay", problem))?;
+            entity(id, self.decode_entity(id, row_key, bytes)?)
+        };
+        let failed = self.engine.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Writes the changes of one transaction as one batch.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], and what the engine says.
+    pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
+        let mut batch = Batch::new();
+        for (at, chunk, origin) in &edits.chunks {
+            let value = chunk.as_deref().map(|chunk: &Chunk| move |out: &mut Vec<u8>| chunk.encode(out));
+            let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
+            batch.put(Space::ChunkL0, key::overlay_chunk(lease, *at), draft, Stamp::Commit);
+        }
+        for (id, entity, origin) in &edits.entities {
+            let value = entity.as_ref().map(|entity: &Entity| move |out: &mut Vec<u8>| entity.encode(out));
+            let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
+            batch.put(Space::Entity, key::overlay_entity(lease, *id), draft, Stamp::Commit);
+        }
+        let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
+        let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
+        if len_bytes > limit_bytes {
+            let what = "the transaction".into();
+            return Err(Error::TooLarge { what, len_bytes, limit_bytes });
+        }
+        let _readers_keep_nothing = self.publishing.lock();
+        let version = self.engine.commit(batch, &[], self.level)?.get();
+        self.written.fetch_add(1, Ordering::AcqRel);
+        self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
+        for (at, chunk, origin) in edits.chunks {
+            let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
+            self.kept.insert((lease, at), Row { value, version, origin });
+        }
+        Ok(version)
+    }
+
+    /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
+    pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
+        let _nobody_looks_for_garbage = self.arenas.lock();
+        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
+        arena.next.store(lease, Ordering::Release);
+        lease
+    }
+
+    /// Adds an arena with a lease of its own; its row is not stored yet.
+    pub(super) fn add_arena(&self, holder: &str, since: u64) -> Arc<Arena> {
+        let mut arenas = self.arenas.lock();
+        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
+        let number = arenas.keys().next_back().map_or(0, |last| last + 1);
+        let arena = Arc::new(Arena::new(number, ArenaRow { lease, holder: Some(holder.into()), since }));
+        arenas.insert(number, Arc::clone(&arena));
+        arena
+    }
+
+    /// Stores an arena's row: one put.
+    pub(super) fn put_arena(&self, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
+        let mut batch = Batch::new();
+        put(&mut batch, arena_key(number).as_bytes(), |out| row.encode(out));
+        Ok(self.engine.commit(batch, &[], self.level)?)
+    }
+
+    /// Deletes the rows of arenas, and notes that their leases were given.
+    pub(super) fn remove_arenas(&self, numbers: impl IntoIterator<Item = u32>) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        for number in numbers {
+            batch.delete(Space::WorldMeta, arena_key(number));
+        }
+        let next = self.next_lease.load(Ordering::Acquire);
+        put(&mut batch, LEASES_KEY, |out| Writer::new(out).u64(next));
+        self.engine.commit(batch, &[], self.level)?;
+        Ok(())
+    }
+
+    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left.
+    pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
+        let mut rows = Vec::new();
+        let (live, limit) = {
+            let arenas = self.arenas.lock();
+            let leases = arenas.values().flat_map(|arena| [&arena.lease, &arena.next]);
+            let live: BTreeSet<u64> = leases.map(|lease| lease.load(Ordering::Acquire)).collect();
+            // Whatever is given from here on is none of what is looked at.
+            (live, self.next_lease.load(Ordering::Acquire))
+        };
+        for (family, space) in [(Family::ChunkL0, Space::ChunkL0), (Family::Entity, Space::Entity)] {
+            let mut from = 0;
+            while rows.len() < max_rows {
+                let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);
+                let Some(next) = next else { break };
+                if !live.contains(&next) {
+                    self.rows_of(family, space, next, max_rows, &mut rows)?;
+                }
+                from = next + 1;
+            }
+        }
+        let mut batch = Batch::new();
+        for (space, key) in &rows {
+            batch.delete(*space, key);
+        }
+        if !rows.is_empty() {
+            // Lost to a power cut, they are swept again.
+            self.engine.commit(batch, &[], Level::Process)?;
+            self.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        }
+        Ok(rows.len())
+    }
+
+    /// The first lease from a number on that has rows.
+    fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
+        let key = key::lease(from);
+        let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
+        let lease = self.engine.scan(family, range, |key, _| ControlFlow::Break(key::lease_of(key)))?;
+        Ok(lease.flatten())
+    }
+
+    fn rows_of(
+        &self,
+        family: Family,
+        space: Space,
+        lease: u64,
+        max_rows: usize,
+        rows: &mut Vec<(Space, Vec<u8>)>,
+    ) -> Result<(), Error> {
+        let (from, to) = (key::lease(lease), key::lease(lease + 1));
+        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.engine.scan(family, range, |key, _| {
+            rows.push((space, key.to_vec()));
+            if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn stats(&self) -> OverlayStats {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        OverlayStats {
+            reads_here: read(&self.counts.here),
+            reads_below: read(&self.counts.below),
+            resets: read(&self.counts.resets),
+            rows_written: read(&self.counts.rows_written),
+            rows_swept: read(&self.counts.rows_swept),
+            chunks_decoded: read(&self.counts.chunks_decoded),
+        }
+    }
+}
+
+impl<S, E: Engine> Drop for Store<S, E> {
+    fn drop(&mut self) {
+        if let Err(error) = self.engine.close() {
+            tracing::error!(%error, layer = self.layer, "closing the overlays failed");
+        }
+    }
+}
+
+impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("base", &self.base).field("layer", &self.layer).finish_non_exhaustive()
+    }
+}
+
+impl Arena {
+    fn new(number: u32, row: ArenaRow) -> Self {
+        Self {
+            number,
+            lease: AtomicU64::new(row.lease),
+            next: AtomicU64::new(row.lease),
+            tenancy: AtomicU64::default(),
+            row: Mutex::new(row),
+            writing: Mutex::default(),
+            writer: Mutex::default(),
+        }
+    }
+}
+
+/// Whether an engine holds overlays.
+#[cfg(feature = "rocks")]
+pub(super) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
+    Ok(read_head(engine)?.is_some())
+}
+
+fn broken(shown: Result<(), Error>) -> ControlFlow<Error> {
+    match shown {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+/// Damage of a chunk, told by the row in which it was met.
+fn in_row(error: Error, key: &[u8]) -> Error {
+    match error {
+        Error::Corrupt(damage) => Error::Corrupt(Box::new(Damage { key: key.into(), ..*damage })),
+        other => other,
+    }
+}
+
+fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+    batch.put(Space::WorldMeta, key, Draft::plain(Codec::None, 0, write), Stamp::Commit);
+}
+
+fn arena_key(number: u32) -> String {
+    format!("{ARENA_PREFIX}{number:08x}")
+}
+
+fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
+    let Some(row) = engine.get(Space::WorldMeta, HEAD_KEY)? else { return Ok(None) };
+    let head =
+        FrameView::open(Space::WorldMeta, HEAD_KEY, &row).and_then(|frame| Head::decode(frame.payload()));
+    head.map(Some)
+        .map_err(|problem| Damage::of_row(Space::WorldMeta, HEAD_KEY, "the head of the overlay", problem))
+}
+
+fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> {
+    let Some(row) = engine.get(Space::WorldMeta, key)? else { return Ok(None) };
+    let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
+        let mut reader = Reader::new(frame.payload(), Section::Overlay);
+        let number = reader.u64("lease")?;
+        reader.end("bytes behind the number")?;
+        Ok(number)
+    });
+    number
+        .map(Some)
+        .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
+}
+
+fn read_arenas<E: Engine>(engine: &E) -> Result<BTreeMap<u32, Arc<Arena>>, Error> {
+    let mut arenas = BTreeMap::new();
+    let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
+    let failed = engine.scan(Family::WorldMeta, from, |key, row| {
+        let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(None) };
+        let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let arena =
+            FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
+        match (number, arena) {
+            (Some(number), Ok(row)) => {
+                arenas.insert(number, Arc::new(Arena::new(number, row)));
+                ControlFlow::Continue(())
+            }
+            (None, Ok(_)) => ControlFlow::Continue(()),
+            (_, Err(problem)) => ControlFlow::Break(Some(Damage::of_row(
+                Space::WorldMeta,
+                key,
+                format!("arena {}", String::from_utf8_lossy(digits)),
+                problem,
+            ))),
+        }
+    })?;
+    failed.flatten().map_or(Ok(arenas), Err)
+}

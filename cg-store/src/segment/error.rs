@@ -1,0 +1,122 @@
+//! What a segmented world refuses.
+
+use std::path::PathBuf;
+
+use cg_format::EntityId;
+use cg_registry::{ListKind, Name};
+use uuid::Uuid;
+
+use super::SegmentPos;
+
+/// Why a segmented world does not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// A side that tiers and opacity do not fit into.
+    #[error("a segment's side is a multiple of 16 chunks from 16 to 1048576, and {side_chunks} is none")]
+    Side {
+        /// The side asked for.
+        side_chunks: u32,
+    },
+    /// A transaction touched a second segment. Nothing was written.
+    #[error(
+        "the transaction is in {first} and touched {second}; do one for each segment, and move entities between them with \
+         `cross`"
+    )]
+    TwoSegments {
+        /// The segment that the transaction is in.
+        first: SegmentPos,
+        /// The other.
+        second: SegmentPos,
+    },
+    /// An entity is put into one segment while it is in another. Nothing was written.
+    #[error("entity {id} is in {segment}; move it with `cross`")]
+    EntityElsewhere {
+        /// The entity.
+        id: EntityId,
+        /// Where it is.
+        segment: SegmentPos,
+    },
+    /// An entity that is to cross a border is not there. Nothing was written.
+    #[error("entity {id} is in no segment; put it first")]
+    NoEntity {
+        /// The entity.
+        id: EntityId,
+    },
+    /// An entity that is to cross a border has no chunk to go to. Nothing was written.
+    #[error("entity {id} is to cross a border and its owner is no chunk; give it the chunk where it arrives")]
+    NoOwner {
+        /// The entity.
+        id: EntityId,
+    },
+    /// There is no such segment.
+    #[error("{segment} is not stored")]
+    Missing {
+        /// The segment.
+        segment: SegmentPos,
+    },
+    /// A segment that was there is gone, and nobody deleted it.
+    #[error("{segment} is gone: the root knows it and {} is missing; restore it, or delete the segment", path.display())]
+    Lost {
+        /// The segment.
+        segment: SegmentPos,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The directory holds no segmented world.
+    #[error("{} is no segmented world: {why}", path.display())]
+    NotSegmented {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        why: &'static str,
+    },
+    /// What lies where a segment should be is another world.
+    #[error("what lies in the place of {segment} is no segment of this world: {why}")]
+    NotASegment {
+        /// The segment.
+        segment: SegmentPos,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A segment belongs to another root.
+    #[error(
+        "{segment} belongs to the root {found}, and this is {expected}; export and import what is to move"
+    )]
+    WrongRoot {
+        /// The segment.
+        segment: SegmentPos,
+        /// This root.
+        expected: Uuid,
+        /// The segment's.
+        found: Uuid,
+    },
+    /// A segment lies in the place of another.
+    #[error("{found} lies in the place of {segment}; put it back")]
+    Misplaced {
+        /// Where it was looked for.
+        segment: SegmentPos,
+        /// What it says it is.
+        found: SegmentPos,
+    },
+    /// A segment has a name that its root gave another id, or none.
+    #[error("{segment} has `{name}` as {} {id}, and its root does not; restore both from one backup", .list.noun(1))]
+    Names {
+        /// The segment.
+        segment: SegmentPos,
+        /// The list of names.
+        list: ListKind,
+        /// The id in the segment.
+        id: u64,
+        /// The name.
+        name: Name,
+    },
+    /// A row of the root is not what it should be.
+    #[error("the root's {what} cannot be read: {problem}; restore the root from a backup")]
+    DamagedRoot {
+        /// Which row.
+        what: String,
+        /// What is wrong.
+        problem: cg_format::DecodeError,
+    },
+}

@@ -1,0 +1,594 @@
+//! Segmented worlds: one world per region, under one root.
+//!
+//! A [`SegmentedWorld`] keeps each cube of so many chunks in a world of its own, which can be deleted, compacted and
+//! copied alone. A root world owns the names, so an id means the same in all of them, and knows which segment has which
+//! entity. Segments are opened when they are needed, or [ahead](SegmentedWorld::open_ahead) of that, and closed when too
+//! many are open.
+//!
+//! What it is *not*: a transaction over many segments. One transaction is in one segment; only entities
+//! [cross](SegmentedWorld::cross) borders, without loss or double whatever crashes.
+
+mod crossing;
+mod error;
+mod home;
+mod layers;
+mod open;
+mod place;
+mod transaction;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::key::Family;
+use cg_format::wire::Writer;
+use cg_format::{ChunkAt, ChunkSource as _, EntityId};
+use cg_registry::{Catalog, ListKind, PackManifest, Registration};
+use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
+
+pub use error::SegmentError;
+#[cfg(feature = "rocks")]
+pub use home::OnDisk;
+pub use home::{InMemory, SegmentHome};
+use open::OpenSegments;
+pub use place::SegmentPos;
+use place::{
+    ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, check_side, entity_property, own_property, side_property,
+    whole,
+};
+pub use transaction::SegmentTransaction;
+
+use crate::durability::Durability;
+use crate::engine::{ALL_KEYS, Engine};
+use crate::error::Error;
+use crate::options::WorldOptions;
+use crate::world::World;
+
+/// How a segmented world is kept.
+#[derive(Debug, Clone)]
+pub struct SegmentOptions {
+    /// The side of a segment in chunks: a multiple of 16. Default 32. A world that exists keeps its own.
+    pub side_chunks: u32,
+    /// So many segments are open at once, beside those that are in use. Default 16. Each has its own write buffer and
+    /// three threads; all share one [`Resources`](crate::engine::Resources).
+    pub max_open: usize,
+    /// The options of the root and of every segment. `cache_bytes` is shared out among the segments that may be open.
+    pub world: WorldOptions,
+}
+
+impl Default for SegmentOptions {
+    fn default() -> Self {
+        Self { side_chunks: 32, max_open: 16, world: WorldOptions::default() }
+    }
+}
+
+/// One world in segments. Cheap to clone; every clone is the same world.
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_store::{SegmentOptions, SegmentedWorld};
+/// let world = SegmentedWorld::temporary(&[], &SegmentOptions::default())?;
+/// let names = world.register(&Registration {
+///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+///     dimensions: vec![Name::new("game:overworld")?],
+///     ..Registration::default()
+/// })?;
+/// let stone = names.block_id("game:stone").expect("just registered");
+/// let overworld = names.dimension("game:overworld").expect("just registered");
+/// let at = ChunkAt::new(overworld, ChunkPos::new(100, 0, -100)?);
+/// world.transaction(at, |tx| {
+///     let chunk = Chunk::filled(stone, &tx.catalog().current_schema())?;
+///     Ok::<_, Box<dyn std::error::Error>>(tx.save(at, chunk)?)
+/// })?;
+/// assert!(world.load(at)?.is_some());
+/// assert_eq!(world.segment_of(at).to_string(), "segment 3 0 -4 of dimension 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SegmentedWorld<H: SegmentHome> {
+    shared: Arc<Shared<H>>,
+}
+
+struct Shared<H: SegmentHome> {
+    home: H,
+    root: World<H::Engine>,
+    side_chunks: u32,
+    /// The options of a segment.
+    options: WorldOptions,
+    /// What the root says of segments.
+    known: RwLock<BTreeMap<SegmentPos, SegmentState>>,
+    open: OpenSegments<H::Engine>,
+    /// Held for reading by those who put or look for entities, for writing while entities cross a border.
+    borders: RwLock<()>,
+    /// Held by crossings and deletions: neither sees the other half done. Taken before every other lock.
+    moving: Mutex<()>,
+    /// One registration at a time.
+    naming: Mutex<()>,
+}
+
+impl SegmentedWorld<InMemory> {
+    /// A segmented world in memory.
+    ///
+    /// # Errors
+    /// [`SegmentError::Side`], and as [`World::temporary`].
+    pub fn temporary(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
+        check_side(options.side_chunks)?;
+        let root = InMemory::root(packs, &options.world)?;
+        Self::begin(InMemory::default(), root, Some(options.side_chunks), options)
+    }
+}
+
+#[cfg(feature = "rocks")]
+impl SegmentedWorld<OnDisk> {
+    /// Creates a segmented world in an empty or missing directory.
+    ///
+    /// # Errors
+    /// [`SegmentError::Side`], and as [`World::create`].
+    pub fn create(
+        dir: impl AsRef<std::path::Path>,
+        packs: &[PackManifest],
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        check_side(options.side_chunks)?;
+        crate::disk::claim(dir.as_ref())?;
+        let home = OnDisk::new(dir.as_ref());
+        let root = World::create(home.root_dir(), packs, &options.world)?;
+        Self::begin(home, root, Some(options.side_chunks), options)
+    }
+
+    /// Opens a segmented world, and finishes what a crash interrupted: crossings and deletions.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and as [`World::open`]. Segments are not looked at before
+    /// they are needed.
+    pub fn open(
+        dir: impl AsRef<std::path::Path>,
+        packs: &[PackManifest],
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        let home = OnDisk::new(dir.as_ref());
+        if !home.root_dir().is_dir() {
+            let why = "it has no directory `root`";
+            return Err(SegmentError::NotSegmented { path: dir.as_ref().into(), why }.into());
+        }
+        let root = World::open(home.root_dir(), packs, &options.world)?;
+        if root.property(&side_property()?)?.is_none() {
+            let why = "its root says nothing of segments";
+            return Err(SegmentError::NotSegmented { path: dir.as_ref().into(), why }.into());
+        }
+        Self::begin(home, root, None, options)
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Begins with a root, a new one if it is told a side: for tests and for the other constructors.
+    #[doc(hidden)]
+    pub fn begin(
+        home: H,
+        root: World<H::Engine>,
+        new_side: Option<u32>,
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        if let Some(side) = new_side {
+            let property = side_property()?;
+            root.transaction_at(Durability::Safe, |tx| {
+                let mut bytes = Vec::new();
+                Writer::new(&mut bytes).u32(side);
+                tx.set_property(property, Some(bytes));
+                Ok::<_, Error>(())
+            })?;
+        }
+        let stored = root.property(&side_property()?)?.unwrap_or_default();
+        let side_chunks = whole("side of a segment", &stored, |reader| reader.u32("side"))?;
+        check_side(side_chunks)?;
+        let known = read_known(&root)?;
+        let cache_bytes = (options.world.cache_bytes / options.max_open.max(1) as u64).max(1 << 20);
+        let shared = Shared {
+            options: WorldOptions {
+                cache_bytes,
+                resources: root.inner().options.resources.clone(),
+                ..options.world.clone()
+            },
+            home,
+            side_chunks,
+            known: RwLock::new(known),
+            open: OpenSegments::new(options.max_open),
+            borders: RwLock::default(),
+            moving: Mutex::default(),
+            naming: Mutex::default(),
+            root,
+        };
+        let world = Self { shared: Arc::new(shared) };
+        world.finish_deletions()?;
+        world.finish_crossing()?;
+        Ok(world)
+    }
+
+    /// The world that owns the names.
+    pub fn root(&self) -> &World<H::Engine> {
+        &self.shared.root
+    }
+
+    /// The side of a segment in chunks.
+    pub fn side_chunks(&self) -> u32 {
+        self.shared.side_chunks
+    }
+
+    /// The segment that a chunk lies in, whether or not it is stored.
+    pub fn segment_of(&self, at: ChunkAt) -> SegmentPos {
+        SegmentPos::of(at, self.shared.side_chunks)
+    }
+
+    /// The segments that are stored, ascending.
+    pub fn segments(&self) -> Vec<SegmentPos> {
+        let known = self.shared.known.read();
+        let there = known.iter().filter(|(_, state)| **state == SegmentState::There);
+        there.map(|(segment, _)| *segment).collect()
+    }
+
+    /// How many segments are open.
+    pub fn open_count(&self) -> usize {
+        self.shared.open.count()
+    }
+
+    /// The names of all segments.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.shared.root.catalog()
+    }
+
+    /// Issues ids for names, in the root first and then in every open segment; one that is closed gets them when it is opened.
+    ///
+    /// Unlike [`World::register`] this waits for the disk, because the root and the segments are synced apart.
+    ///
+    /// # Errors
+    /// As [`World::register`].
+    pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let _one_at_a_time = self.shared.naming.lock();
+        let names = self.shared.root.register(new)?;
+        self.shared.root.flush()?;
+        for (_, slot) in self.shared.open.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                world.adopt_names(&names)?;
+            }
+        }
+        Ok(names)
+    }
+
+    /// A chunk, or `None` if it is not stored. Opens its segment if there is one.
+    ///
+    /// # Errors
+    /// As [`World::load`]; [`SegmentError`] if the segment is not what the root knows.
+    pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        Ok(self.lookup(at)?.here())
+    }
+
+    /// Many chunks, one result per position in the order asked; those of one segment are asked for together.
+    pub fn load_many(&self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        self.lookup_many(at).into_iter().map(|found| Ok(found?.here())).collect()
+    }
+
+    /// An entity, or `None` if no segment has it. One key read in the root and one in the segment.
+    ///
+    /// # Errors
+    /// As [`World::entity`], and as [`load`](Self::load).
+    pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        let _none_crosses = self.shared.borders.read_recursive();
+        self.entity_at_rest(id)
+    }
+
+    /// As [`entity`](Self::entity), by one who keeps entities from crossing borders.
+    fn entity_at_rest(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        let Some(segment) = self.claimed(id)? else { return Ok(None) };
+        Ok(self.with_stored(segment, |world| world.entity(id))?.flatten())
+    }
+
+    /// The segment that has an entity, if any has.
+    fn claimed(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
+        let claim = self.shared.root.property(&entity_property(id)?)?;
+        let read = |bytes: Vec<u8>| whole(format_args!("place of entity {id}"), &bytes, SegmentPos::read);
+        claim.map(read).transpose()
+    }
+
+    /// Shows a segment's world: for what only worlds can do. What is written past
+    /// [`transaction`](Self::transaction) must not put entities that the root does not know.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`], and as [`load`](Self::load).
+    pub fn with_segment<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
+    }
+
+    /// Opens the segments of chunks in the background, those that are stored.
+    pub fn open_ahead(&self, at: &[ChunkAt]) {
+        let mut segments: Vec<_> = at.iter().map(|at| self.segment_of(*at)).collect();
+        segments.sort_unstable();
+        segments.dedup();
+        for segment in segments {
+            let world = Arc::downgrade(&self.shared);
+            self.shared.root.inner().pool.spawn(move || {
+                let Some(shared) = world.upgrade() else { return };
+                if let Err(error) = (Self { shared }).with_stored(segment, |_| Ok(())) {
+                    tracing::warn!(%error, %segment, "opening a segment ahead of need failed");
+                }
+            });
+        }
+    }
+
+    /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
+    ///
+    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`], and what the disk says.
+    pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
+        let _alone = self.shared.moving.lock();
+        let slot = self.shared.open.slot(segment);
+        let mut world = slot.world.write();
+        if !self.shared.known.read().contains_key(&segment) {
+            return Err(SegmentError::Missing { segment }.into());
+        }
+        self.note(segment, Some(SegmentState::Deleting), Durability::Safe)?;
+        if let Some(world) = world.take() {
+            world.close()?;
+        }
+        self.shared.home.remove(segment)?;
+        self.note(segment, None, Durability::Safe)?;
+        // Who puts entities looks into this segment while it keeps crossings off.
+        drop(world);
+        self.forget_entities_of(segment)
+    }
+
+    /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
+    fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
+        let _nobody_puts = self.shared.borders.write();
+        let mut ids = Vec::new();
+        let value = transaction::encode(segment);
+        let failed = self.shared.root.for_each_property(ENTITY_PREFIX, |property| {
+            match property {
+                Ok((name, place)) if place == value => {
+                    let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok());
+                    ids.extend(id.map(EntityId::new));
+                }
+                Ok(_) => {}
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        self.unclaim(segment, &ids)
+    }
+
+    /// Rewrites a segment's files without what was overwritten or deleted in it. May take minutes; reads and writes go on.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`], and what the engine says.
+    pub fn compact_segment(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.with_segment(segment, |world| {
+            world.flush()?;
+            for family in Family::ALL {
+                world.engine().compact(family, ALL_KEYS)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits until everything that was committed survives a power cut.
+    ///
+    /// # Errors
+    /// As [`World::flush`].
+    pub fn flush(&self) -> Result<(), Error> {
+        self.shared.root.flush()?;
+        for (_, slot) in self.shared.open.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                world.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes every segment and then the root.
+    ///
+    /// # Errors
+    /// The first that closing any of them says; all are closed.
+    pub fn close(&self) -> Result<(), Error> {
+        let closed = self.shared.open.close(|world| self.shared.home.close(world));
+        closed.and(self.shared.root.close())
+    }
+
+    /// Shows a segment's world; `None` if it is not stored.
+    fn with_stored<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        if self.shared.known.read().get(&segment) != Some(&SegmentState::There) {
+            return Ok(None);
+        }
+        self.with_slot(
+            segment,
+            |world| world.map(show).transpose(),
+            |world| world.open_segment(segment).map(Some),
+        )
+    }
+
+    /// Shows a segment's world, which is created if it is not stored.
+    fn with_made<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World<H::Engine>) -> Result<T, X>,
+    ) -> Result<T, X> {
+        self.with_slot(
+            segment,
+            |world| match world {
+                Some(world) => show(world),
+                None => Err(Error::from(SegmentError::Missing { segment }).into()),
+            },
+            |world| {
+                let state = world.shared.known.read().get(&segment).copied();
+                let made = if state == Some(SegmentState::There) {
+                    world.open_segment(segment)
+                } else {
+                    world.create_segment(segment)
+                };
+                made.map(Some)
+            },
+        )
+    }
+
+    fn with_slot<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(Option<&World<H::Engine>>) -> Result<T, X>,
+        make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
+    ) -> Result<T, X> {
+        let slot = self.shared.open.slot(segment);
+        loop {
+            let world = slot.world.read_recursive();
+            if world.is_some() {
+                return show(world.as_ref());
+            }
+            drop(world);
+            // Before the slot is held: who closes others holds theirs one at a time.
+            self.shared.open.make_room(|world| self.shared.home.close(world))?;
+            let mut world = slot.world.write();
+            if world.is_none() {
+                *world = make(self)?;
+                if world.is_none() {
+                    drop(world);
+                    return show(None);
+                }
+            }
+        }
+    }
+
+    fn create_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+        let safe = self.level();
+        self.note(segment, Some(SegmentState::Creating), safe)?;
+        let world = self.shared.home.create(segment, self.catalog(), &self.shared.options)?;
+        let property = own_property()?;
+        let mut bytes = self.shared.root.uuid().as_bytes().to_vec();
+        segment.encode(&mut bytes);
+        world.transaction_at(safe, |tx| {
+            tx.set_property(property, Some(bytes));
+            Ok::<_, Error>(())
+        })?;
+        self.note(segment, Some(SegmentState::There), safe)?;
+        Ok(world)
+    }
+
+    fn open_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+        if !self.shared.home.has(segment) {
+            return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
+        }
+        let names = self.catalog();
+        let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
+        let world = self.shared.home.open(segment, Arc::clone(&names), &check, &self.shared.options)?;
+        let Some(bytes) = world.property(&own_property()?)? else {
+            let why = "it does not say that it is one";
+            return Err(SegmentError::NotASegment { segment, why }.into());
+        };
+        let (found, place) = whole(segment, &bytes, |reader| {
+            let root = reader.array("root uuid").map(Uuid::from_bytes)?;
+            Ok((root, SegmentPos::read(reader)?))
+        })?;
+        let expected = self.shared.root.uuid();
+        if found != expected {
+            return Err(SegmentError::WrongRoot { segment, expected, found }.into());
+        }
+        if place != segment {
+            return Err(SegmentError::Misplaced { segment, found: place }.into());
+        }
+        Ok(world)
+    }
+
+    /// Notes in the root what is to become of a segment.
+    fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
+        let property = segment.property()?;
+        self.shared.root.transaction_at(level, |tx| {
+            tx.set_property(property, state.map(SegmentState::encode));
+            Ok::<_, Error>(())
+        })?;
+        let mut known = self.shared.known.write();
+        match state {
+            Some(state) => drop(known.insert(segment, state)),
+            None => drop(known.remove(&segment)),
+        }
+        Ok(())
+    }
+
+    /// What commits of the root and of segments that belong together return at: synced, if any commit of the world is to be.
+    fn level(&self) -> Durability {
+        match self.shared.options.durability {
+            Durability::Fast | Durability::Process => Durability::Process,
+            _ => Durability::Safe,
+        }
+    }
+
+    fn finish_deletions(&self) -> Result<(), Error> {
+        let known = self.shared.known.read().clone();
+        for (segment, state) in known {
+            if state == SegmentState::Deleting {
+                self.shared.home.remove(segment)?;
+                self.note(segment, None, Durability::Safe)?;
+                self.forget_entities_of(segment)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The segments that a root knows.
+fn read_known<E: Engine>(root: &World<E>) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
+    let mut known = BTreeMap::new();
+    let failed = root.for_each_property(SEGMENT_PREFIX, |property| {
+        let read = || -> Result<(), Error> {
+            let (name, bytes) = property?;
+            let place = name.strip_prefix(SEGMENT_PREFIX).and_then(SegmentPos::parse);
+            let state = SegmentState::decode(bytes)
+                .map_err(|problem| SegmentError::DamagedRoot { what: name.into(), problem })?;
+            if let Some(place) = place {
+                known.insert(place, state);
+            }
+            Ok(())
+        };
+        match read() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    })?;
+    failed.map_or(Ok(known), Err)
+}
+
+/// Refuses a segment whose names are not the root's.
+fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
+    for list in ListKind::ALL {
+        for (id, name) in (0..).zip(stored.list(list).names()) {
+            if root.list(list).id(name.as_str()) != Some(id) {
+                return Err(SegmentError::Names { segment, list, id, name: name.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<H: SegmentHome> Clone for SegmentedWorld<H> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<H: SegmentHome> fmt::Debug for SegmentedWorld<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentedWorld")
+            .field("root", &self.shared.root)
+            .field("side_chunks", &self.shared.side_chunks)
+            .finish_non_exhaustive()
+    }
+}

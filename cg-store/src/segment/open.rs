@@ -1,0 +1,82 @@
+//! Which segments are open: at most so many that nobody uses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::SegmentPos;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::world::World;
+
+/// The worlds of segments, open or not. Who uses one keeps its lock for reading; it is closed under that for writing.
+#[derive(Debug)]
+pub(super) struct OpenSegments<E: Engine> {
+    slots: Mutex<HashMap<SegmentPos, Arc<Slot<E>>>>,
+    clock: AtomicU64,
+    max_open: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Slot<E: Engine> {
+    pub(super) world: RwLock<Option<World<E>>>,
+    used: AtomicU64,
+}
+
+impl<E: Engine> OpenSegments<E> {
+    pub(super) fn new(max_open: usize) -> Self {
+        Self { slots: Mutex::default(), clock: AtomicU64::default(), max_open: max_open.max(1) }
+    }
+
+    /// The slot of a segment, which is used from now on.
+    pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot<E>> {
+        let mut slots = self.slots.lock();
+        let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
+        let slot = Arc::clone(slots.entry(segment).or_insert_with(new));
+        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot
+    }
+
+    /// Every slot.
+    pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot<E>>)> {
+        self.slots.lock().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
+    }
+
+    /// How many are open.
+    pub(super) fn count(&self) -> usize {
+        let is_open = |slot: &Arc<Slot<E>>| slot.world.try_read().is_none_or(|world| world.is_some());
+        self.slots.lock().values().filter(|slot| is_open(slot)).count()
+    }
+
+    /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open.
+    pub(super) fn make_room(&self, close: impl Fn(World<E>) -> Result<(), Error>) -> Result<(), Error> {
+        let mut slots = self.all();
+        slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
+        let mut open = self.count();
+        for (_, slot) in slots {
+            if open < self.max_open {
+                break;
+            }
+            if let Some(mut world) = slot.world.try_write()
+                && let Some(unused) = world.take()
+            {
+                open -= 1;
+                close(unused)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes everything; the first error is returned after all were closed.
+    pub(super) fn close(&self, close: impl Fn(World<E>) -> Result<(), Error>) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for (_, slot) in self.all() {
+            if let Some(world) = slot.world.write().take() {
+                outcome = outcome.and(close(world));
+            }
+        }
+        outcome
+    }
+}

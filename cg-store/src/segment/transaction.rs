@@ -1,0 +1,291 @@
+//! Transactions of a segmented world: each in one segment.
+//!
+//! Which segment has an entity stands in the root before the segment has it. So an entity that is in a segment is always
+//! found, and one that is put into a second segment is refused; a place in the root without the entity is a transaction
+//! that came to nothing, or an entity that is gone since, and is free.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, Dimension, EntityId};
+use cg_registry::Catalog;
+
+use super::place::entity_property;
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use crate::durability::Durability;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::overlay::Promotion;
+use crate::transaction::Transaction;
+
+/// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
+#[derive(Debug)]
+pub struct SegmentTransaction<'t, 'w, E: Engine> {
+    tx: &'t mut Transaction<'w, E>,
+    segment: SegmentPos,
+    side_chunks: u32,
+    /// Entities that are put.
+    put: Vec<EntityId>,
+    /// Entities that are deleted.
+    deleted: Vec<EntityId>,
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Runs a closure once, as [`World::transaction`](crate::World::transaction) does, in the segment that a chunk lies in. A
+    /// segment that is not stored yet is created.
+    ///
+    /// Costs what a world's transaction costs, if the segment is open; a transaction that puts entities also looks for
+    /// them in the root, and commits there first if any is new to the segment.
+    ///
+    /// # Errors
+    /// As [`World::transaction`](crate::World::transaction); [`SegmentError::TwoSegments`] and
+    /// [`SegmentError::EntityElsewhere`]; what opening the segment says.
+    pub fn transaction<T, X: From<Error>>(
+        &self,
+        at: ChunkAt,
+        body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
+    ) -> Result<T, X> {
+        self.transaction_at(self.shared.options.durability, self.segment_of(at), body)
+    }
+
+    fn transaction_at<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        segment: SegmentPos,
+        body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
+    ) -> Result<T, X> {
+        let (mut none_crosses, mut deleted) = (None, Vec::new());
+        let value = self.with_made(segment, |world| {
+            let committed = world.transaction_at(durability, |tx| {
+                let side_chunks = self.shared.side_chunks;
+                let (put, gone) = (Vec::new(), Vec::new());
+                let mut inner = SegmentTransaction { tx, segment, side_chunks, put, deleted: gone };
+                let value = body(&mut inner)?;
+                let put = inner.put;
+                deleted = inner.deleted;
+                if !put.is_empty() {
+                    // Until the segment has committed.
+                    none_crosses = Some(self.shared.borders.read_recursive());
+                    self.claim(segment, &put)?;
+                }
+                Ok::<_, X>(value)
+            })?;
+            drop(none_crosses.take());
+            Ok::<_, X>(committed.value)
+        })?;
+        if !deleted.is_empty() {
+            let _nobody_puts = self.shared.borders.write();
+            self.unclaim(segment, &deleted)?;
+        }
+        Ok(value)
+    }
+
+    /// Forgets in the root that a segment has entities, those that it has not. The caller keeps others from putting any. A
+    /// crash before this leaves places in the root that mean nothing.
+    pub(super) fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
+        let mut gone = Vec::new();
+        for id in ids {
+            let is_here = self.with_stored(segment, |world| world.entity(*id))?.flatten().is_some();
+            if !is_here && self.claimed(*id)? == Some(segment) {
+                gone.push(entity_property(*id)?);
+            }
+        }
+        if !gone.is_empty() {
+            self.shared.root.transaction_at(Durability::Process, |tx| {
+                for place in gone {
+                    tx.set_property(place, None);
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Notes in the root that a segment is about to have entities, if no other has them.
+    fn claim(&self, segment: SegmentPos, put: &[EntityId]) -> Result<(), Error> {
+        let mut free = BTreeMap::new();
+        for id in put {
+            let claimed = self.claimed(*id)?;
+            if claimed == Some(segment) {
+                continue;
+            }
+            if let Some(other) = claimed
+                && self.with_stored(other, |world| world.entity(*id))?.flatten().is_some()
+            {
+                return Err(SegmentError::EntityElsewhere { id: *id, segment: other }.into());
+            }
+            free.insert(*id, claimed);
+        }
+        if free.is_empty() {
+            return Ok(());
+        }
+        self.shared.root.transaction_at(self.level(), |tx| {
+            for (id, claimed) in &free {
+                let property = entity_property(*id)?;
+                let encoded = claimed.map(encode);
+                // Whoever claimed it meanwhile was first.
+                if tx.property(&property)? != encoded {
+                    return Err(Error::Conflict { key: crate::error::ConflictKey::Entity(*id) });
+                }
+                tx.set_property(property, Some(encode(segment)));
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn promote_in(&self, segment: SegmentPos, promotion: &Promotion) -> Result<u64, Error> {
+        self.transaction_at(Durability::Safe, segment, |tx| {
+            for at in promotion.chunks.keys() {
+                tx.load(*at)?;
+            }
+            for id in promotion.entities.keys() {
+                tx.entity(*id)?;
+            }
+            promotion.check(self)?;
+            for (at, promoting) in &promotion.chunks {
+                match &promoting.new {
+                    Some(chunk) => tx.save(*at, Arc::clone(chunk))?,
+                    None => tx.delete(*at)?,
+                }
+            }
+            for (id, promoting) in &promotion.entities {
+                match &promoting.new {
+                    Some(entity) => tx.put_entity(*id, entity.clone())?,
+                    None => tx.delete_entity(*id),
+                }
+            }
+            Ok(promotion.len())
+        })
+    }
+}
+
+pub(super) fn encode(segment: SegmentPos) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    segment.encode(&mut bytes);
+    bytes
+}
+
+impl<E: Engine> SegmentTransaction<'_, '_, E> {
+    /// The segment that the transaction is in.
+    pub fn segment(&self) -> SegmentPos {
+        self.segment
+    }
+
+    /// The names of the world.
+    pub fn catalog(&self) -> &Catalog {
+        self.tx.catalog()
+    }
+
+    /// A chunk, as [`Transaction::load`].
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`], and as [`Transaction::load`].
+    pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        self.check(at)?;
+        self.tx.load(at)
+    }
+
+    /// Stores a chunk, as [`Transaction::save`]. References to entities that other segments have are refused at commit as
+    /// unknown.
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`].
+    pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        self.check(at)?;
+        self.tx.save(at, chunk);
+        Ok(())
+    }
+
+    /// Deletes a chunk, as [`Transaction::delete`].
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`].
+    pub fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
+        self.check(at)?;
+        self.tx.delete(at);
+        Ok(())
+    }
+
+    /// Changes a chunk in place, as [`Transaction::edit`].
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`], and as [`Transaction::edit`].
+    pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
+        self.check(at)?;
+        self.tx.edit(at, change)
+    }
+
+    /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn block(&mut self, dimension: Dimension, pos: BlockPos) -> Result<Option<BlockId>, Error> {
+        self.check(ChunkAt::new(dimension, pos.chunk()))?;
+        self.tx.block(dimension, pos)
+    }
+
+    /// Sets the block in layer 0 of a cell; returns what was there.
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`], and as [`Transaction::set_block`].
+    pub fn set_block(
+        &mut self,
+        dimension: Dimension,
+        pos: BlockPos,
+        block: BlockId,
+    ) -> Result<BlockId, Error> {
+        self.check(ChunkAt::new(dimension, pos.chunk()))?;
+        self.tx.set_block(dimension, pos, block)
+    }
+
+    /// An entity of this segment, or `None`: another segment may have it.
+    ///
+    /// # Errors
+    /// As [`Transaction::entity`].
+    pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        self.tx.entity(id)
+    }
+
+    /// Stores an entity in this segment, as [`Transaction::put_entity`]. One without a chunk stays in this segment too.
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`]; when the closure has ended, [`SegmentError::EntityElsewhere`] if another segment has it.
+    pub fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
+        if let Owner::Chunk(at) = entity.owner {
+            self.check(at)?;
+        }
+        self.put.push(id);
+        self.deleted.retain(|deleted| *deleted != id);
+        self.tx.put_entity(id, entity);
+        Ok(())
+    }
+
+    /// Deletes an entity of this segment and the reference to it. Deleting one that it has not is no error. The root
+    /// forgets its place with a commit of its own behind that of the segment.
+    pub fn delete_entity(&mut self, id: EntityId) {
+        self.put.retain(|put| *put != id);
+        self.deleted.push(id);
+        self.tx.delete_entity(id);
+    }
+
+    fn check(&self, at: ChunkAt) -> Result<(), SegmentError> {
+        let second = SegmentPos::of(at, self.side_chunks);
+        let first = self.segment;
+        if second == first { Ok(()) } else { Err(SegmentError::TwoSegments { first, second }) }
+    }
+}
+
+impl<E: Engine> ChunkSink for SegmentTransaction<'_, '_, E> {
+    type Error = Error;
+
+    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
+        SegmentTransaction::save(self, at, chunk)
+    }
+
+    fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
+        SegmentTransaction::delete(self, at)
+    }
+}

@@ -1,0 +1,174 @@
+//! Segmented worlds, in memory and on disk.
+
+mod crossing;
+mod model;
+mod refuse;
+
+use std::path::PathBuf;
+
+use cg_store::prelude::*;
+use cg_store::{
+    InMemory, OnDisk, Overlay, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld,
+};
+
+use crate::world::{Disk, Ids, assert_sound, filled, name, options, registration, uuid};
+
+/// Segments of 16³ chunks, of which few are open.
+pub(crate) fn segments() -> SegmentOptions {
+    SegmentOptions { side_chunks: 16, max_open: 2, world: options() }
+}
+
+pub(crate) fn in_memory() -> (SegmentedWorld<InMemory>, Ids) {
+    let world = SegmentedWorld::temporary(&[], &segments()).expect("a world");
+    let ids = register(&world);
+    (world, ids)
+}
+
+pub(crate) fn register<H: SegmentHome>(world: &SegmentedWorld<H>) -> Ids {
+    world.register(&registration()).expect("registers");
+    Ids::of(world.root())
+}
+
+/// The directory of a segmented world.
+pub(crate) fn dir(disk: &Disk) -> PathBuf {
+    disk.root().join("segmented")
+}
+
+pub(crate) fn create(disk: &Disk) -> (SegmentedWorld<OnDisk>, Ids) {
+    let world = SegmentedWorld::create(dir(disk), &[], &segments()).expect("an empty directory");
+    let ids = register(&world);
+    (world, ids)
+}
+
+pub(crate) fn open(disk: &Disk) -> SegmentedWorld<OnDisk> {
+    SegmentedWorld::open(dir(disk), &[], &segments()).expect("opens")
+}
+
+#[track_caller]
+pub(crate) fn save<H: SegmentHome>(world: &SegmentedWorld<H>, at: ChunkAt, chunk: Chunk) {
+    world.transaction(at, |tx| tx.save(at, chunk)).expect("saves");
+}
+
+#[track_caller]
+pub(crate) fn put<H: SegmentHome>(world: &SegmentedWorld<H>, n: u128, cow: Entity) {
+    let Owner::Chunk(at) = cow.owner else { panic!("a cow in a chunk") };
+    world.transaction(at, |tx| tx.put_entity(uuid(n), cow)).expect("puts");
+}
+
+pub(crate) fn block<H: SegmentHome>(world: &SegmentedWorld<H>, at: ChunkAt) -> Option<BlockId> {
+    world.load(at).expect("loads").map(|chunk| chunk.block(LocalPos::new(0, 0, 0)))
+}
+
+/// Chunks in five segments come back, with few segments open.
+fn chunks_lie_in_their_segments<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
+    let places: Vec<_> = [-17, -1, 0, 15, 16, 40].map(|x| ids.at(x, 0, -x)).into();
+    for (at, block) in places.iter().zip([ids.stone, ids.glass].into_iter().cycle()) {
+        save(world, *at, filled(world.root(), block));
+    }
+    for (at, block) in places.iter().zip([ids.stone, ids.glass].into_iter().cycle()) {
+        assert_eq!(self::block(world, *at), Some(block));
+    }
+    let many = world.load_many(&[places[5], ids.at(0, 500, 0), places[0]]);
+    let many: Vec<_> = many.into_iter().map(|chunk| chunk.expect("loads").is_some()).collect();
+    assert_eq!(many, [true, false, true], "one result per position, in order");
+    let expected: Vec<_> = [-2, -1, 0, 1, 2].into_iter().collect();
+    let stored: Vec<_> = world.segments().into_iter().map(|segment| segment.x).collect();
+    assert_eq!(stored, [vec![-2], vec![-1], vec![0, 0], vec![1], vec![2]].concat(), "{expected:?}");
+    assert!(world.open_count() <= 2, "{} are open", world.open_count());
+    world.compact_segment(world.segment_of(places[0])).expect("compacts");
+    world.delete_segment(world.segment_of(places[0])).expect("deletes");
+    assert_eq!(self::block(world, places[0]), None);
+    assert_eq!(self::block(world, places[5]), Some(ids.glass), "the others are as they were");
+    save(world, places[0], filled(world.root(), ids.glass));
+    assert_eq!(self::block(world, places[0]), Some(ids.glass));
+}
+
+#[test]
+fn chunks_lie_in_their_segments_in_memory() {
+    let (world, ids) = in_memory();
+    let places: Vec<_> = [-17, -1, 0, 15, 16, 40].map(|x| ids.at(x, 0, -x)).into();
+    assert_eq!(places.len(), 6);
+    chunks_lie_in_their_segments(&world, &ids);
+}
+
+#[test]
+fn chunks_lie_in_their_segments_on_disk() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    chunks_lie_in_their_segments(&world, &ids);
+    world.close().expect("closes");
+    drop(world);
+    let world = open(&disk);
+    assert_eq!(block(&world, ids.at(40, 0, -40)), Some(ids.glass));
+    // A segment alone is a world like any other.
+    let path = dir(&disk).join("segments").join("0.2.0.-3");
+    world.close().expect("closes");
+    drop(world);
+    let alone = World::open(path, &[], &options()).expect("opens");
+    assert!(alone.load(ids.at(40, 0, -40)).expect("loads").is_some());
+    assert_sound(&alone);
+}
+
+#[test]
+fn names_reach_open_and_closed_segments() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    for x in [0, 16, 32] {
+        save(&world, ids.at(x, 0, 0), filled(world.root(), ids.stone));
+    }
+    let blocks = vec![BlockOffer::new(name("game:basalt"))];
+    let catalog = world.register(&Registration { blocks, ..Registration::default() }).expect("registers");
+    let basalt = catalog.block_id("game:basalt").expect("just registered");
+    for x in [0, 16, 32] {
+        save(&world, ids.at(x, 1, 0), filled(world.root(), basalt));
+        assert_eq!(block(&world, ids.at(x, 1, 0)), Some(basalt));
+    }
+}
+
+#[test]
+fn a_segment_is_opened_ahead_of_need() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    save(&world, ids.at(0, 0, 0), filled(world.root(), ids.stone));
+    world.close().expect("closes");
+    drop(world);
+    let world = open(&disk);
+    assert_eq!(world.open_count(), 0);
+    world.open_ahead(&[ids.at(3, 3, 3), ids.at(999, 0, 0)]);
+    let begun = std::time::Instant::now();
+    while world.open_count() == 0 && begun.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(world.open_count(), 1, "what is not stored is not opened");
+}
+
+#[test]
+fn an_overlay_lies_over_segments_and_merges_into_one() {
+    let (world, ids) = in_memory();
+    for x in [0, 16] {
+        save(&world, ids.at(x, 0, 0), filled(world.root(), ids.stone));
+    }
+    put(&world, 1, ids.cow_in(ids.at(0, 0, 0)));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let edited = overlay.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
+        tx.delete_entity(uuid(1));
+        tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
+    });
+    edited.expect("edits");
+    assert_eq!(overlay.entity(uuid(1)).expect("reads"), None);
+    let refused = overlay.promote_into(&world).expect_err("is in two segments");
+    let (first, second) = (world.segment_of(ids.at(0, 0, 0)), world.segment_of(ids.at(16, 0, 0)));
+    assert!(matches!(refused, Error::Segment(found) if found == SegmentError::TwoSegments { first, second }));
+    overlay
+        .transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.stone))
+        .expect("edits");
+    overlay.promote_into(&world).expect("promotes");
+    assert_eq!(block(&world, ids.at(0, 0, 0)), Some(ids.glass));
+    assert_eq!(world.entity(uuid(1)).expect("reads"), None);
+}
+
+/// A segment by its x.
+pub(crate) fn segment(ids: &Ids, x: i64) -> SegmentPos {
+    SegmentPos { dimension: ids.overworld, x, y: 0, z: 0 }
+}

@@ -1,0 +1,200 @@
+//! Random operations on a segmented world and on a naive model of it, with crashes and reopening.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::crossing::{Crashing, whereabouts};
+use super::*;
+
+/// Two chunks in each of three segments.
+const PLACES: [i64; 6] = [0, 5, 16, 20, 32, 47];
+
+#[derive(Debug, Clone)]
+enum Step {
+    Save(usize, bool),
+    Delete(usize),
+    Put(u128, usize),
+    Cross(Vec<(u128, usize)>),
+    DeleteCow(u128),
+    DeleteSegment(i64),
+    Reopen,
+}
+
+/// A step, and how many commits are made before the power goes, if it goes.
+fn steps() -> impl Strategy<Value = Vec<(Step, Option<i64>)>> {
+    let place = 0..PLACES.len();
+    let cow = 1..4_u128;
+    let step = prop_oneof![
+        4 => (place.clone(), any::<bool>()).prop_map(|(place, kind)| Step::Save(place, kind)),
+        1 => place.clone().prop_map(Step::Delete),
+        3 => (cow.clone(), place.clone()).prop_map(|(cow, place)| Step::Put(cow, place)),
+        3 => prop::collection::vec((cow.clone(), place), 1..3).prop_map(Step::Cross),
+        1 => cow.prop_map(Step::DeleteCow),
+        1 => (0..3_i64).prop_map(Step::DeleteSegment),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec((step, prop::option::weighted(0.3, 0..6_i64)), 1..40)
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Model {
+    chunks: BTreeMap<usize, bool>,
+    cows: BTreeMap<u128, usize>,
+}
+
+fn segment_of(place: usize) -> i64 {
+    PLACES[place] / 16
+}
+
+impl Model {
+    /// The state behind a step that ended well; `None` if the step must be refused.
+    fn after(&self, step: &Step) -> Option<Self> {
+        let mut next = self.clone();
+        match step {
+            Step::Save(place, kind) => drop(next.chunks.insert(*place, *kind)),
+            Step::Delete(place) => {
+                next.chunks.remove(place);
+                next.cows.retain(|_, at| at != place);
+            }
+            Step::Put(cow, place) => {
+                let is_elsewhere = self.cows.get(cow).is_some_and(|at| segment_of(*at) != segment_of(*place));
+                if is_elsewhere || !self.chunks.contains_key(place) {
+                    return None;
+                }
+                next.cows.insert(*cow, *place);
+            }
+            Step::Cross(travels) => {
+                let travels: BTreeMap<_, _> = travels.iter().copied().collect();
+                for (cow, place) in travels {
+                    if !self.cows.contains_key(&cow) || !self.chunks.contains_key(&place) {
+                        return None;
+                    }
+                    next.cows.insert(cow, place);
+                }
+            }
+            Step::DeleteCow(cow) => drop(next.cows.remove(cow)),
+            Step::DeleteSegment(x) => {
+                next.chunks.retain(|place, _| segment_of(*place) != *x);
+                next.cows.retain(|_, place| segment_of(*place) != *x);
+            }
+            Step::Reopen => {}
+        }
+        Some(next)
+    }
+}
+
+fn perform<H: SegmentHome>(
+    world: &SegmentedWorld<H>,
+    ids: &Ids,
+    model: &Model,
+    step: &Step,
+) -> Result<(), Error> {
+    let at = |place: usize| ids.at(PLACES[place], 0, 0);
+    match step {
+        Step::Save(place, kind) => world.transaction(at(*place), |tx| {
+            let mut chunk = filled(world.root(), if *kind { ids.stone } else { ids.glass });
+            for (cow, _) in model.cows.iter().filter(|(_, here)| *here == place) {
+                chunk.add_entity(uuid(*cow));
+            }
+            tx.save(at(*place), chunk)
+        }),
+        Step::Delete(place) => world.transaction(at(*place), |tx| tx.delete(at(*place))),
+        Step::Put(cow, place) => {
+            world.transaction(at(*place), |tx| tx.put_entity(uuid(*cow), ids.cow_in(at(*place))))
+        }
+        Step::Cross(travels) => {
+            let travels: BTreeMap<_, _> = travels.iter().copied().collect();
+            world.cross(travels.into_iter().map(|(cow, place)| (uuid(cow), ids.cow_in(at(place)))))
+        }
+        Step::DeleteCow(cow) => match model.cows.get(cow) {
+            Some(place) => world.transaction(at(*place), |tx| {
+                tx.delete_entity(uuid(*cow));
+                Ok(())
+            }),
+            None => Ok(()),
+        },
+        Step::DeleteSegment(x) => match world.delete_segment(segment(ids, *x)) {
+            Err(Error::Segment(SegmentError::Missing { .. })) => Ok(()),
+            other => other,
+        },
+        Step::Reopen => Ok(()),
+    }
+}
+
+/// What a world holds, by the model's terms; panics if an entity is lost, doubled, or at odds with its chunk.
+fn state<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Model {
+    let places = PLACES.map(|x| ids.at(x, 0, 0));
+    let mut model = Model::default();
+    for (place, chunk) in world.load_many(&places).into_iter().enumerate() {
+        if let Some(chunk) = chunk.expect("loads") {
+            model.chunks.insert(place, chunk.block(LocalPos::new(0, 0, 0)) == ids.stone);
+        }
+    }
+    for cow in 1..4 {
+        let (chunks, rows) = whereabouts(world, &places, uuid(cow));
+        let owner = world.entity(uuid(cow)).expect("reads").map(|cow| cow.owner);
+        match owner {
+            None => assert_eq!((chunks.len(), rows.len()), (0, 0), "cow {cow} is lost"),
+            Some(owner) => {
+                assert_eq!((chunks.len(), rows.len()), (1, 1), "cow {cow} is doubled");
+                assert_eq!(owner, Owner::Chunk(chunks[0]));
+                let place = places.iter().position(|at| *at == chunks[0]).expect("one of the places");
+                model.cows.insert(cow, place);
+            }
+        }
+    }
+    model
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_segmented_world_is_its_model_whatever_crashes(steps in steps()) {
+        let home = Crashing::new();
+        let mut world = home.open(true);
+        let ids = register(&world);
+        let mut model = Model::default();
+        for (step, power) in steps {
+            let after = model.after(&step);
+            home.fuse.set(power.unwrap_or(i64::MAX));
+            let done = perform(&world, &ids, &model, &step);
+            if home.fuse.is_burnt() || matches!(step, Step::Reopen) {
+                drop(world);
+                world = home.open(false);
+                let now = state(&world, &ids);
+                prop_assert!(now == model || Some(&now) == after.as_ref(), "{:?} left {:?}", step, now);
+                model = now;
+            } else {
+                home.fuse.set(i64::MAX);
+                prop_assert_eq!(done.is_ok(), after.is_some(), "{:?}: {:?}", step, done);
+                model = after.unwrap_or(model);
+                prop_assert_eq!(&state(&world, &ids), &model);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_segmented_world_on_disk_is_its_model(steps in steps()) {
+        let disk = Disk::new();
+        let (mut world, ids) = create(&disk);
+        let mut model = Model::default();
+        for (step, _) in steps.into_iter().take(12) {
+            let after = model.after(&step);
+            let done = perform(&world, &ids, &model, &step);
+            prop_assert_eq!(done.is_ok(), after.is_some(), "{:?}: {:?}", step, done);
+            model = after.unwrap_or(model);
+            if matches!(step, Step::Reopen) {
+                world.close().expect("closes");
+                drop(world);
+                world = open(&disk);
+            }
+            prop_assert_eq!(&state(&world, &ids), &model);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! An engine in memory that outlives its world, and whose power can be cut between any two commits.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use cg_format::Space;
+use cg_format::key::Family;
+use cg_store::engine::{
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot,
+    MemValue, ReadView, Reopen, Usage,
+};
+
+/// So many commits are made before the power goes; below zero it is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Fuse(Arc<AtomicI64>);
+
+impl Fuse {
+    pub(crate) fn set(&self, commits: i64) {
+        self.0.store(commits, Ordering::SeqCst);
+    }
+
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicI64::new(i64::MAX)))
+    }
+
+    fn burn(&self) -> Result<(), EngineError> {
+        let left = self.0.fetch_sub(1, Ordering::SeqCst);
+        if left > 0 { Ok(()) } else { Err(EngineError::NoSpace { message: "the power is gone".into() }) }
+    }
+
+    pub(crate) fn is_burnt(&self) -> bool {
+        self.0.load(Ordering::SeqCst) < 0
+    }
+}
+
+/// An engine in memory that is still there after its world was closed.
+#[derive(Clone)]
+pub(crate) struct Surviving {
+    engine: Arc<MemEngine>,
+    fuse: Fuse,
+}
+
+impl Surviving {
+    pub(crate) fn new(fuse: &Fuse) -> Self {
+        Self { engine: Arc::new(MemEngine::new()), fuse: fuse.clone() }
+    }
+}
+
+impl ReadView for Surviving {
+    type Val<'a> = MemValue;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+        self.engine.get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+        self.engine.get_many(keys)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.engine.scan(family, range, visit)
+    }
+}
+
+impl Engine for Surviving {
+    type Snapshot<'a> = MemSnapshot;
+
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        self.fuse.burn()?;
+        self.engine.commit(batch, guards, level)
+    }
+
+    fn snapshot(&self) -> MemSnapshot {
+        self.engine.snapshot()
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.engine.sync()
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        self.engine.last_commit()
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.engine.batch_count()
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.engine.last_synced()
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
+        self.engine.checkpoint(dir)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.engine.flush()
+    }
+
+    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
+        self.engine.compact(family, range)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.failure()
+    }
+
+    /// Nobody resumes a world whose power is gone.
+    fn reopening(&self) -> Reopen<Self> {
+        Box::new(|_| Err(EngineError::Closed))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.engine.free_bytes()
+    }
+
+    fn caps(&self) -> Caps {
+        self.engine.caps()
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.engine.usage()
+    }
+}
