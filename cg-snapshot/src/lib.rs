@@ -1,8 +1,9 @@
 //! Regions out of a world and back into it.
 //!
 //! A [`Region`] is a box of blocks in one dimension, cut into the 16³ sections in which it is captured and restored.
-//! [`capture`] makes a [`Snapshot`] of it, which lives in memory or in a [`file`]; a [`RestoreJob`] puts it back, a
-//! [`RestoreQueue`] does so within the ticks of a server. A [`pack`] carries a box and objects to another world. Everything here works through the traits of
+//! [`capture`] makes a [`Snapshot`] of it, which lives in memory or in a [file](mod@file); a [`RestoreJob`] puts it back, a
+//! [`RestoreQueue`] does so within the ticks of a server. A [`pack`] carries a box and objects to another world.
+//! Everything here works through the traits of
 //! [`cg_format::source`], on any world and on a host's live memory, and compiles no storage engine.
 //!
 //! What it is *not*: it keeps no world, starts no thread of its own and reads no clock. Time is an argument, and the work

@@ -29,8 +29,8 @@ pub struct StoredPlace {
 impl<E: Engine> World<E> {
     /// Shows every live chunk of an area as it is stored, each once whatever its tier, until `visit` breaks.
     ///
-    /// Chunks come in Morton order, the order of their keys. What is damaged is shown as an error, once, and the walk
-    /// goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps nothing in
+    /// Chunks come in Morton order, the order of their keys. What is damaged is shown as an error, once for each 16³ cube
+    /// that it reaches into, and the walk goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps nothing in
     /// memory. Of a large box, what lies between two of its parts in the order of keys is skipped by a seek.
     ///
     /// ```

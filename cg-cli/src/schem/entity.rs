@@ -26,6 +26,8 @@ pub(super) struct Arrival {
 pub(super) struct Arriving {
     pub(super) nbt: Vec<u8>,
     pub(super) position: EntityPos,
+    /// Whether the schematic's place is one of the world; else the position is the lowest corner.
+    pub(super) is_placed: bool,
     pub(super) uuid: Option<uuid::Uuid>,
     origin: Origin,
 }
@@ -49,7 +51,9 @@ impl Arrival {
         };
         let Self { dimension, corner, data_version, .. } = *self;
         let column = place::column_of(corner.chunk()).unwrap_or_default();
-        let position = position(dimension, corner, entity.pos)
+        let position = position(dimension, corner, entity.pos);
+        let is_placed = position.is_some();
+        let position = position
             .unwrap_or_else(|| EntityPos::new(dimension, corner, [0.0; 3]).expect("zero is a fraction"));
         let column = place::column_of(position.block().chunk()).unwrap_or(column);
         let schematic = Some(InSchematic { pos: entity.pos, corner, is_id_added });
@@ -62,7 +66,7 @@ impl Arrival {
             riders: None,
             schematic,
         };
-        Ok(Arriving { uuid: crate::anvil::entity::uuid(data), nbt, position, origin })
+        Ok(Arriving { uuid: crate::anvil::entity::uuid(data), nbt, position, is_placed, origin })
     }
 
     /// The world's entity, owned by a chunk or by nobody.

@@ -122,11 +122,22 @@ pub fn import<E: Engine>(
     let catalog = importer.register()?;
     importer.note_not_carried();
     importer.blocks(slabs, &catalog, &mut watch)?;
+    importer.note_left_over();
     importer.entities(&catalog)?;
     importer.commit()?;
     world.flush()?;
     importer.report.chunks = importer.written.len() as u64;
     Ok(importer.report)
+}
+
+/// Looks whether a schematic can be put with its lowest corner at a block, before a world is made for it.
+///
+/// # Errors
+/// [`ImportError::OutOfWorld`], [`ImportError::TooWide`].
+pub fn check_place(file: &SchemFile, corner: BlockPos) -> Result<(), ImportError> {
+    let area = area(corner, file.schematic.size()).ok_or(ImportError::OutOfWorld(corner))?;
+    Slabs::new(area)?;
+    Ok(())
 }
 
 /// The box of a schematic whose lowest corner is a block.
@@ -173,6 +184,12 @@ impl<E: Engine> Importer<'_, E> {
         for field in schematic.unknown_fields() {
             self.not_carried(field.as_str(), 1);
         }
+    }
+
+    /// Names the block entities that no chunk took: those of a schematic without blocks.
+    fn note_left_over(&mut self) {
+        let left = self.inside.values().map(|inside| inside.len() as u64).sum();
+        self.not_carried("block entities without a block", left);
     }
 
     /// Gives each block entity to the chunk in which it will be.
@@ -310,6 +327,10 @@ impl<E: Engine> Importer<'_, E> {
                 self.not_carried("entities nested too deeply", 1);
                 continue;
             };
+            self.not_carried(
+                "places of entities that are not in the world: they stand at the lowest corner",
+                u64::from(!arriving.is_placed),
+            );
             let kind = name::of_entity_kind(&entity.id);
             let kind = catalog.entity_type(kind.as_str()).expect("it was just registered");
             let id = self.free_id(&arriving, &mut taken)?;

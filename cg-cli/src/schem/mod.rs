@@ -46,4 +46,4 @@ mod survey;
 
 pub use export::{ExportError, ExportOptions, ExportReport, export};
 pub use file::{SchemFile, SchemFileError};
-pub use import::{ImportError, ImportReport, import};
+pub use import::{ImportError, ImportReport, check_place, import};

@@ -13,5 +13,6 @@ mod made;
 mod maker;
 mod round;
 mod schem;
+mod series;
 mod traps;
 mod worlds;

@@ -279,6 +279,52 @@ fn entities_get_uuids_of_their_own_and_go_where_the_host_moves_them() {
 }
 
 #[test]
+fn an_entity_that_is_nowhere_stands_at_the_corner_and_is_named() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (world, overworld) = world();
+    let cows = [cow([0.5; 3], &[1; 4]), cow([f64::NAN, 0.0, 0.0], &[2; 4]), cow([0.0, 1e300, 0.0], &[3; 4])];
+    let path = made(folder.path(), [1, 1, 1], "minecraft:stone", &[], &cows);
+    let corner = BlockPos::new(-5, 70, 9);
+    let report = put(&world, overworld, &path, corner);
+    assert_eq!((report.entities, report.rekeyed), (3, 0));
+    let named = "places of entities that are not in the world: they stand at the lowest corner";
+    assert_eq!(report.not_carried, BTreeMap::from([(named.to_owned(), 2)]));
+    let nan = EntityId::new(uuid::Uuid::from_u128(0x0000_0002_0000_0002_0000_0002_0000_0002));
+    let found = world.entity(nan).expect("sound").expect("it arrived");
+    assert_eq!(found.position, EntityPos::new(overworld, corner, [0.0; 3]).expect("zero is a fraction"));
+}
+
+#[test]
+fn block_entities_of_a_schematic_without_blocks_are_named() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (world, overworld) = world();
+    let head = SchemHead::sized([1, 1, 1]);
+    let bytes = nbt::document(|root| {
+        root.compound("Schematic", |out| {
+            out.int("Version", 3);
+            out.int("DataVersion", head.data_version);
+            for side in ["Width", "Height", "Length"] {
+                out.short(side, 1);
+            }
+            out.compound("Blocks", |blocks| {
+                let chest = nbt::payload(|out| {
+                    out.string("Id", "minecraft:chest").expect("short");
+                    out.int_array("Pos", &[0; 3]);
+                });
+                blocks.raw_compounds("BlockEntities", [&chest[..]].into_iter());
+            });
+        });
+    });
+    let path = folder.path().join("chest.schem");
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut out, &bytes).expect("memory takes it");
+    std::fs::write(&path, out.finish().expect("memory takes it")).expect("the disk takes it");
+    let report = put(&world, overworld, &path, BlockPos::new(0, 0, 0));
+    assert_eq!((report.blocks, report.block_entities), (0, 0));
+    assert_eq!(report.not_carried, BTreeMap::from([("block entities without a block".to_owned(), 1)]));
+}
+
+#[test]
 fn finer_biomes_are_believed_only_with_those_that_they_refine() {
     let Some(worlds) = worlds::folder() else { return };
     let (world, overworld) = world();

@@ -104,7 +104,7 @@ impl Schematic {
 
     /// The block entities in stored order.
     pub fn block_entities(&self) -> impl Iterator<Item = BlockEntity> {
-        self.block_entities.block_entities()
+        self.block_entities.block_entities(self.version)
     }
 
     /// How many entities there are, riders not counted.
@@ -117,7 +117,7 @@ impl Schematic {
     /// Version 2 does not say from where positions count, and its tools write places in a world. So what lies inside
     /// when `Offset` is taken off is taken so; else what lies inside as it stands is left as it stands.
     pub fn entities(&self) -> impl Iterator<Item = SchemEntity> {
-        self.entities.entities().map(|entity| match self.version {
+        self.entities.entities(self.version).map(|entity| match self.version {
             2 => SchemEntity { pos: self.counted_from_corner(entity.pos), ..entity },
             _ => entity,
         })

@@ -74,17 +74,19 @@ impl Things {
     }
 
     /// The kind, the whole and the other fields of each.
-    fn each(&self) -> impl Iterator<Item = (String, Compound<'_>, Vec<u8>)> {
+    fn each(&self, version: u8) -> impl Iterator<Item = (String, Compound<'_>, Vec<u8>)> {
         let list = self.list().into_iter().flat_map(List::compounds);
-        list.map(|thing| (id(thing).unwrap_or_default(), thing, data(thing)))
+        list.map(move |thing| (id(thing).unwrap_or_default(), thing, data(thing, version)))
     }
 
-    pub(super) fn block_entities(&self) -> impl Iterator<Item = BlockEntity> {
-        self.each().map(|(id, thing, data)| BlockEntity { id, pos: cell(thing).unwrap_or_default(), data })
+    pub(super) fn block_entities(&self, version: u8) -> impl Iterator<Item = BlockEntity> {
+        let each = self.each(version);
+        each.map(|(id, thing, data)| BlockEntity { id, pos: cell(thing).unwrap_or_default(), data })
     }
 
-    pub(super) fn entities(&self) -> impl Iterator<Item = SchemEntity> {
-        self.each().map(|(id, thing, data)| SchemEntity { id, pos: point(thing).unwrap_or_default(), data })
+    pub(super) fn entities(&self, version: u8) -> impl Iterator<Item = SchemEntity> {
+        let each = self.each(version);
+        each.map(|(id, thing, data)| SchemEntity { id, pos: point(thing).unwrap_or_default(), data })
     }
 }
 
@@ -93,9 +95,9 @@ fn id(thing: Compound<'_>) -> Option<String> {
     id.decode().map(std::borrow::Cow::into_owned)
 }
 
-/// `Data` of version 3, or what version 2 has beside `Id` and `Pos`.
-fn data(thing: Compound<'_>) -> Vec<u8> {
-    if let Some(data) = thing.compound("Data") {
+/// `Data` of version 3, or what version 2 has beside `Id` and `Pos`, where a `Data` is a field as any other.
+fn data(thing: Compound<'_>, version: u8) -> Vec<u8> {
+    if let Some(data) = thing.compound("Data").filter(|_| version > 2) {
         return data.raw().to_vec();
     }
     let own = |name: Text<'_>| OWN.iter().any(|own| name == **own);

@@ -152,3 +152,22 @@ fn positions_of_version_2_count_from_the_corner_or_from_a_world() {
     let x: Vec<f64> = read(&file).expect("sound").entities().map(|entity| entity.pos[0]).collect();
     assert_eq!(x, [1.5, 1.5, 800.0]);
 }
+
+#[test]
+fn data_is_a_field_as_any_other_in_version_2() {
+    let chest = nbt::payload(|out| {
+        out.string("Id", "a:chest").expect("short");
+        out.int_array("Pos", &[0; 3]);
+        out.compound("Data", |out| out.int("Inner", 5));
+        out.int("Lock", 7);
+    });
+    let file = crate::made::version_2([1, 1, 1], &["a:a"], &[0], |root| {
+        root.raw_compounds("BlockEntities", [&chest[..]].into_iter());
+    });
+    let found = read(&file).expect("sound").block_entities().next().expect("one");
+    let expected = nbt::payload(|out| {
+        out.compound("Data", |out| out.int("Inner", 5));
+        out.int("Lock", 7);
+    });
+    assert_eq!((found.id.as_str(), found.data), ("a:chest", expected));
+}

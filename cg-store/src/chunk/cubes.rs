@@ -173,8 +173,13 @@ impl Cubes {
             Self::Named(cubes) => return Ok(cubes.next()),
             Self::Followed { area, from } => (*area, from),
         };
+        // No cube of a box comes behind that of its corner of largest coordinates.
+        let last = match area {
+            Area::World => None,
+            Area::Box(dimension, bounds) => Some((dimension, bounds.max().cluster(ClusterTier::L2))),
+        };
         while let Some(start) = from.take() {
-            let Some((dimension, cube)) = next_stored(view, counters, start, damaged)? else { break };
+            let Some((dimension, cube)) = next_stored(view, counters, start, last, damaged)? else { break };
             if area.meets(dimension, cube) {
                 *from = Some(Start::Behind(dimension, cube));
                 return Ok(Some((dimension, cube)));
@@ -204,11 +209,12 @@ fn cube(x: i64, y: i64, z: i64) -> ClusterPos {
     ClusterPos::new(ClusterTier::L2, x, y, z).expect("it lies between two cubes of the world")
 }
 
-/// The first cube from a place on that has a row in any tier.
+/// The first cube from a place on, and up to a last one, that has a row in any tier.
 fn next_stored<V: ReadView>(
     view: &V,
     counters: &Counters,
     from: Start,
+    last: Option<(Dimension, ClusterPos)>,
     damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
 ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
     let mut next: Option<(Dimension, ClusterPos)> = None;
@@ -223,7 +229,9 @@ fn next_stored<V: ReadView>(
             Some((key, true)) => Bound::Included(&key[..]),
             Some((key, false)) => Bound::Excluded(&key[..]),
         };
-        let found = scan_past_damage(view, family, (lower, Bound::Unbounded), |met| {
+        let end = last.map(|(dimension, cube)| key_of(dimension, cube.max_chunk()));
+        let upper = end.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
+        let found = scan_past_damage(view, family, (lower, upper), |met| {
             Counters::add(&counters.keys_scanned, 1);
             match met {
                 // A key that is no position cannot be placed; verification reports it.

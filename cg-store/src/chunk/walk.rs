@@ -76,8 +76,8 @@ impl<E: Engine> Inner<E> {
 
 /// Shows every live chunk of an area to `visit`, until it breaks.
 ///
-/// What is damaged and holds chunks of the area is shown as an error, once, and the walk goes on behind it. Rows outside
-/// the area are not opened.
+/// What is damaged and may hold chunks of the area is shown as an error, once for each cube that it reaches into, and the
+/// walk goes on behind it. Rows outside the area are not opened.
 ///
 /// # Errors
 /// If the engine fails.

@@ -13,12 +13,20 @@ use crate::world::Inner;
 pub(crate) enum ObjectWrite {
     /// These bytes, at the next version.
     Put(Arc<[u8]>),
-    /// These bytes, at a version from elsewhere.
-    PutAt(i64, Arc<[u8]>),
+    /// These bytes, or none of an object that is deleted again, at a version from elsewhere.
+    PutAt(i64, Option<Arc<[u8]>>),
     Delete,
 }
 
 impl ObjectWrite {
+    /// What two writes of one transaction come to: behind a version from elsewhere, counting goes on from that.
+    pub(crate) fn then(self, key: &ObjectKey, next: Self) -> Result<Self, Error> {
+        let Self::PutAt(version, bytes) = self else { return Ok(next) };
+        let stored = StoredObject { version, bytes };
+        let after = next.after(key, Some(&stored))?.unwrap_or(stored);
+        Ok(Self::PutAt(after.version, after.bytes))
+    }
+
     /// The row that is written over another one; `None` if it stays as it is.
     pub(crate) fn after(
         &self,
@@ -37,9 +45,7 @@ impl ObjectWrite {
                 let (key, stored, offered) = (key.clone(), stored.version, *offered);
                 return Err(Error::VersionGoesBack { key, stored, offered });
             }
-            (Self::PutAt(version, bytes), _) => {
-                StoredObject { version: *version, bytes: Some(Arc::clone(bytes)) }
-            }
+            (Self::PutAt(version, bytes), _) => StoredObject { version: *version, bytes: bytes.clone() },
             (Self::Delete, Some(StoredObject { version, bytes: Some(_) })) => {
                 StoredObject { version: *version, bytes: None }
             }

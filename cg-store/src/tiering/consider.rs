@@ -98,13 +98,15 @@ impl<E: Engine> Inner<E> {
                 due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
             }
             let must_look = known.must_look(forgotten_before);
-            if must_look || (due_moves.is_some() && !(known.is_sure && self.knows_heat(cube))) {
+            let knows_heat = known.has_no_heat || self.knows_heat(cube);
+            if must_look || (due_moves.is_some() && !(known.is_sure && knows_heat)) {
                 if *reads_left == 0 || due.is_over() {
                     return Ok(false);
                 }
                 *reads_left -= 1;
                 let warm = known.warm;
-                known = self.look(work, cube)?;
+                let Some(looked) = self.look(work, cube)? else { continue };
+                known = looked;
                 if known.rows == 0 && warm.is_none() && self.has_no_warm(work, known)? {
                     continue;
                 }

@@ -66,14 +66,16 @@ impl<E: Engine> Inner<E> {
         Ok(heat.ok())
     }
 
-    /// Makes sure that what is stored of a cube's heat is known.
-    pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<(), Error> {
-        if self.tiering.observers(|seen| seen.heat().get(cube)).is_none()
-            && let Some(stored) = self.stored_heat(cube)?
-        {
+    /// Makes sure that what is stored of a cube's heat is known; says whether anything is.
+    pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<bool, Error> {
+        if self.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
+            return Ok(true);
+        }
+        let stored = self.stored_heat(cube)?;
+        if let Some(stored) = stored {
             self.tiering.observers(|seen| seen.heat().insert(cube, stored));
         }
-        Ok(())
+        Ok(stored.is_some())
     }
 
     /// Writes what is known of heat, all of it, before the world is closed.

@@ -1,7 +1,8 @@
 //! What ticks know of the cubes that could move, so that a tick reads nothing where nothing can come of it.
 //!
 //! **Invariant**: as long as it is [whole](Known::is_whole), every cube with hot rows or a heat row is in it, and
-//! `rows` has the place of each hot row. It may name rows that are gone: who acts on a cube that is not sure reads first.
+//! `rows` has the place of each hot row; but not cubes whose rows nobody can read, which stay where they are. It may
+//! name rows that are gone: who acts on a cube that is not sure reads first.
 //!
 //! Commits tell what they put, moves which cubes they changed, and one round over the rows, a few in each tick, finds
 //! what was there when the world was opened. That round is made again when more cubes could move than are remembered.
@@ -40,6 +41,8 @@ pub(super) struct KnownCube {
     pub(super) is_sure: bool,
     /// Whether a move may have taken rows away since they were read.
     must_look: bool,
+    /// Whether it had no heat row when they were read: there is no use in looking for one again.
+    pub(super) has_no_heat: bool,
     /// When it was offered to the plan.
     offered_at: Option<GameTick>,
     /// The round in which it was last met.
@@ -58,6 +61,7 @@ impl KnownCube {
             warm,
             is_sure: false,
             must_look: false,
+            has_no_heat: false,
             offered_at: None,
             round,
         }
@@ -112,6 +116,8 @@ impl Known {
     pub(super) fn note(&mut self, written: Result<BTreeMap<CubeAt, Puts>, Forgotten>) {
         let written = written.unwrap_or_else(|Forgotten(rest)| {
             self.miss();
+            // A move that was told to have failed may have been written after all.
+            self.clusters.values_mut().flatten().for_each(|known| known.warm = None);
             rest
         });
         for (cube, Puts { chunks, marks }) in written {
@@ -125,11 +131,19 @@ impl Known {
 
     /// Notes that a cube has a heat row.
     pub(super) fn note_heat(&mut self, cube: CubeAt) {
-        self.entry(cube);
+        if let Some(known) = self.entry(cube) {
+            known.has_no_heat = false;
+        }
     }
 
     /// Notes what was read of a cube, and returns all that is known of it now.
-    pub(super) fn learn(&mut self, cube: CubeAt, hot: Hot, forgotten_before: u64) -> KnownCube {
+    pub(super) fn learn(
+        &mut self,
+        cube: CubeAt,
+        hot: Hot,
+        has_heat: bool,
+        forgotten_before: u64,
+    ) -> KnownCube {
         let mut unknown = KnownCube::new(cube, None, self.round);
         let is_new = self.get_mut(cube).is_none();
         let known = self.entry(cube).unwrap_or(&mut unknown);
@@ -141,6 +155,7 @@ impl Known {
             marks_kept_from: forgotten_before,
             is_sure: true,
             must_look: false,
+            has_no_heat: !has_heat,
             // Nobody told of it before, so nobody told of its warm cluster.
             warm: if is_new { None } else { known.warm },
             ..*known

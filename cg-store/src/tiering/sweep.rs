@@ -16,7 +16,7 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick};
 use super::heat::{decode_heat_key, heat_key};
 use super::known::KnownCube;
 use super::{Due, Work};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError, Met, scan_past_damage};
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
@@ -235,6 +235,11 @@ impl Sweep {
     }
 }
 
+/// Whether the engine found a part of its files that it cannot read.
+const fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::Engine(EngineError::Corrupt { .. }))
+}
+
 impl KnownCube {
     pub(super) const fn rows_above(&self) -> Rows {
         Rows { hot: self.rows.count_ones(), most_shadows: self.most_shadows() }
@@ -261,7 +266,7 @@ impl<E: Engine> Inner<E> {
             return Ok(false);
         };
         work.sweep.behind = Some(cube);
-        let mut known = self.look(work, cube)?;
+        let Some(mut known) = self.look(work, cube)? else { return Ok(true) };
         // Rows that lie there unknown are what a round is made for.
         known.warm = None;
         work.sweep.old_marks(cube, known.old_marks, self.forgotten_before.load(Ordering::Relaxed));
@@ -282,13 +287,22 @@ impl<E: Engine> Inner<E> {
         DueRewrites::new(self.tiering.now(), due.at(), after_ticks)
     }
 
-    /// Reads a cube's hot rows, and makes sure that its heat is known.
-    pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<KnownCube, Error> {
+    /// Reads a cube's hot rows, and makes sure that its heat is known. `None` if the rows lie where nothing can be read:
+    /// the cube is left as it is, and forgotten until something is saved in it.
+    pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<Option<KnownCube>, Error> {
         // Before the rows are read: those that may be forgotten later are looked for again.
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
-        let hot = self.hot_rows(cube, forgotten_before)?;
-        self.learn_heat(cube)?;
-        Ok(work.known.learn(cube, hot, forgotten_before))
+        let hot = match self.hot_rows(cube, forgotten_before) {
+            Ok(hot) => hot,
+            Err(error) if is_unreadable(&error) => {
+                tracing::warn!(%error, "damage keeps chunks from moving");
+                work.known.forget(cube);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let has_heat = self.learn_heat(cube)?;
+        Ok(Some(work.known.learn(cube, hot, has_heat, forgotten_before)))
     }
 
     /// The first cube behind another that has a hot row or a heat row.
@@ -296,22 +310,25 @@ impl<E: Engine> Inner<E> {
         let last_hot = behind.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last_heat = behind.map(heat_key);
         let hot_lower = last_hot.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-        let first_hot = self.engine()?.scan(Family::ChunkL0, (hot_lower, Bound::Unbounded), |key, _| {
+        let engine = self.engine()?;
+        let first_hot = scan_past_damage(&*engine, Family::ChunkL0, (hot_lower, Bound::Unbounded), |met| {
             Counters::add(&self.counters.keys_scanned, 1);
-            match key::decode_chunk(key) {
-                Ok(at) => ControlFlow::Break(CubeAt::of(at)),
-                Err(_) => ControlFlow::Continue(()),
+            match met {
+                Met::Row(key, _) => key::decode_chunk(key)
+                    .map_or(ControlFlow::Continue(()), |at| ControlFlow::Break(CubeAt::of(at))),
+                // What cannot be read cannot be moved.
+                Met::Gap { .. } => ControlFlow::Continue(()),
             }
         })?;
         let tag = Space::Heat.index_tag().expect("it is in the index family");
         let (first, end) = ([tag], [tag + 1]);
         let heat_lower =
             last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
-        let first_heat =
-            self.engine()?.scan(Family::Index, (heat_lower, Bound::Excluded(&end[..])), |key, _| {
-                Counters::add(&self.counters.keys_scanned, 1);
-                decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
-            })?;
+        let heat_keys = (heat_lower, Bound::Excluded(&end[..]));
+        let first_heat = engine.scan(Family::Index, heat_keys, |key, _| {
+            Counters::add(&self.counters.keys_scanned, 1);
+            decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+        })?;
         // Cubes sort by the keys of their warm clusters as by those of their chunks.
         let sort_key = |cube: &CubeAt| row_of(cube.cluster(ClusterTier::L1)).1;
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))

@@ -258,8 +258,17 @@ impl<E: Engine> Inner<E> {
             };
             steps.par_iter().map(take).collect()
         });
+        let mut failed = None;
         for (step, end) in steps.iter().zip(ends) {
-            let end = end?;
+            let end = match end {
+                Ok(end) => end,
+                // The others were done all the same, and so may this one have been.
+                Err(error) => {
+                    work.known.moved(step.cube);
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+            };
             if step.to == Tier::L0 && matches!(end, Outcome::Overtaken) {
                 self.tiering.observers(|seen| seen.again(step.cube));
             }
@@ -269,7 +278,7 @@ impl<E: Engine> Inner<E> {
             let chunks = self.end(work, &[step.cube], end, counts);
             *(if step.to == Tier::L0 { &mut counts.promoted } else { &mut counts.warmed }) += chunks;
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// Makes groups of a cold cluster, and has it written when they were the last.
@@ -306,11 +315,22 @@ impl<E: Engine> Inner<E> {
             };
             steps.par_iter().map(make).collect()
         });
+        let mut failed = None;
         for (step, made) in steps.iter().zip(made) {
-            if let Some((made, last_access)) = made? {
-                merge.take(made);
-                cubes.push((step.cube, last_access));
+            match made {
+                Ok(Some((made, last_access))) => {
+                    merge.take(made);
+                    cubes.push((step.cube, last_access));
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.or(Some(error)),
             }
+        }
+        if let Some(error) = failed {
+            // On the way into the cold cluster some may have grown warm.
+            let begun = cubes.iter().map(|(cube, _)| *cube).chain(steps.iter().map(|step| step.cube));
+            begun.for_each(|cube| work.known.moved(cube));
+            return Err(error);
         }
         if steps.last().is_some_and(|last| last.remaining_steps > 0) {
             work.cold = Some(Cold::Making(merge, cubes));
@@ -342,7 +362,14 @@ impl<E: Engine> Inner<E> {
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         let (end, damage) = match end {
-            Ok(end) => end?,
+            Ok(Ok(end)) => end,
+            Ok(Err(error)) => {
+                // It may have been written all the same.
+                for (cube, _) in &cubes {
+                    work.known.moved(*cube);
+                }
+                return Err(error);
+            }
             Err(RecvTimeoutError::Timeout) => {
                 work.cold = Some(Cold::Writing(receiver, cubes));
                 return Ok(false);
@@ -416,8 +443,11 @@ impl<E: Engine> Inner<E> {
                 counts.marks_forgotten += counts.add(moved);
                 work.known.moved(cube);
             }
-            // What was saved meanwhile has no mark any more; the others are another number next time.
-            Outcome::Overtaken => counts.overtaken += 1,
+            // What was saved meanwhile has no mark any more; the others are another number once they are read again.
+            Outcome::Overtaken => {
+                counts.overtaken += 1;
+                work.known.moved(cube);
+            }
             Outcome::Nothing | Outcome::Damaged(_) | Outcome::TooLarge => {}
         }
         Ok(())

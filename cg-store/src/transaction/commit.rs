@@ -31,7 +31,8 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
         if let Some(coming) = coming {
             coming.arrive(Durability::GATHER);
         }
-        world.engine()?.sync().map_err(|error| in_doubt(error.into()))?;
+        let synced = world.engine().and_then(|engine| engine.sync());
+        synced.map_err(|error| in_doubt(error.into()))?;
     }
     Ok(seq)
 }
@@ -40,6 +41,10 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
 fn in_doubt(error: Error) -> Error {
     match error {
         Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
+        // It was replaced by none while the commit was on its way to the disk.
+        Error::Engine(error @ EngineError::NotReopened { .. }) => {
+            EngineError::WriteFailed { cause: Arc::new(error) }.into()
+        }
         error => error,
     }
 }
@@ -85,6 +90,8 @@ fn enter<E: Engine>(
     if changes.is_empty() {
         return Ok(world.commits.published());
     }
+    // Closing has written the queue: what came into it now would be written by nobody.
+    world.check_open()?;
     // Nobody but tests writes past the world.
     let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
@@ -219,5 +226,21 @@ impl<E: Engine> Clone for Durable<E> {
 impl<E: Engine> fmt::Debug for Durable<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_is_never_said_to_have_left_nothing() {
+        let cause = Arc::new(EngineError::OpenedReadOnly);
+        let not_reopened = EngineError::NotReopened { cause: Arc::clone(&cause) };
+        for error in [EngineError::ReadOnly { cause }, not_reopened] {
+            assert!(error.wrote_nothing(), "{error}");
+            let Error::Engine(told) = in_doubt(error.into()) else { panic!("it is the engine's") };
+            assert!(matches!(told, EngineError::WriteFailed { .. }), "{told}");
+        }
     }
 }

@@ -30,8 +30,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// [`Error::ObjectKey`] for a key without a byte or with more than 512. At commit: [`Error::TooLarge`], and
     /// [`Error::Corrupt`] if what is stored is damaged.
     pub fn put_object(&mut self, key: impl AsRef<[u8]>, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
-        self.writes.objects.insert(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()));
-        Ok(())
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()))
     }
 
     /// Writes an object at a version that another store gave it: for caches.
@@ -40,8 +39,9 @@ impl<E: Engine> Transaction<'_, E> {
     /// end of its own history.
     ///
     /// # Errors
-    /// As [`put_object`](Self::put_object); [`Error::NegativeVersion`]. At commit: [`Error::VersionGoesBack`] if the
-    /// object was at a higher version, deleted or not.
+    /// As [`put_object`](Self::put_object); [`Error::NegativeVersion`]; [`Error::VersionGoesBack`] if this transaction
+    /// wrote a higher version. At commit: [`Error::VersionGoesBack`] if the object was at a higher version, deleted or
+    /// not.
     pub fn put_object_at_version(
         &mut self,
         key: impl AsRef<[u8]>,
@@ -52,8 +52,7 @@ impl<E: Engine> Transaction<'_, E> {
         if version < 0 {
             return Err(Error::NegativeVersion { key, offered: version });
         }
-        self.writes.objects.insert(key, ObjectWrite::PutAt(version, bytes.into()));
-        Ok(())
+        self.write_object(key, ObjectWrite::PutAt(version, Some(bytes.into())))
     }
 
     /// Deletes an object. Deleting an absent one is no error.
@@ -61,7 +60,15 @@ impl<E: Engine> Transaction<'_, E> {
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have.
     pub fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.writes.objects.insert(ObjectKey::new(key)?, ObjectWrite::Delete);
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Delete)
+    }
+
+    fn write_object(&mut self, key: ObjectKey, write: ObjectWrite) -> Result<(), Error> {
+        let write = match self.writes.objects.get(&key) {
+            Some(before) => before.clone().then(&key, write)?,
+            None => write,
+        };
+        self.writes.objects.insert(key, write);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cg_cli::import::open_or_create;
 use cg_cli::mapping::name;
-use cg_cli::schem::{ImportError, ImportReport, import};
+use cg_cli::schem::{ImportReport, check_place, import};
 use cg_format::{BlockPos, Dimension};
 use cg_registry::ListKind;
 use cg_store::World;
@@ -48,17 +48,15 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     // Before a world is made for it.
     let file = args.file.read()?;
+    let at = BlockPos::new(x, y, z);
+    check_place(&file, at).map_err(|error| Failure::usage(error.to_string()))?;
     let world = open_or_create(args.world.path(), &options())?;
     let dimension = dimension(&world, args.dimension.as_deref())?;
     let progress = out.progress("blocks imported");
-    let at = BlockPos::new(x, y, z);
     let imported = import(&file, &world, dimension, at, |blocks| progress.set_position(blocks));
     progress.finish_and_clear();
     let report = match imported {
         Ok(report) => Report(report),
-        Err(error @ (ImportError::OutOfWorld(_) | ImportError::TooWide(_))) => {
-            return Err(Failure::usage(error.to_string()));
-        }
         Err(error) => return Err(Failure::failed(error)),
     };
     world.close()?;

@@ -42,8 +42,12 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let schematic = args.file.read()?.schematic;
     let [width, height, length] = schematic.size();
     let named = |grid: Option<&Grid>| {
-        let names = grid.into_iter().flat_map(Grid::states);
-        names.map(|(_, name, count)| (name.to_owned(), count)).collect()
+        let mut counts = BTreeMap::new();
+        // A palette may say one name under two indices.
+        for (_, name, count) in grid.into_iter().flat_map(Grid::states) {
+            *counts.entry(name.to_owned()).or_default() += count;
+        }
+        counts
     };
     out.print(&Report {
         version: schematic.version(),

@@ -114,9 +114,23 @@ fn what_is_asked_for_wrongly_makes_nothing() {
     let message = "cg: the box is 65536 × 1 × 1 blocks, and a schematic has at most 65535 along each side\n";
     assert_eq!((said.code, said.err.as_str()), (2, message));
     let edge = i64::MAX.to_string();
-    let said = run(&["schem", "import", file, text(&sample.path()), "--at", &edge, "0", "0"]);
+    let said = run(&["schem", "import", file, world, "--at", &edge, "0", "0"]);
     let message = format!("cg: at ({edge}, 0, 0) the schematic would reach beyond the world\n");
     assert_eq!((said.code, said.err), (2, message));
+    assert!(!Path::new(world).exists());
+}
+
+#[test]
+fn a_name_that_stands_twice_in_a_palette_is_counted_whole() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut writer = SchemWriter::new(Vec::new(), &SchemHead::sized([3, 1, 1])).expect("a head");
+    writer.blocks(&["minecraft:stone", "minecraft:stone"], &[2, 1]).expect("a palette");
+    writer.cells(&[0, 1, 0]).expect("memory takes it");
+    writer.block_entities(&[]).expect("none");
+    let path = folder.path().join("twice.schem");
+    std::fs::write(&path, writer.finish(&[]).expect("none")).expect("the disk takes it");
+    let said = run(&["--json", "schem", "info", text(&path)]);
+    assert_eq!((said.code, said.json()["states"].clone()), (0, json!({"minecraft:stone": 3})));
 }
 
 #[test]

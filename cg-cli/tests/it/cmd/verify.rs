@@ -46,7 +46,7 @@ fn a_person_reads_one_line_per_problem() {
     expect![[r#"
         chunkl0 0000000000000000c492492492492492492492492492492492492492492492c9: chunk 0, 4, -1 of dimension 0 is damaged (ChunkL0 row 0000000000000000c492492492492492492492492492492492492492492492c9): chunk header: entity offset needs 8 bytes and 3 are left (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`
         entity 00000000000000000000000000005ee9: its owner is chunk 0, 4, -1 of dimension 0, but no chunk refers to it
-        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 2 opacity tiles, 2 opacityMap, 13 worldMeta
+        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 2 opacity tiles, 2 opacityMap, 14 worldMeta
         2 problems found
     "#]].assert_eq(&said.out);
 }

@@ -25,11 +25,16 @@ fn what_commits_put_is_known_but_not_sure() {
     assert_eq!((found.rows, found.chunks, found.warm, found.is_sure), (0b111, 0b110, Some(false), false));
     assert_eq!((found.must_look(0), found.must_look(9)), (false, true), "marks count when they may go");
     let hot = Hot { rows: 0b1, chunks: 0b1, old_marks: 0, bytes: 7 };
-    let found = known.learn(cube(0), hot, 9);
+    let found = known.learn(cube(0), hot, true, 9);
     assert_eq!((found.rows, found.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
     known.moved(cube(0));
     let found = get(&known, cube(0)).unwrap();
     assert_eq!((found.must_look(9), found.warm, found.most_shadows()), (true, None, 64));
+    put(&mut known, cube(2), 1, 0);
+    assert_eq!(get(&known, cube(2)).unwrap().warm, Some(false));
+    known.note(Err(Forgotten(BTreeMap::new())));
+    assert_eq!(get(&known, cube(2)).unwrap().warm, None, "a move that failed may have been written");
+    known.forget(cube(2));
     known.forget(cube(0));
     assert_eq!((known.next_cluster(), known.count), (None, 0));
 }
@@ -68,7 +73,7 @@ fn a_round_makes_it_whole_unless_something_was_missed() {
     let mut known = Known::default();
     assert!(!known.is_whole());
     known.begin_round();
-    known.learn(cube(0), Hot::default(), 0);
+    known.learn(cube(0), Hot::default(), true, 0);
     known.note(Err(Forgotten([(cube(1), Puts { chunks: 1, marks: 0 })].into())));
     known.end_round();
     assert!(!known.is_whole());

@@ -6,11 +6,13 @@ use std::thread;
 
 use super::*;
 use cg_format::Space;
+use cg_store::Durability;
 use cg_store::engine::EngineError;
 
 over_both_engines! {
     every_later_call_says_so
     closing_again_does_nothing
+    what_is_committed_behind_the_close_is_refused
     closing_beside_transactions_and_registrations_loses_nothing
 }
 
@@ -48,6 +50,15 @@ fn every_later_call_says_so<E: Engine>(world: &World<E>) {
     closed(world.forget_quarantined(Space::ChunkL0, b"row", 1));
     closed(world.fold_opacity(1));
     closed(world.rebuild_opacity());
+}
+
+fn what_is_committed_behind_the_close_is_refused<E: Engine>(world: &World<E>) {
+    Ids::register(world);
+    // Nobody would write what is queued from here on.
+    closed(world.transaction_at(Durability::Fast, |tx| {
+        tx.set_property(Property::Time, Some(vec![1]));
+        world.close()
+    }));
 }
 
 fn closing_again_does_nothing<E: Engine>(world: &World<E>) {

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::moves::{play, player, tiers};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
-    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, ReadView, Reopen, RocksOptions, Usage,
+    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, RocksOptions, Usage,
 };
 use cg_store::{Durable, NotResumed};
 
@@ -30,6 +31,8 @@ struct Plan {
     next: Mutex<Option<(u64, Fault)>>,
     /// Commits that were reported and are to be missing at the next open.
     forget_commits: AtomicBool,
+    /// A hot row that no scan gets past.
+    unreadable: Mutex<Option<Vec<u8>>>,
 }
 
 impl Plan {
@@ -94,9 +97,23 @@ impl<E: Engine> ReadView for Faulty<E> {
         &self,
         family: Family,
         range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.engine.scan(family, range, visit)
+        let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
+        let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
+        let stopped = self.engine.scan(family, range, |key, row| {
+            if unreadable.as_deref() == Some(key) {
+                return ControlFlow::Break(None);
+            }
+            visit(key, row).map_break(Some)
+        })?;
+        match stopped {
+            Some(None) => Err(EngineError::Corrupt {
+                place: Place::Family(family),
+                message: "a damaged block by request".into(),
+            }),
+            stopped => Ok(stopped.flatten()),
+        }
     }
 }
 
@@ -318,6 +335,67 @@ fn every_commit_fails_once<E: Engine>(every: usize, over: impl Fn() -> E) {
             fails_and_goes_on(&Failing::over(over()), nth, fault);
         }
     }
+}
+
+/// Chunks whose moves are cut off by a failed write, which left nothing or all of it, still grow cold in time.
+#[test]
+fn moves_that_failed_are_looked_at_again() {
+    const MINUTE: u64 = 60 * cg_tiering::GameTick::PER_SECOND;
+    for fault in [Fault::Whole, Fault::Lost] {
+        for nth in 1..=6 {
+            let Failing { world, plan, ids } = Failing::over(MemEngine::new());
+            // What comes behind the round that looks for rows is known from commits alone.
+            play(&world, 1, &[]);
+            let all: Vec<_> = (0..8).map(|n| ids.at(4 * (n % 4), 4 * (n / 4), 0)).collect();
+            save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
+            // Somebody is neither near nor far.
+            let watcher = [player(1, ids.overworld, -200, 60, 100)];
+            play(&world, 2, &watcher);
+            world.flush().expect("is written");
+            plan.fail(nth, fault);
+            let mut failed = 0;
+            for tick in 0..700 {
+                let now = cg_tiering::GameTick::new(5 * MINUTE + 10 + tick);
+                if world.tick(now, &watcher, std::time::Duration::from_secs(600)).is_err() {
+                    failed += 1;
+                    world.resume().expect("goes on");
+                }
+            }
+            assert_eq!(failed, 1, "{fault:?} at move {nth}");
+            assert_eq!(tiers(&world), [0, 8, 0], "{fault:?} at move {nth}");
+            play(&world, 8 * 60 * MINUTE, &[]);
+            assert_eq!(tiers(&world), [0, 0, 8], "{fault:?} at move {nth}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_read_keep_no_tick_from_moving_others() {
+    let Failing { world, plan, ids } = Failing::over(MemEngine::new());
+    play(&world, 1, &[]);
+    let chunk = || filled(&world, ids.stone);
+    save(&world, [0, 4, 8, 40].map(|x| (ids.at(x, 0, 0), chunk())));
+    world.flush().expect("is written");
+    let hide = |row: Option<ChunkAt>| {
+        *plan.unreadable.lock().expect("no panic") = row.map(|at| cg_format::key::chunk(at).into());
+    };
+    hide(Some(ids.at(4, 0, 0)));
+    let day = 24 * 60 * 60 * cg_tiering::GameTick::PER_SECOND;
+    play(&world, day, &[]);
+    play(&world, day + 1, &[]);
+    hide(None);
+    assert_eq!(tiers(&world), [1, 0, 3], "known from commits");
+    hide(Some(ids.at(4, 0, 0)));
+    // Now all rows are looked for again.
+    plan.fail(1, Fault::Lost);
+    save(&world, [(ids.at(12, 0, 0), chunk())]);
+    world.flush().expect_err("the write fails");
+    world.resume().expect("goes on");
+    for tick in 0..20 {
+        play(&world, 2 * day + tick, &[]);
+    }
+    hide(None);
+    assert_eq!(tiers(&world), [1, 0, 4], "found by the round");
 }
 
 #[test]

@@ -337,6 +337,31 @@ fn heat_and_clock_survive_reopening() {
 }
 
 #[test]
+fn what_a_killed_process_left_without_heat_grows_cold_too() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    // More cubes of one cold cluster than one tick reads.
+    let all: Vec<_> = (0..20).map(|n| ids.at(4 * (n % 4), 4 * (n / 4 % 4), 4 * (n / 16))).collect();
+    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+    drop(world);
+    for at in &all {
+        disk.raw().delete(Family::Index, key::heat(*at));
+    }
+    let world = disk.open(&[]);
+    // All rows are met before any of them is due.
+    for tick in 1..=40 {
+        world.tick(GameTick::new(tick), &[], ENOUGH).expect("ticks");
+    }
+    assert_eq!(tiers(&world), [20, 0, 0]);
+    for tick in 1..=40 {
+        world.tick(GameTick::new(DAY + tick), &[], ENOUGH).expect("ticks");
+    }
+    assert_eq!(tiers(&world), [0, 0, 20]);
+    assert_sound(&world);
+}
+
+#[test]
 fn damage_stays_where_it_is_and_holds_up_nothing_else() {
     let disk = Disk::new();
     let world = disk.create(&[]);

@@ -9,6 +9,7 @@ over_both_engines! {
     every_change_is_one_version_more
     a_deleted_object_counts_on_until_it_is_forgotten
     a_cache_writes_the_versions_it_was_told
+    versions_do_not_go_back_inside_a_transaction
     keys_that_no_object_can_have
     a_listing_goes_on_where_it_stopped
     who_read_an_object_that_changed_is_told
@@ -141,6 +142,32 @@ fn a_cache_writes_the_versions_it_was_told<E: Engine>(world: &World<E>) {
         expect!["object `a` is at version 2^63 - 1, and there is none above"],
     );
     assert_eq!(objects.put("a", *b"last").expect("no change"), i64::MAX);
+    assert_sound(world);
+}
+
+fn versions_do_not_go_back_inside_a_transaction<E: Engine>(world: &World<E>) {
+    let written = world.transaction(|tx| {
+        tx.put_object_at_version("a", 10, *b"ten")?;
+        tx.put_object("a", *b"ten")?;
+        let same = tx.object("a")?.map(|object| object.version);
+        tx.put_object("a", *b"more")?;
+        tx.put_object_at_version("b", 20, *b"twenty")?;
+        tx.delete_object("b")?;
+        Ok::<_, Error>((same, tx.object("a")?.map(|object| object.version), tx.object("b")?))
+    });
+    assert_eq!(written.expect("commits").value, (Some(10), Some(11), None));
+    assert_eq!(bytes(world, "a"), some(11, "more"));
+    assert_eq!(bytes(world, "b"), None);
+    assert_eq!(world.objects().put("b", *b"anew").expect("puts"), 21);
+    refused(
+        world,
+        |tx| {
+            tx.put_object_at_version("a", 30, *b"thirty")?;
+            tx.delete_object("a")?;
+            tx.put_object_at_version("a", 29, *b"twenty-nine")
+        },
+        expect!["object `a` is at version 30, and version 29 was to be written; versions do not go back"],
+    );
     assert_sound(world);
 }
 
