@@ -37,9 +37,11 @@ pub(super) fn dry_run(
     })?;
     if let Some(mut job) = job(pack, catalog, options)? {
         let kinds = &mut done.kinds;
-        let ran =
-            world.still(|still| job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change)))?;
-        done.region = ran.map_err(Failure::failed)?;
+        let ran = world.still(|still| {
+            let ran = job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change));
+            ran.map_err(Failure::failed)
+        })?;
+        done.region = ran?;
     }
     Ok(done)
 }
