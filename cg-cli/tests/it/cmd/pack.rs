@@ -364,3 +364,20 @@ fn what_is_too_large_for_one_transaction_goes_in_steps() {
     "#]].assert_eq(&said.err);
     assert_eq!(run(&["object", "list", text(&small)]).good(), "");
 }
+
+#[test]
+fn data_that_the_world_has_no_place_for_are_named() {
+    let sample = sample();
+    let file = packed(&sample, &BOX);
+    let there = sample.beside("there");
+    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
+    world.register_component(items).expect("new");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let said = unpack(&file, &there, &["--json"]);
+    assert_eq!(said.code, 1);
+    assert_eq!(said.json()["components_left"], json!({ "game:items": 1 }));
+    let said = unpack(&file, &sample.beside("new"), &["--json"]);
+    assert_eq!((said.code, &said.json()["components_left"]), (0, &json!({})));
+}
