@@ -82,6 +82,14 @@ pub enum Section {
     SnapshotEntities,
     /// A group of compressed sections of a snapshot file, or one section.
     SnapshotGroup,
+    /// The signature of a pack file.
+    PackHead,
+    /// The frame around a part of a pack file.
+    PackPart,
+    /// The objects of a pack file.
+    PackObjects,
+    /// The end of a pack file: how much is before it.
+    PackEnd,
     /// A versioned object.
     Object,
     /// A record that lies at a place of the world.
@@ -120,6 +128,10 @@ impl fmt::Display for Section {
             Self::SnapshotIndex => "snapshot index",
             Self::SnapshotEntities => "snapshot entities",
             Self::SnapshotGroup => "snapshot group",
+            Self::PackHead => "pack head",
+            Self::PackPart => "pack part",
+            Self::PackObjects => "pack objects",
+            Self::PackEnd => "pack end",
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",
             Self::Overlay => "overlay row",

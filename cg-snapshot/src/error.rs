@@ -82,6 +82,25 @@ pub enum SnapshotError {
     /// The place for a snapshot lies outside the world.
     #[error("the snapshot's box does not lie in the world there")]
     OutsideWorld,
+    /// A part of a pack is sound as bytes and does not hold what it claims.
+    #[error("in the part at byte {at}: {error}")]
+    InPack {
+        /// Where the part begins in the file. Offsets of the error count from the start of what the part holds.
+        at: u64,
+        /// What is wrong in it.
+        error: Box<SnapshotError>,
+    },
+    /// A snapshot that a pack cannot hold: not of whole chunks, or not of everything in them.
+    #[error(
+        "a box in a pack is of whole chunks, with components, side data and entities; this one is {found}"
+    )]
+    NotWhole {
+        /// What is missing.
+        found: &'static str,
+    },
+    /// What is added to a pack has to come in order: at most one box first, then objects ascending by key.
+    #[error("a pack takes one box first, then objects ascending by key")]
+    PackOrder,
     /// Two snapshots are not of the same box.
     #[error("the snapshots are not of the same box and dimension; compare snapshots of one place")]
     OtherRegion,

@@ -2,7 +2,8 @@
 //!
 //! A [`Region`] is a box of blocks in one dimension, cut into the 16³ sections in which it is captured and restored.
 //! [`capture`] makes a [`Snapshot`] of it, which lives in memory or in a [file](mod@file); a [`RestoreJob`] puts it back, a
-//! [`RestoreQueue`] does so within the ticks of a server. Everything here works through the traits of
+//! [`RestoreQueue`] does so within the ticks of a server. A [`pack`] carries a box and objects to another world.
+//! Everything here works through the traits of
 //! [`cg_format::source`], on any world and on a host's live memory, and compiles no storage engine.
 //!
 //! What it is *not*: it keeps no world, starts no thread of its own and reads no clock. Time is an argument, and the work
@@ -44,6 +45,7 @@ mod error;
 pub mod file;
 pub mod memory;
 pub mod nbt;
+pub mod pack;
 mod region;
 mod restore;
 pub mod schem;
@@ -57,7 +59,7 @@ pub use diff::{Difference, diff};
 pub use error::{CaptureError, RestoreError, SnapshotError};
 pub use region::{Region, Section};
 pub use restore::{
-    BlockChange, DryRun, Event, Handle, Host, Operation, OperationId, Outcome, Progress, QueueHandle,
+    BlockChange, DryRun, Event, Handle, Host, Merge, Operation, OperationId, Outcome, Progress, QueueHandle,
     RestoreJob, RestoreOptions, RestoreQueue, RestoreReport, TickBudget, TickReport, Unverifiable,
 };
 pub use section::{Contents, KeptSection};

@@ -42,6 +42,12 @@ impl Region {
         self.area
     }
 
+    /// Whether every chunk that it meets lies in it whole.
+    pub fn is_whole_chunks(&self) -> bool {
+        let (min, max) = (self.area.min().local(), self.area.max().local());
+        min == LocalPos::new(0, 0, 0) && max == LocalPos::new(15, 15, 15)
+    }
+
     /// How many sections it has.
     pub fn section_count(&self) -> u128 {
         self.area.chunks().count()

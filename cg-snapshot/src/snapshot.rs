@@ -6,7 +6,7 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::travel::{Arrival, Names, UnknownId, Used};
-use cg_registry::{Catalog, ListKind, Name};
+use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
 
 use crate::arrival::ArrivalReport;
@@ -181,6 +181,15 @@ impl Snapshot {
             *kept = KeptSection::clone(same);
         }
         freed
+    }
+
+    /// What to register so that it can [arrive](Self::arrive) in a catalog, its dimension included; empty if nothing is
+    /// missing.
+    pub fn registration(&self, catalog: &Catalog) -> Registration {
+        let dimension = &self.info.dimension;
+        let is_new = catalog.dimension(dimension.as_str()).is_none();
+        let dimensions = is_new.then(|| dimension.clone()).into_iter().collect();
+        Registration { dimensions, ..self.names.registration(catalog) }
     }
 
     /// The same snapshot by the ids of a catalog, found by names.

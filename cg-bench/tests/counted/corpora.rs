@@ -25,6 +25,8 @@ mod nbt;
 mod object;
 #[path = "../../../fuzz/src/opacity.rs"]
 mod opacity;
+#[path = "../../../fuzz/src/pack.rs"]
+mod pack;
 #[path = "../../../fuzz/src/record.rs"]
 mod record;
 #[path = "../../../fuzz/src/region.rs"]
@@ -42,7 +44,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 16] = [
+const TARGETS: [(&str, Check); 17] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -53,6 +55,7 @@ const TARGETS: [(&str, Check); 16] = [
     ("nbt_decode", nbt::check),
     ("object_decode", object::check),
     ("opacity_decode", opacity::check),
+    ("pack_decode", pack::check),
     ("record_decode", record::check),
     ("region_read", region::check),
     ("registry_decode", registry::check),

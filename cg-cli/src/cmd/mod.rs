@@ -12,6 +12,7 @@ mod map;
 mod object;
 mod opacity;
 mod overlay;
+mod pack;
 mod prune;
 mod quarantine;
 mod records;
@@ -20,6 +21,7 @@ mod schem;
 mod segments;
 mod snapshot;
 mod tiers;
+mod unpack;
 mod verify;
 
 use cg_registry::{Catalog, ListKind, Name};
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Overlay(overlay::Command),
     #[command(subcommand)]
     Segments(segments::Command),
+    Pack(pack::Args),
+    Unpack(unpack::Args),
 }
 
 impl Command {
@@ -84,6 +88,8 @@ impl Command {
             Self::Snapshot(command) => snapshot::run(command, out),
             Self::Overlay(command) => overlay::run(command, out),
             Self::Segments(command) => segments::run(command, out),
+            Self::Pack(args) => pack::run(args, out),
+            Self::Unpack(args) => unpack::run(args, out),
         }
     }
 }

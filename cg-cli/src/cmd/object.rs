@@ -198,7 +198,7 @@ fn key(text: &str) -> Result<ObjectKey, Failure> {
     ObjectKey::new(key_bytes(text)?).map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn key_bytes(text: &str) -> Result<Vec<u8>, Failure> {
+pub(super) fn key_bytes(text: &str) -> Result<Vec<u8>, Failure> {
     match text.strip_prefix(HEX) {
         Some(digits) => unhex(digits).ok_or_else(|| Failure::usage(format!("`{digits}` is no hexadecimal"))),
         None => Ok(text.as_bytes().to_vec()),

@@ -6,7 +6,7 @@ use cg_format::wire::{Reader, Trace, Writer};
 use cg_format::{BlockBox, BlockPos, DecodeError, Dimension, Problem, Section};
 use cg_registry::Name;
 
-use super::part::Input;
+use super::part::{Input, read_signature};
 use crate::error::SnapshotError;
 use crate::region::Region;
 use crate::section::Contents;
@@ -14,8 +14,6 @@ use crate::snapshot::{MAX_SECTIONS, SnapshotInfo};
 
 /// The first line. Its last digit is the layout's version.
 const SIGNATURE: &[u8; 23] = b"cherrygrove snapshot 1\n";
-/// Where the digit stands.
-const VERSION_AT: usize = 21;
 /// The newest layout that this release reads.
 const VERSION: u64 = 1;
 /// Signature, length and checksum.
@@ -35,7 +33,7 @@ pub(super) fn read(input: &mut Input<'_, impl Read>) -> Result<SnapshotInfo, Sna
     let trace = input.trace();
     let fixed = input.read(Section::SnapshotHead, "signature", FIXED_LEN_BYTES)?;
     let mut reader = Reader::new(&fixed, Section::SnapshotHead).traced(trace);
-    check_signature(&mut reader)?;
+    read_signature(&mut reader, SIGNATURE, VERSION)?;
     let here = reader.clone();
     let len_bytes = reader.u32("head len")?;
     if len_bytes > MAX_LEN_BYTES {
@@ -51,24 +49,6 @@ pub(super) fn read(input: &mut Input<'_, impl Read>) -> Result<SnapshotInfo, Sna
         return Err(here.error(Problem::Checksum { found, expected }).into());
     }
     Ok(decode(&bytes, trace)?)
-}
-
-fn check_signature(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
-    let here = reader.clone();
-    let found = reader.take("signature", SIGNATURE.len())?;
-    if found == SIGNATURE {
-        return Ok(());
-    }
-    let differs = found.iter().zip(SIGNATURE).position(|(found, expected)| found != expected);
-    let at = differs.unwrap_or(0);
-    let byte = found.get(at).copied().unwrap_or_default();
-    let problem = if at == VERSION_AT && byte.is_ascii_digit() && u64::from(byte - b'0') > VERSION {
-        Problem::Newer { field: "signature", found: (byte - b'0').into(), newest: VERSION }
-    } else {
-        let expected = SIGNATURE.get(at).copied().unwrap_or_default().into();
-        Problem::Disagrees { field: "signature", found: byte.into(), expected }
-    };
-    Err(DecodeError::new(Section::SnapshotHead, here.offset_bytes() + at as u64, problem))
 }
 
 fn decode(bytes: &[u8], trace: Option<&Trace>) -> Result<SnapshotInfo, DecodeError> {

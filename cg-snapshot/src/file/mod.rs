@@ -15,7 +15,7 @@
 mod head;
 mod index;
 mod names;
-mod part;
+pub(crate) mod part;
 mod read;
 mod write;
 

@@ -1,4 +1,4 @@
-//! A part of a file: bytes behind their lengths and a checksum, compressed.
+//! A part of a file: bytes behind their lengths and a checksum, compressed. Snapshots and packs are made of them.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -9,43 +9,43 @@ use cg_format::{DecodeError, Limits, Problem, Section};
 use crate::error::SnapshotError;
 
 /// The bytes before the stored ones.
-pub(super) const HEAD_LEN_BYTES: usize = 14;
+pub(crate) const HEAD_LEN_BYTES: usize = 14;
 
 /// Which part. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Names = 1,
     Index = 2,
     Entities = 3,
 }
 
 /// Bytes that are read from front to back, and where in the file they stand.
-pub(super) struct Input<'t, R> {
+pub(crate) struct Input<'t, R> {
     reader: R,
     offset_bytes: u64,
     trace: Option<&'t Trace>,
 }
 
 impl<'t, R: Read> Input<'t, R> {
-    pub(super) const fn new(reader: R, trace: Option<&'t Trace>) -> Self {
+    pub(crate) const fn new(reader: R, trace: Option<&'t Trace>) -> Self {
         Self { reader, offset_bytes: 0, trace }
     }
 
-    pub(super) const fn trace(&self) -> Option<&'t Trace> {
+    pub(crate) const fn trace(&self) -> Option<&'t Trace> {
         self.trace
     }
 
-    pub(super) const fn offset_bytes(&self) -> u64 {
+    pub(crate) const fn offset_bytes(&self) -> u64 {
         self.offset_bytes
     }
 
-    pub(super) fn into_inner(self) -> R {
+    pub(crate) fn into_inner(self) -> R {
         self.reader
     }
 
     /// Reads so many bytes; memory grows with what is there, not with what is asked for.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         section: Section,
         field: &'static str,
@@ -63,33 +63,76 @@ impl<'t, R: Read> Input<'t, R> {
     }
 
     /// Reads a part and decompresses it.
-    pub(super) fn part(&mut self, kind: Kind, limits: &mut Limits) -> Result<Vec<u8>, SnapshotError> {
+    pub(crate) fn part(&mut self, kind: Kind, limits: &mut Limits) -> Result<Vec<u8>, SnapshotError> {
+        let kind = |reader: &mut Reader<'_>| reader.expect_u8("part", kind as u8);
+        Ok(self.part_of(Section::SnapshotPart, limits, kind)?.raw)
+    }
+
+    /// Reads a part whose first byte says which it is, and decompresses it.
+    pub(crate) fn part_of<K>(
+        &mut self,
+        section: Section,
+        limits: &mut Limits,
+        kind: impl FnOnce(&mut Reader<'_>) -> Result<K, DecodeError>,
+    ) -> Result<Part<K>, SnapshotError> {
         let at = self.offset_bytes;
-        let head = self.read(Section::SnapshotPart, "part head", HEAD_LEN_BYTES)?;
-        let mut reader = Reader::at_offset(&head, at, Section::SnapshotPart).traced(self.trace);
-        reader.expect_u8("part", kind as u8)?;
+        let head = self.read(section, "part head", HEAD_LEN_BYTES)?;
+        let mut reader = Reader::at_offset(&head, at, section).traced(self.trace);
+        let kind = kind(&mut reader)?;
         let codec = read_codec(&mut reader, "codec")?;
         let here = reader.clone();
         let raw_len_bytes = reader.u32("raw len")?;
-        limits.spend(Section::SnapshotPart, here.offset_bytes(), "a part", raw_len_bytes.into())?;
+        limits.spend(section, here.offset_bytes(), "a part", raw_len_bytes.into())?;
         let stored_len_bytes = reader.u32("stored len")?;
         let here = reader.clone();
-        let found = reader.u32("checksum")?;
-        let stored = self.read(Section::SnapshotPart, "stored", stored_len_bytes as usize)?;
+        let checksum = reader.u32("checksum")?;
+        let stored = self.read(section, "stored", stored_len_bytes as usize)?;
         let (checked, _) = head.split_at(HEAD_LEN_BYTES - 4);
         let expected = crc32c::crc32c_append(crc32c::crc32c(checked), &stored);
-        if found != expected {
-            return Err(here.error(Problem::Checksum { found, expected }).into());
+        if checksum != expected {
+            return Err(here.error(Problem::Checksum { found: checksum, expected }).into());
         }
         let mut raw = Vec::new();
-        let error = |problem| DecodeError::new(Section::SnapshotPart, at, problem);
+        let error = |problem| DecodeError::new(section, at, problem);
         decompress(codec, &stored, raw_len_bytes as usize, &mut raw).map_err(error)?;
-        Ok(raw)
+        Ok(Part { kind, raw, checksum, at })
     }
 }
 
+/// A part that was read: which, what it holds, the checksum in front of it, and where it begins.
+pub(crate) struct Part<K> {
+    pub(crate) kind: K,
+    pub(crate) raw: Vec<u8>,
+    pub(crate) checksum: u32,
+    pub(crate) at: u64,
+}
+
+/// Takes the line that a file begins with. Its digit before the line feed is the layout's version.
+pub(crate) fn read_signature(
+    reader: &mut Reader<'_>,
+    signature: &[u8],
+    newest: u64,
+) -> Result<(), DecodeError> {
+    let here = reader.clone();
+    let found = reader.take("signature", signature.len())?;
+    if found == signature {
+        return Ok(());
+    }
+    let differs = found.iter().zip(signature).position(|(found, expected)| found != expected);
+    let at = differs.unwrap_or(0);
+    let byte = found.get(at).copied().unwrap_or_default();
+    let is_version = at + 2 == signature.len();
+    let problem = if is_version && byte.is_ascii_digit() && u64::from(byte - b'0') > newest {
+        Problem::Newer { field: "signature", found: (byte - b'0').into(), newest }
+    } else {
+        let expected = signature.get(at).copied().unwrap_or_default().into();
+        Problem::Disagrees { field: "signature", found: byte.into(), expected }
+    };
+    Err(DecodeError::new(reader.section(), here.offset_bytes() + at as u64, problem))
+}
+
 impl<R: Read + Seek> Input<'_, R> {
-    pub(super) fn seek(&mut self, offset_bytes: u64) -> Result<(), SnapshotError> {
+    pub(crate) fn seek(&mut self, offset_bytes: u64) -> Result<(), SnapshotError> {
         if self.offset_bytes != offset_bytes {
             self.reader.seek(SeekFrom::Start(offset_bytes))?;
             self.offset_bytes = offset_bytes;
@@ -98,7 +141,7 @@ impl<R: Read + Seek> Input<'_, R> {
     }
 }
 
-pub(super) fn read_codec(reader: &mut Reader<'_>, field: &'static str) -> Result<Codec, DecodeError> {
+pub(crate) fn read_codec(reader: &mut Reader<'_>, field: &'static str) -> Result<Codec, DecodeError> {
     let here = reader.clone();
     let found = reader.u8(field)?;
     Codec::from_byte(found)
@@ -106,19 +149,19 @@ pub(super) fn read_codec(reader: &mut Reader<'_>, field: &'static str) -> Result
 }
 
 /// Compresses bytes, unless they are smaller as they are.
-pub(super) fn packed(codec: Codec, raw: &[u8]) -> (Codec, Vec<u8>) {
+pub(crate) fn packed(codec: Codec, raw: &[u8]) -> (Codec, Vec<u8>) {
     let mut stored = Vec::new();
     compress(codec, raw, &mut stored);
     if stored.len() < raw.len() { (codec, stored) } else { (Codec::None, raw.to_vec()) }
 }
 
-/// A part as it is written; `None` if it is longer than its lengths can say.
-pub(super) fn encode(kind: Kind, codec: Codec, raw: &[u8]) -> Option<Vec<u8>> {
+/// A part's checksum, and the part as it is written; `None` if it is longer than its lengths can say.
+pub(crate) fn encode(kind: u8, codec: Codec, raw: &[u8]) -> Option<(u32, Vec<u8>)> {
     let raw_len_bytes = u32::try_from(raw.len()).ok()?;
     let (codec, stored) = packed(codec, raw);
     let mut out = Vec::with_capacity(HEAD_LEN_BYTES + stored.len());
     let mut writer = Writer::new(&mut out);
-    writer.u8(kind as u8);
+    writer.u8(kind);
     writer.u8(codec.byte());
     writer.u32(raw_len_bytes);
     writer.u32(stored.len() as u32);
@@ -126,5 +169,5 @@ pub(super) fn encode(kind: Kind, codec: Codec, raw: &[u8]) -> Option<Vec<u8>> {
     let mut writer = Writer::new(&mut out);
     writer.u32(checksum);
     writer.bytes(&stored);
-    Some(out)
+    Some((checksum, out))
 }

@@ -67,7 +67,7 @@ impl Snapshot {
             (Kind::Entities, encode_entities(&self.entities)),
         ];
         for (kind, raw) in parts {
-            let part = part::encode(kind, options.codec, &raw).ok_or_else(|| {
+            let (_, part) = part::encode(kind as u8, options.codec, &raw).ok_or_else(|| {
                 let (field, found) = ("raw len", raw.len() as u64);
                 let problem = Problem::OutOfRange { field, found, allowed: "below 4 GiB" };
                 DecodeError::new(Section::SnapshotPart, 0, problem)

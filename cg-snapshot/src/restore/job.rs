@@ -46,6 +46,16 @@ pub enum Unverifiable {
     Skip,
 }
 
+/// What happens where the target has something already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Merge {
+    /// The snapshot replaces it; a chunk that was absent in the snapshot is deleted.
+    #[default]
+    Replace,
+    /// It stays: a chunk that is there keeps its content and its entities, and an entity that is there stays where it is.
+    Keep,
+}
+
 /// How a snapshot is put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestoreOptions {
@@ -60,11 +70,19 @@ pub struct RestoreOptions {
     pub dimension: Option<Dimension>,
     /// So many chunks further along x, y and z. Default: at its own place.
     pub by_chunks: [i64; 3],
+    /// What happens where something is. Default: it is replaced.
+    pub merge: Merge,
 }
 
 impl Default for RestoreOptions {
     fn default() -> Self {
-        Self { entities: true, unverifiable: Unverifiable::Fail, dimension: None, by_chunks: [0; 3] }
+        Self {
+            entities: true,
+            unverifiable: Unverifiable::Fail,
+            dimension: None,
+            by_chunks: [0; 3],
+            merge: Merge::Replace,
+        }
     }
 }
 
@@ -89,6 +107,10 @@ pub struct RestoreReport {
     pub blocks: u64,
     /// Blocks of which only the components are other ones.
     pub components: u64,
+    /// Sections that stayed as they are because there was a chunk and [`Merge::Keep`] was asked for.
+    pub kept: u64,
+    /// Entities that stayed as they are for the same reason.
+    pub entities_kept: u64,
     /// Entities that were put back.
     pub entities_put: u64,
     /// Entities that were deleted.
@@ -243,6 +265,10 @@ impl RestoreJob {
         self.report.sections += 1;
         let snapshot = Arc::clone(&self.snapshot);
         let mut work = Work { editor, schema, observe, piece };
+        if self.options.merge == Merge::Keep && live.is_some() {
+            self.report.kept += 1;
+            return Ok(());
+        }
         let blocks = match (snapshot.section(piece.index), live.as_deref()) {
             (Place::Lost, _) => Err(SnapshotError::Lost { at: piece.to.at }.into()),
             (Place::Absent, None) => {
@@ -409,7 +435,10 @@ impl RestoreJob {
         for (id, entity) in owned.iter().filter_map(|index| self.snapshot.entities().get(*index)) {
             let Some(entity) = moved_entity(entity, self.target, self.options.by_chunks) else { continue };
             let id = self.id_there(*id);
-            if work.editor.entity(id).map_err(target)?.as_ref() != Some(&entity) {
+            let there = work.editor.entity(id).map_err(target)?;
+            if self.options.merge == Merge::Keep && there.is_some() {
+                self.report.entities_kept += 1;
+            } else if there.as_ref() != Some(&entity) {
                 work.editor.put_entity(id, entity).map_err(target)?;
                 self.report.entities_put += 1;
             }

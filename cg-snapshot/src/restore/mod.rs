@@ -8,6 +8,6 @@ mod queue;
 
 pub use budget::TickBudget;
 pub use dry_run::DryRun;
-pub use job::{BlockChange, RestoreJob, RestoreOptions, RestoreReport, Unverifiable};
+pub use job::{BlockChange, Merge, RestoreJob, RestoreOptions, RestoreReport, Unverifiable};
 pub use operation::{Event, Handle, Operation, OperationId, Outcome, Progress};
 pub use queue::{Host, QueueHandle, RestoreQueue, TickReport};

@@ -13,23 +13,23 @@ use crate::output::counted;
 
 /// How many blocks of each kind come and go.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(in crate::cmd) struct Kinds {
     gained: BTreeMap<BlockId, u64>,
     lost: BTreeMap<BlockId, u64>,
 }
 
 /// One kind in a report.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Kind {
+pub(in crate::cmd) struct Kind {
     gained: u64,
     lost: u64,
 }
 
 /// All kinds by name.
-pub(super) type ByKind = BTreeMap<String, Kind>;
+pub(in crate::cmd) type ByKind = BTreeMap<String, Kind>;
 
 impl Kinds {
-    pub(super) fn count(&mut self, change: &BlockChange) {
+    pub(in crate::cmd) fn count(&mut self, change: &BlockChange) {
         if change.old == change.new {
             return;
         }
@@ -41,7 +41,7 @@ impl Kinds {
         }
     }
 
-    pub(super) fn by_name(&self, catalog: &Catalog) -> ByKind {
+    pub(in crate::cmd) fn by_name(&self, catalog: &Catalog) -> ByKind {
         let name = |id: &BlockId| name_of(catalog, ListKind::Blocks, id.get());
         let mut all = ByKind::new();
         for (id, count) in &self.gained {
@@ -54,7 +54,7 @@ impl Kinds {
     }
 }
 
-pub(super) fn print(kinds: &ByKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(in crate::cmd) fn print(kinds: &ByKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (name, Kind { gained, lost }) in kinds {
         writeln!(f, "  {name}: {} more, {} fewer", counted(*gained, "block"), counted(*lost, "block"))?;
     }

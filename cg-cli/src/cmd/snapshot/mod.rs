@@ -2,9 +2,9 @@
 
 mod create;
 mod diff;
-mod kinds;
+pub(super) mod kinds;
 mod list;
-mod restore;
+pub(super) mod restore;
 mod transfer;
 
 use std::fmt;
@@ -125,7 +125,7 @@ fn not_there(name: &str) -> Failure {
 }
 
 /// What reading a snapshot may take of memory for one part: the largest region's index fits.
-fn limits() -> Limits {
+pub(super) fn limits() -> Limits {
     Limits::new(1 << 30)
 }
 

@@ -13,9 +13,9 @@ use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Sections of one transaction, where all do not fit into one.
-const SECTIONS_AT_ONCE: usize = 64;
+pub(in crate::cmd) const SECTIONS_AT_ONCE: usize = 64;
 /// Above so many sections it is not even tried.
-const SECTIONS_TRIED: u64 = 1 << 16;
+pub(in crate::cmd) const SECTIONS_TRIED: u64 = 1 << 16;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
@@ -141,7 +141,7 @@ fn restore(
     }
 }
 
-fn is_too_large(failure: &Failure) -> bool {
+pub(in crate::cmd) fn is_too_large(failure: &Failure) -> bool {
     match failure {
         Failure::Failed(error) => matches!(error.downcast_ref(), Some(Error::TooLarge { .. })),
         Failure::Usage(_) => false,

@@ -10,6 +10,7 @@ mod map;
 mod object;
 mod opacity;
 mod overlay;
+mod pack;
 mod prune;
 mod quarantine;
 mod records;

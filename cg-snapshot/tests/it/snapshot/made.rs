@@ -187,6 +187,11 @@ pub(crate) fn captured(host: &Memory, area: BlockBox) -> Snapshot {
 
 /// A small region of fixed content: stone, a chest, water over dirt, light and a sheep; one chunk is missing.
 pub(crate) fn yard() -> Snapshot {
+    yard_up_to(60)
+}
+
+/// The yard up to a column, of which the first chunk holds everything.
+pub(crate) fn yard_up_to(x: i64) -> Snapshot {
     let catalog = catalog();
     let schema = catalog.current_schema();
     let mut host = Memory::new(&catalog);
@@ -204,7 +209,7 @@ pub(crate) fn yard() -> Snapshot {
     host.insert(at(1), stone.clone());
     host.insert(at(2), stone);
     host.put_entity(id(5), sheep(at(0), LocalPos::new(8, 8, 8), 1)).unwrap_or_else(|never| match never {});
-    let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(60, 15, 15));
+    let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(x, 15, 15));
     let options = CaptureOptions { created_ms: 1_700_000_000_000, ..CaptureOptions::named("yard") };
     capture(&host, &catalog, region(area), &options).expect("captured")
 }

@@ -4,5 +4,6 @@ mod arrival;
 mod file;
 mod laws;
 mod made;
+mod pack;
 mod queue;
 mod spec;

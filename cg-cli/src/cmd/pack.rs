@@ -1,0 +1,160 @@
+//! `cg pack`: objects and a box of chunks into one file.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cg_format::codec::Codec;
+use cg_format::{BlockBox, LocalPos};
+use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
+use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
+use clap::ValueHint;
+use serde::Serialize;
+
+use super::object::key_bytes;
+use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted};
+
+/// Write objects and a box of chunks into one file, which `cg unpack` puts into another world.
+///
+/// The box is of whole chunks; with them go components, side data, the entities that belong to them, and the names of all
+/// that they use. Spatial records, properties and entities that belong to no chunk stay behind. FILE must not exist. JSON:
+/// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"parts":N,"bytes":N}`. Exit code 1 if no object
+/// begins with one of the prefixes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WorldArg,
+    /// The file to write.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The objects whose keys begin so; may be given several times.
+    #[arg(long = "objects", value_name = "PREFIX")]
+    prefixes: Vec<String>,
+    #[command(flatten)]
+    area: BoxArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    objects: u64,
+    object_bytes: u64,
+    sections: u64,
+    present: u64,
+    entities: u64,
+    parts: u32,
+    bytes: u64,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let area = args.area.get();
+    if args.prefixes.is_empty() && area.is_none() {
+        return Err(Failure::usage("say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both"));
+    }
+    if area.is_none() && args.dimension.is_given() {
+        return Err(Failure::usage("--dim says where the box lies; give --box too"));
+    }
+    area.map_or(Ok(()), check_aligned)?;
+    let prefixes = prefixes(&args.prefixes)?;
+    let world = args.world.open()?;
+    let region = area.map(|area| captured(&world, area, args)).transpose()?;
+    let failed = |error| Failure::io("write", &args.file, &error);
+    let file = File::create_new(&args.file).map_err(failed)?;
+    let written = write(&world, region.as_ref(), &prefixes, BufWriter::new(file)).and_then(|(file, info)| {
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        Ok(info)
+    });
+    let info = written.inspect_err(|_| {
+        // A part of a pack is none.
+        let _unfinished = fs::remove_file(&args.file);
+    })?;
+    let region = info.region.as_ref();
+    let of_region = |count: fn(&cg_snapshot::SnapshotInfo) -> u64| region.map_or(0, count);
+    out.print(&Report {
+        objects: info.object_count,
+        object_bytes: info.object_bytes,
+        sections: of_region(|region| region.section_count),
+        present: of_region(|region| region.present_count),
+        entities: of_region(|region| region.entity_count),
+        parts: info.part_count,
+        bytes: info.len_bytes,
+    })?;
+    Ok(Outcome::Good)
+}
+
+/// Refuses a box that cuts chunks, and says which one would do.
+fn check_aligned(area: BlockBox) -> Result<(), Failure> {
+    let chunks = area.chunks();
+    let (min, max) = (chunks.min().min_block(), chunks.max().block(LocalPos::new(15, 15, 15)));
+    if (min, max) == (area.min(), area.max()) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "a pack holds whole chunks; those that the box meets are --box {} {} {} {} {} {}",
+        min.x, min.y, min.z, max.x, max.y, max.z
+    )))
+}
+
+/// The prefixes, ascending, without those that begin with another: their objects follow each other by key, each once.
+fn prefixes(given: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut all = given.iter().map(|text| key_bytes(text)).collect::<Result<Vec<_>, _>>()?;
+    all.sort();
+    all.dedup_by(|later, earlier| later.starts_with(earlier));
+    Ok(all)
+}
+
+fn captured(world: &DiskWorld, area: BlockBox, args: &Args) -> Result<Snapshot, Failure> {
+    let region = Region::new(args.dimension.find(&world.catalog())?, area);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let options =
+        CaptureOptions { name: "pack".into(), created_ms: now.as_millis() as u64, contents: Contents::ALL };
+    world.still(|still| capture(still, still.catalog(), region, &options))?.map_err(Failure::failed)
+}
+
+fn write<W: Write>(
+    world: &DiskWorld,
+    region: Option<&Snapshot>,
+    prefixes: &[Vec<u8>],
+    out: W,
+) -> Result<(W, PackInfo), Failure> {
+    let mut pack = PackWriter::new(out, Codec::Lz4).map_err(Failure::failed)?;
+    if let Some(region) = region {
+        pack.region(region).map_err(Failure::failed)?;
+    }
+    for prefix in prefixes {
+        let mut is_met = false;
+        let failed = world.objects().for_each(prefix, |object| {
+            is_met = true;
+            let added = object.map_err(Failure::from).and_then(|(key, version, bytes)| {
+                pack.object(PackedObject { key, version, bytes }).map_err(Failure::failed)
+            });
+            added.map_or_else(ControlFlow::Break, ControlFlow::Continue)
+        })?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if !is_met {
+            let prefix = prefix.escape_ascii();
+            return Err(Failure::failed(format!("no object begins with `{prefix}`; nothing was written")));
+        }
+    }
+    pack.finish().map_err(Failure::failed)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { objects, object_bytes, sections, present, entities, parts: _, bytes } = self;
+        writeln!(f, "packed: {} with {}", counted(*objects, "object"), bytes_text(*object_bytes))?;
+        if *sections > 0 {
+            let entities = if *entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
+            writeln!(f, "  {} of {}, {entities}", counted(*present, "chunk"), counted(*sections, "place"))?;
+        }
+        writeln!(f, "  {} in the file", bytes_text(*bytes))
+    }
+}

@@ -1,0 +1,234 @@
+//! `cg unpack`: a pack into a world.
+
+mod put;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cg_cli::import::open_or_create;
+use cg_format::BlockPos;
+use cg_snapshot::pack::{self, PackInfo};
+use cg_snapshot::{Merge, RestoreOptions, RestoreReport, Snapshot};
+use cg_store::Error;
+use clap::{ValueEnum, ValueHint};
+use serde::Serialize;
+
+use super::snapshot::kinds::{self, ByKind, Kinds};
+use super::snapshot::limits;
+use crate::args::{DiskWorld, WorldArg, options};
+use crate::output::{Failure, Outcome, Output, counted};
+
+/// Put a pack into a world. Writes, unless it is a dry run: WORLD is made if it is not there.
+///
+/// The whole file is checked before anything is written. What it names and the world does not know is registered first, in
+/// a commit of its own. The rest is one transaction if it fits into the world's limit; otherwise it is done in steps, and
+/// an unpack that was stopped is run again. Objects count by the versions of the world that they come into. An entity keeps
+/// its UUID at its own place, and gets another one elsewhere. JSON:
+/// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","sections",
+/// "changed","kept","blocks","components","entities_put","entities_deleted","entities_kept","components_left":{NAME:N},
+/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 also if data of components stay behind, because the world's
+/// registry gives a component another shape or a block no such component.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file that `cg pack` wrote.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    #[command(flatten)]
+    world: WorldArg,
+    /// The block where the box's lowest corner goes, a multiple of 16 on each axis [default: where it was].
+    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    at: Option<Vec<i64>>,
+    /// What happens to objects, chunks and entities that are there already.
+    #[arg(long, value_enum, default_value_t = MergeArg::Replace)]
+    merge: MergeArg,
+    /// Only say what would change.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum MergeArg {
+    /// They become as in the pack; where the pack's box has no chunk, the chunk is deleted.
+    Replace,
+    /// They stay as they are.
+    Keep,
+}
+
+impl From<MergeArg> for Merge {
+    fn from(merge: MergeArg) -> Self {
+        match merge {
+            MergeArg::Replace => Self::Replace,
+            MergeArg::Keep => Self::Keep,
+        }
+    }
+}
+
+/// A pack that was checked from its first byte to its last.
+struct Checked {
+    file: File,
+    info: PackInfo,
+    region: Option<Arc<Snapshot>>,
+}
+
+/// What became of the objects.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    put: u64,
+    unchanged: u64,
+    kept: u64,
+}
+
+/// What was done, or would be.
+#[derive(Default)]
+struct Done {
+    objects: Tally,
+    region: RestoreReport,
+    kinds: Kinds,
+    transactions: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    dry_run: bool,
+    merge: MergeArg,
+    transactions: u64,
+    new_names: u64,
+    objects_put: u64,
+    objects_unchanged: u64,
+    objects_kept: u64,
+    sections: u64,
+    changed: u64,
+    kept: u64,
+    blocks: u64,
+    components: u64,
+    entities_put: u64,
+    entities_deleted: u64,
+    entities_kept: u64,
+    components_left: BTreeMap<String, u64>,
+    by_kind: ByKind,
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    // Before a world is made for it.
+    let file = File::open(&args.file).map_err(|error| Failure::io("read", &args.file, &error))?;
+    let (info, region) = pack::check(std::io::BufReader::new(&file), limits()).map_err(Failure::failed)?;
+    let pack = Checked { file, info, region };
+    let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
+    let options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
+    let world = open(args)?;
+    check_lengths(&pack.info, &world)?;
+    let catalog = world.catalog();
+    let registration = pack.region.as_deref().map(|region| region.registration(&catalog)).unwrap_or_default();
+    let new_names = put::name_count(&registration);
+    let (done, catalog) = if args.dry_run {
+        let mut catalog = cg_registry::Catalog::clone(&catalog);
+        catalog.register(&registration).map_err(Failure::failed)?;
+        (put::dry_run(&pack, &world, &catalog, options)?, Arc::new(catalog))
+    } else {
+        if new_names > 0 {
+            world.register(&registration)?;
+        }
+        let done = put::put(&pack, &world, options)?;
+        world.flush()?;
+        (done, world.catalog())
+    };
+    world.close()?;
+    let by_kind = done.kinds.by_name(&catalog);
+    let Done { objects, region, transactions, .. } = done;
+    let report = Report {
+        dry_run: args.dry_run,
+        merge: args.merge,
+        transactions,
+        new_names,
+        objects_put: objects.put,
+        objects_unchanged: objects.unchanged,
+        objects_kept: objects.kept,
+        sections: region.sections,
+        changed: region.changed + region.deleted,
+        kept: region.kept,
+        blocks: region.blocks,
+        components: region.components,
+        entities_put: region.entities_put,
+        entities_deleted: region.entities_deleted,
+        entities_kept: region.entities_kept,
+        components_left: region.arrival.components_left,
+        by_kind,
+    };
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.components_left.is_empty()))
+}
+
+fn open(args: &Args) -> Result<DiskWorld, Failure> {
+    if args.dry_run { args.world.open() } else { Ok(open_or_create(args.world.path(), &options())?) }
+}
+
+/// How far the box moves.
+fn by_chunks(at: Option<&[i64]>, region: Option<&Snapshot>) -> Result<[i64; 3], Failure> {
+    let Some(at) = at else { return Ok([0; 3]) };
+    let Some(region) = region else {
+        return Err(Failure::usage("the pack holds no box, so --at moves nothing"));
+    };
+    let &[x, y, z] = at else { return Err(Failure::usage("--at takes three coordinates")) };
+    let to = BlockPos::new(x, y, z);
+    if to.local() != cg_format::LocalPos::new(0, 0, 0) {
+        return Err(Failure::usage(format!(
+            "chunks move by whole chunks: --at {x} {y} {z} is not a multiple of 16 on each axis"
+        )));
+    }
+    let from = region.region().area().min();
+    let by = [(x, from.x), (y, from.y), (z, from.z)].map(|(to, from)| to.checked_sub(from).map(|by| by / 16));
+    let [Some(x), Some(y), Some(z)] = by else {
+        return Err(Failure::usage("--at is too far from where the box was"));
+    };
+    let dimension = region.region().dimension();
+    match region.region().moved(dimension, [x, y, z]) {
+        Some(_) => Ok([x, y, z]),
+        None => Err(Failure::usage("the box does not lie in the world there")),
+    }
+}
+
+/// Refuses an object that no transaction of the world could take.
+fn check_lengths(info: &PackInfo, world: &DiskWorld) -> Result<(), Failure> {
+    let (len_bytes, limit_bytes) = (info.longest_object_bytes, world.limits().object_bytes);
+    if len_bytes <= limit_bytes {
+        return Ok(());
+    }
+    Err(Error::TooLarge { what: "the longest object of the pack".into(), len_bytes, limit_bytes }.into())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let would = if self.dry_run { "would be" } else { "were" };
+        if self.new_names > 0 {
+            writeln!(f, "names that {would} registered: {}", self.new_names)?;
+        }
+        let (put, unchanged, kept) = (self.objects_put, self.objects_unchanged, self.objects_kept);
+        if put + unchanged + kept > 0 {
+            writeln!(f, "objects: {put} {would} put, {unchanged} unchanged, {kept} kept")?;
+        }
+        if self.sections > 0 {
+            let (changed, kept) = (self.changed, self.kept);
+            writeln!(f, "chunks: {changed} of {} {would} changed, {kept} kept", self.sections)?;
+            kinds::print(&self.by_kind, f)?;
+        }
+        if self.components > 0 {
+            writeln!(f, "the data of {} {would} changed", counted(self.components, "block"))?;
+        }
+        let (put, deleted, kept) = (self.entities_put, self.entities_deleted, self.entities_kept);
+        if put + deleted + kept > 0 {
+            writeln!(f, "entities: {put} {would} put, {deleted} deleted, {kept} kept")?;
+        }
+        for (component, count) in &self.components_left {
+            writeln!(f, "left behind: data of {component} ({count})")?;
+        }
+        match self.transactions {
+            0 => Ok(()),
+            1 => writeln!(f, "in one transaction"),
+            count => writeln!(f, "too large for one transaction: done in {count}"),
+        }
+    }
+}

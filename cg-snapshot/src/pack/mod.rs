@@ -1,0 +1,119 @@
+//! A pack: objects and a box of chunks in one file, which travels from world to world.
+//!
+//! | offset | width | part |
+//! |---|---|---|
+//! | 0 | 19 | signature: the line `cherrygrove pack 1` |
+//! | 19 | 14 + n | the box, if there is one: a [snapshot file](crate::file), of whole chunks and everything in them |
+//! | … | 14 + n each | objects ascending by key, compressed, about 256 KiB in a part |
+//! | … | 14 + 16 | the end: how many parts and objects are before it, and a checksum over their checksums |
+//!
+//! Every part stands behind its kind, its lengths and a checksum. A file without its end is none, so one that is cut off
+//! anywhere is refused; so is one of which a part is missing, doubled or elsewhere. Every field is in
+//! `docs/format/pack.md`.
+//!
+//! Both directions go from front to back and hold one part in memory. A pack knows objects as keys and bytes; what becomes
+//! of them in a world is the caller's business, as is what [`RestoreJob`](crate::RestoreJob) does with the box.
+//!
+//! # Untrusted bytes
+//! Any input gives a value or an error that says where and what. What is read is never more than is there, and what is
+//! decompressed for one part comes out of the caller's [`Limits`].
+//!
+//! ```
+//! use cg_format::{Limits, codec::Codec};
+//! use cg_snapshot::pack::{PackReader, PackWriter, PackedObject, Part};
+//!
+//! let mut pack = PackWriter::new(Vec::new(), Codec::Lz4)?;
+//! pack.object(PackedObject { key: b"avatar/7/hat", version: 3, bytes: b"red" })?;
+//! let (bytes, info) = pack.finish()?;
+//! assert_eq!((info.object_count, info.region), (1, None));
+//!
+//! let mut pack = PackReader::open(&bytes[..], Limits::default())?;
+//! while let Some(part) = pack.next_part()? {
+//!     let Part::Objects(objects) = part else { continue };
+//!     let keys: Vec<_> = objects.iter().map(|object| object.key).collect();
+//!     assert_eq!(keys, [b"avatar/7/hat"]);
+//! }
+//! # Ok::<(), cg_snapshot::SnapshotError>(())
+//! ```
+
+mod object;
+mod read;
+mod write;
+
+use cg_format::Limits;
+use cg_format::wire::{Span, Trace};
+
+pub use object::{ObjectPage, PackedObject};
+pub use read::{PackReader, Part, check};
+pub use write::PackWriter;
+
+use crate::error::SnapshotError;
+use crate::section::Contents;
+use crate::snapshot::{Snapshot, SnapshotInfo};
+
+/// The first line. Its last digit is the layout's version.
+const SIGNATURE: &[u8; 19] = b"cherrygrove pack 1\n";
+/// The newest layout that this release reads.
+const VERSION: u64 = 1;
+
+/// Which part. The number is stored, so it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Region = 1,
+    Objects = 2,
+    End = 3,
+}
+
+/// What a pack holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PackInfo {
+    /// The box, if there is one.
+    pub region: Option<SnapshotInfo>,
+    /// Objects.
+    pub object_count: u64,
+    /// The bytes that they hold, keys not counted.
+    pub object_bytes: u64,
+    /// The most bytes that one of them holds.
+    pub longest_object_bytes: u64,
+    /// Parts before the end.
+    pub part_count: u32,
+    /// The file's length.
+    pub len_bytes: u64,
+    /// A checksum over the checksums of all parts before the end: packs that differ in it hold something else.
+    pub checksum: u32,
+}
+
+impl PackInfo {
+    fn count_object(&mut self, object: &PackedObject<'_>) {
+        let len_bytes = object.bytes.len() as u64;
+        self.object_count += 1;
+        self.object_bytes += len_bytes;
+        self.longest_object_bytes = self.longest_object_bytes.max(len_bytes);
+    }
+
+    fn count_part(&mut self, checksum: u32) {
+        self.part_count += 1;
+        self.checksum = crc32c::crc32c_append(self.checksum, &checksum.to_le_bytes());
+    }
+}
+
+/// Whether a pack can hold a snapshot.
+fn check_whole(snapshot: &Snapshot) -> Result<(), SnapshotError> {
+    if snapshot.info().contents != Contents::ALL {
+        return Err(SnapshotError::NotWhole { found: "of blocks alone, or lacks one of the others" });
+    }
+    if !snapshot.region().is_whole_chunks() {
+        return Err(SnapshotError::NotWhole { found: "not aligned to chunks" });
+    }
+    Ok(())
+}
+
+/// Explains the bytes of a pack: the fields that a reader reads, up to the first error, and what they give. The box is
+/// explained by [`file::explain`](crate::file::explain). Offsets in compressed parts count from the start of what was
+/// compressed.
+pub fn explain(bytes: &[u8], limits: Limits) -> (Vec<Span>, Result<PackInfo, SnapshotError>) {
+    let trace = Trace::default();
+    let info = read::explain(bytes, limits, &trace);
+    (trace.take(), info)
+}

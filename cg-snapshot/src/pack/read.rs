@@ -1,0 +1,183 @@
+//! Reading a pack: part by part, from front to back.
+
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+
+use cg_format::wire::{Reader, Trace};
+use cg_format::{DecodeError, Limits, Problem, Section};
+
+use super::object::ObjectPage;
+use super::{Kind, PackInfo, SIGNATURE, VERSION, check_whole};
+use crate::error::SnapshotError;
+use crate::file::SnapshotFile;
+use crate::file::part::{self, Input, read_signature};
+use crate::restore::Unverifiable;
+use crate::snapshot::Snapshot;
+
+/// A part of a pack.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// The box: every section was verified.
+    Region(Arc<Snapshot>),
+    /// Some of the objects.
+    Objects(ObjectPage),
+}
+
+/// A pack that is read.
+pub struct PackReader<'t, R> {
+    input: Input<'t, R>,
+    limits: Limits,
+    info: PackInfo,
+    last_key: Option<Vec<u8>>,
+    is_over: bool,
+}
+
+/// Reads a whole pack and says what it holds, with its box: nothing is wrong with it anywhere.
+///
+/// # Errors
+/// As [`PackReader::next_part`].
+pub fn check(reader: impl Read, limits: Limits) -> Result<(PackInfo, Option<Arc<Snapshot>>), SnapshotError> {
+    let mut pack = PackReader::open(reader, limits)?;
+    let mut region = None;
+    while let Some(part) = pack.next_part()? {
+        if let Part::Region(snapshot) = part {
+            region = Some(snapshot);
+        }
+    }
+    Ok((pack.info, region))
+}
+
+pub(super) fn explain(bytes: &[u8], limits: Limits, trace: &Trace) -> Result<PackInfo, SnapshotError> {
+    let mut pack = PackReader::open_traced(bytes, limits, Some(trace))?;
+    while pack.next_part()?.is_some() {}
+    Ok(pack.info)
+}
+
+impl<R: Read> PackReader<'static, R> {
+    /// Opens a pack at its first byte, and reads nothing but its signature. Each part may take the memory that `limits`
+    /// allow.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Decode`] if it is no pack, or a newer one; [`SnapshotError::Io`].
+    pub fn open(reader: R, limits: Limits) -> Result<Self, SnapshotError> {
+        Self::open_traced(reader, limits, None)
+    }
+}
+
+impl<'t, R: Read> PackReader<'t, R> {
+    fn open_traced(reader: R, limits: Limits, trace: Option<&'t Trace>) -> Result<Self, SnapshotError> {
+        let mut input = Input::new(reader, trace);
+        let line = input.read(Section::PackHead, "signature", SIGNATURE.len())?;
+        read_signature(&mut Reader::new(&line, Section::PackHead).traced(trace), SIGNATURE, VERSION)?;
+        Ok(Self { input, limits, info: PackInfo::default(), last_key: None, is_over: false })
+    }
+
+    /// What was read so far; with the last part all that the pack holds.
+    pub const fn info(&self) -> &PackInfo {
+        &self.info
+    }
+
+    /// The next part, checked; `None` behind the last, when the end was read, agrees, and has nothing behind it.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Decode`] says what is wrong and where; [`SnapshotError::InPack`] if a part is as it was written and
+    /// does not hold what it should; [`SnapshotError::Io`].
+    pub fn next_part(&mut self) -> Result<Option<Part>, SnapshotError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let is_first = self.info.part_count == 0;
+        // Each part has the whole of the limits: one is in memory at a time.
+        let part = self
+            .input
+            .part_of(Section::PackPart, &mut self.limits.clone(), |reader| kind(reader, is_first))?;
+        let part::Part { kind, raw, checksum, at } = part;
+        let in_pack = |error: SnapshotError| SnapshotError::InPack { at, error: Box::new(error) };
+        let part = match kind {
+            Kind::Region => {
+                let snapshot = read_region(&raw, self.limits).map_err(in_pack)?;
+                self.info.region = Some(snapshot.info().clone());
+                Part::Region(Arc::new(snapshot))
+            }
+            Kind::Objects => {
+                let page = ObjectPage::decode(raw, self.last_key.as_deref(), self.input.trace());
+                let page = page.map_err(|error| in_pack(error.into()))?;
+                page.iter().for_each(|object| self.info.count_object(&object));
+                self.last_key = page.iter().last().map(|object| object.key.to_vec());
+                Part::Objects(page)
+            }
+            Kind::End => {
+                check_end(&raw, &self.info, self.input.trace()).map_err(|error| in_pack(error.into()))?;
+                self.check_nothing_follows()?;
+                self.info.len_bytes = self.input.offset_bytes();
+                self.is_over = true;
+                return Ok(None);
+            }
+        };
+        self.info.count_part(checksum);
+        Ok(Some(part))
+    }
+
+    fn check_nothing_follows(&mut self) -> Result<(), SnapshotError> {
+        let at = self.input.offset_bytes();
+        match self.input.read(Section::PackEnd, "end", 1) {
+            Ok(byte) => {
+                let found = byte.first().copied().unwrap_or_default().into();
+                let problem = Problem::NotZero { field: "bytes behind the end", found };
+                Err(DecodeError::new(Section::PackEnd, at, problem).into())
+            }
+            Err(SnapshotError::Decode(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn kind(reader: &mut Reader<'_>, is_first: bool) -> Result<Kind, DecodeError> {
+    let here = reader.clone();
+    match reader.u8("part")? {
+        1 if is_first => Ok(Kind::Region),
+        2 => Ok(Kind::Objects),
+        3 => Ok(Kind::End),
+        found => {
+            let allowed = "1 for the box, in the first place alone, 2 for objects or 3 for the end";
+            Err(here.error(Problem::OutOfRange { field: "part", found: found.into(), allowed }))
+        }
+    }
+}
+
+fn read_region(raw: &[u8], limits: Limits) -> Result<Snapshot, SnapshotError> {
+    let snapshot = SnapshotFile::open(Cursor::new(raw), limits)?.load(Unverifiable::Fail)?;
+    check_whole(&snapshot)?;
+    match snapshot.verify().into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(snapshot),
+    }
+}
+
+fn check_end(raw: &[u8], info: &PackInfo, trace: Option<&Trace>) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(raw, Section::PackEnd).traced(trace);
+    let here = reader.clone();
+    let disagrees =
+        |here: &Reader<'_>, field, found, expected| here.error(Problem::Disagrees { field, found, expected });
+    let found = reader.u32("parts")?;
+    if found != info.part_count {
+        return Err(disagrees(&here, "parts", found.into(), info.part_count.into()));
+    }
+    let here = reader.clone();
+    let found = reader.u64("objects")?;
+    if found != info.object_count {
+        return Err(disagrees(&here, "objects", found, info.object_count));
+    }
+    let here = reader.clone();
+    let (found, expected) = (reader.u32("pack checksum")?, info.checksum);
+    if found != expected {
+        return Err(here.error(Problem::Checksum { found, expected }));
+    }
+    reader.end("bytes behind the pack checksum")
+}
+
+impl<R> std::fmt::Debug for PackReader<'_, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PackReader").field("info", &self.info).finish_non_exhaustive()
+    }
+}
