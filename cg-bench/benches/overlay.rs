@@ -173,7 +173,8 @@ fn segmented_save(criterion: &mut Criterion) {
         });
     });
     group.finish();
-    assert_eq!(segmented.open_count(), 4, "each segment was opened once");
+    // Fewer in a run that only tries each benchmark once, or none of these.
+    assert!(segmented.open_count() <= 4, "no segment but those of the chunks was opened");
 }
 
 criterion_group!(benches, edit_and_reset, reset, segmented_save);
