@@ -531,6 +531,7 @@ impl OpenError {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as a person compares them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -14,7 +14,7 @@ use super::{Verifier, VerifyDepth};
 use crate::chunk::find_in;
 use crate::delta;
 use crate::engine::{ALL_KEYS, EngineError, Met, ReadView, scan_past_damage};
-use crate::error::Error;
+use crate::error::{Error, hex};
 
 impl Verifier<'_> {
     /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
@@ -59,8 +59,8 @@ impl Verifier<'_> {
 
     /// Keys that the engine cannot read.
     fn gap(&mut self, family: Family, last: &[u8], until: Option<&[u8]>, error: &EngineError) {
-        let first = if last.is_empty() { "the first key".into() } else { format!("behind {}", in_hex(last)) };
-        let until = until.map_or("the end".into(), |key| format!("before {}", in_hex(key)));
+        let first = if last.is_empty() { "the first key".into() } else { format!("behind {}", hex(last)) };
+        let until = until.map_or("the end".into(), |key| format!("before {}", hex(key)));
         let what =
             format!("nothing can be read from {first} to {until}: {error}; restore it from a checkpoint");
         self.find(family, None, last, what);
@@ -176,10 +176,6 @@ impl Verifier<'_> {
         }
         Ok(())
     }
-}
-
-fn in_hex(key: &[u8]) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The versions of warm chunks, one cluster at a time.
