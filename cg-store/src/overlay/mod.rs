@@ -208,12 +208,16 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 
     /// Shows what one lease says, again if the overlay was reset meanwhile: the rows may have been swept.
+    ///
+    /// Whether the arena and its base are still the same is asked before and behind: between the two, the next holder of
+    /// the arena may have written, and a base that is an overlay may have been reset.
     fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             self.check()?;
             let lease = self.lease();
             let shown = show(lease);
             if self.lease() == lease {
+                self.check()?;
                 return shown;
             }
         }

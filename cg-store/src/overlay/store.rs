@@ -170,14 +170,15 @@ impl<S: Base, E: Engine> Store<S, E> {
             engine,
         };
         if !store.engine.caps().read_only {
-            store.keep_names(&store.names.read())?;
+            store.keep_names(&store.names.read(), base_catalog)?;
         }
         Ok(store)
     }
 
     /// Refuses a base that is not the one that was there at the beginning.
     pub(super) fn check_base(&self) -> Result<(), Error> {
-        Ok(self.head.lock().check(self.base.identity())?)
+        let found = self.base.identity();
+        Ok(self.head.lock().check(found)?)
     }
 
     pub(super) fn head(&self) -> Head {
@@ -195,8 +196,9 @@ impl<S: Base, E: Engine> Store<S, E> {
 
     pub(super) fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let mut names = self.names.write();
-        if let Some(grown) = names.grown(self.base.catalog(), new)? {
-            self.keep_names(&grown)?;
+        let base = self.base.catalog();
+        if let Some(grown) = names.grown(Arc::clone(&base), new)? {
+            self.keep_names(&grown, base)?;
             *names = grown;
         }
         Ok(names.catalog(self.base.catalog())?)
@@ -209,15 +211,32 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// The base has registered the overlay's own names under the same ids.
     pub(super) fn names_adopted(&self) -> Result<(), Error> {
         let mut names = self.names.write();
-        let adopted = names.adopted(&self.base.catalog())?;
-        self.keep_names(&adopted)?;
+        let base = self.base.catalog();
+        let adopted = names.adopted(&base)?;
+        self.keep_names(&adopted, base)?;
         *names = adopted;
         Ok(())
     }
 
-    /// Stores the head and the names, as far as they are not stored yet.
-    fn keep_names(&self, names: &Names) -> Result<(), Error> {
-        let catalog = names.unchecked(self.base.catalog());
+    /// Stores the names that the base has issued since, before rows use them: a base that lost its newest names in a
+    /// crash, and issues their ids for others, must not pass for the one that the rows were written over.
+    fn remember_names(&self) -> Result<(), Error> {
+        if self.names.read().has_all(&self.base.catalog()) {
+            return Ok(());
+        }
+        let mut names = self.names.write();
+        let base = self.base.catalog();
+        if !names.has_all(&base) {
+            let grown = Names::of_base(&base);
+            self.keep_names(&grown, base)?;
+            *names = grown;
+        }
+        Ok(())
+    }
+
+    /// Stores the head and the names over those of a base, as far as they are not stored yet.
+    fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
+        let catalog = names.unchecked(base);
         let mut stored = meta::registry_rows(&self.engine)?;
         let mut batch = Batch::new();
         for (name, bytes) in catalog.encode_full() {
@@ -325,6 +344,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// # Errors
     /// [`Error::TooLarge`], and what the engine says.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
+        self.remember_names()?;
         let mut batch = Batch::new();
         for (at, chunk, origin) in &edits.chunks {
             let value = chunk.as_deref().map(|chunk: &Chunk| move |out: &mut Vec<u8>| chunk.encode(out));
@@ -355,7 +375,11 @@ impl<S: Base, E: Engine> Store<S, E> {
 
     /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
     pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
-        let _nobody_looks_for_garbage = self.arenas.lock();
+        self.give_lease_among(&self.arenas.lock(), arena)
+    }
+
+    /// As [`give_lease`](Self::give_lease), by one who keeps others from looking for garbage.
+    pub(super) fn give_lease_among(&self, _all: &BTreeMap<u32, Arc<Arena>>, arena: &Arena) -> u64 {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         arena.next.store(lease, Ordering::Release);
         lease
