@@ -16,10 +16,11 @@ mod open;
 mod place;
 mod transaction;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
@@ -105,6 +106,10 @@ struct Shared<H: SegmentHome> {
     borders: RwLock<()>,
     /// Held by crossings and deletions: neither sees the other half done. Taken before every other lock.
     moving: Mutex<()>,
+    /// A crossing failed, and its record may be there: it is finished before the next one is begun.
+    unfinished: AtomicBool,
+    /// Which segment is about to have which entities, and how many transactions of it are.
+    putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
     /// One registration at a time.
     naming: Mutex<()>,
 }
@@ -198,12 +203,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             open: OpenSegments::new(options.max_open),
             borders: RwLock::default(),
             moving: Mutex::default(),
+            unfinished: AtomicBool::default(),
+            putting: Mutex::default(),
             naming: Mutex::default(),
             root,
         };
         let world = Self { shared: Arc::new(shared) };
         world.finish_deletions()?;
-        world.finish_crossing()?;
+        world.finish_crossing_at_open()?;
         Ok(world)
     }
 
@@ -275,7 +282,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        self.try_to_settle();
         let _none_crosses = self.shared.borders.read_recursive();
+        self.refuse_on_its_way(id)?;
         self.entity_at_rest(id)
     }
 
@@ -328,7 +337,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// [`SegmentError::Missing`], and what the disk says.
     pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
-        let _alone = self.shared.moving.lock();
+        let alone = self.shared.moving.lock();
+        self.settle_but_for(segment, &alone)?;
         let slot = self.shared.open.slot(segment);
         let mut world = slot.world.write();
         if !self.shared.known.read().contains_key(&segment) {
@@ -342,7 +352,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.note(segment, None, Durability::Safe)?;
         // Who puts entities looks into this segment while it keeps crossings off.
         drop(world);
-        self.forget_entities_of(segment)
+        self.forget_entities_of(segment)?;
+        self.settle(&alone)
     }
 
     /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
@@ -408,14 +419,33 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        if self.shared.known.read().get(&segment) != Some(&SegmentState::There) {
+        if !self.is_there(segment)? {
             return Ok(None);
         }
         self.with_slot(
             segment,
             |world| world.map(show).transpose(),
-            |world| world.open_segment(segment).map(Some),
+            // It may have been deleted while it was waited for.
+            |world| if world.is_there(segment)? { world.open_segment(segment).map(Some) } else { Ok(None) },
         )
+    }
+
+    /// Whether the root says that a segment is stored.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotKnown`] if one lies in its place of which the root says nothing: it is not absent.
+    fn is_there(&self, segment: SegmentPos) -> Result<bool, Error> {
+        let state = || self.shared.known.read().get(&segment).copied();
+        match state() {
+            Some(state) => Ok(state == SegmentState::There),
+            // It may have been created since the first look.
+            None if self.shared.home.has(segment) && state().is_none() => Err(self.not_known(segment)),
+            None => Ok(false),
+        }
+    }
+
+    fn not_known(&self, segment: SegmentPos) -> Error {
+        SegmentError::NotKnown { segment, path: self.shared.home.path(segment) }.into()
     }
 
     /// Shows a segment's world, which is created if it is not stored.
@@ -457,7 +487,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             drop(world);
             // Before the slot is held: who closes others holds theirs one at a time.
             self.shared.open.make_room(|world| self.shared.home.close(world))?;
-            let mut world = slot.world.write();
+            // Not waited for: who has it has opened it meanwhile, and may wait for a border that this thread has closed.
+            let Some(mut world) = slot.world.try_write() else { continue };
             if world.is_none() {
                 *world = make(self)?;
                 if world.is_none() {
@@ -470,6 +501,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     fn create_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
         let safe = self.level();
+        if !self.shared.known.read().contains_key(&segment) && self.shared.home.has(segment) {
+            return Err(self.not_known(segment));
+        }
         self.note(segment, Some(SegmentState::Creating), safe)?;
         let world = self.shared.home.create(segment, self.catalog(), &self.shared.options)?;
         let property = own_property()?;
