@@ -8,8 +8,9 @@ use cg_format::overlay::ArenaRow;
 use cg_registry::{Catalog, Registration};
 use cg_tiering::GameTick;
 
+use super::arena::Arena;
 use super::base::Base;
-use super::store::{Arena, Store};
+use super::store::Store;
 use super::{Overlay, OverlayError, OverlayStats};
 use crate::engine::{Engine, MemEngine, Usage};
 use crate::error::Error;

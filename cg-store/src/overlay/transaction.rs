@@ -12,8 +12,9 @@ use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, E
 use cg_registry::Catalog;
 use parking_lot::MutexGuard;
 
+use super::arena::Arena;
 use super::base::Base;
-use super::store::{Arena, Edits};
+use super::store::Edits;
 use super::{Overlay, Shown};
 use crate::cache::Stored;
 use crate::engine::Engine;
