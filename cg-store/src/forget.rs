@@ -44,30 +44,36 @@ impl<E: Engine> World<E> {
     /// [`last_commit`](Self::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
     /// chunk that was deleted and not saved again.
     ///
-    /// Objects that were deleted before that commit lose their versions at once, which costs a scan of all objects: one
-    /// that is written anew begins with 0.
+    /// Objects that were deleted before that commit lose their versions at once, which costs a scan of all objects and a
+    /// commit for every few thousand: one that is written anew begins with 0.
     ///
     /// # Errors
-    /// What the engine says.
+    /// What the engine says. Objects that were not forgotten then are by the next call.
     pub fn forget_before(&self, commit: u64) -> Result<u64, Error> {
         let inner = self.inner();
         inner.check_open()?;
         inner.drain()?;
-        let deleted = inner.objects_deleted_before(commit)?;
-        let mut committing = inner.commit_alone()?;
-        let known = self.forgotten_before();
         let commit = commit.min(inner.commits.published().saturating_add(1));
-        if commit <= known {
-            return Ok(known);
+        let mut deleted = inner.objects_deleted_before(commit)?.into_iter().peekable();
+        loop {
+            let mut committing = inner.commit_alone()?;
+            let known = self.forgotten_before();
+            let forgotten_before = commit.max(known);
+            let mut batch = Batch::new();
+            if commit > known {
+                let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
+                batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
+            }
+            let forgotten = inner.forget_objects(&mut batch, &mut deleted, commit)?;
+            if !batch.is_empty() {
+                let seq = inner.commit_past_queue(batch, forgotten.iter().cloned())?;
+                inner.forgotten_before.store(forgotten_before, Ordering::Relaxed);
+                committing.publish(seq, forgotten);
+            }
+            if deleted.peek().is_none() {
+                return Ok(forgotten_before);
+            }
         }
-        let mut batch = Batch::new();
-        let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
-        batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
-        let forgotten = inner.forget_objects(&mut batch, deleted, commit)?;
-        let seq = inner.commit_past_queue(batch, forgotten.iter().cloned())?;
-        inner.forgotten_before.store(commit, Ordering::Relaxed);
-        committing.publish(seq, forgotten);
-        Ok(commit)
     }
 
     /// How many marks are left of chunks that commits before this one deleted: what [`forget_before`](Self::forget_before)

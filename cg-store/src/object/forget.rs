@@ -1,5 +1,6 @@
 //! Deleted objects whose versions nobody needs any more.
 
+use std::iter::Peekable;
 use std::ops::ControlFlow;
 
 use cg_format::Space;
@@ -27,16 +28,23 @@ impl<E: Engine> Inner<E> {
         Ok(found)
     }
 
-    /// Adds to a batch the end of those of some deleted objects that were not written since. The caller holds the commit
-    /// lock, and the queue is empty.
+    /// Adds to a batch the end of those of some deleted objects that were not written since, as many as it takes and as
+    /// others may be kept waiting for. The caller holds the commit lock, and the queue is empty.
     pub(crate) fn forget_objects(
         &self,
         batch: &mut Batch,
-        keys: Vec<ObjectKey>,
+        keys: &mut Peekable<impl Iterator<Item = ObjectKey>>,
         commit: u64,
     ) -> Result<Vec<ConflictKey>, Error> {
+        /// So many keys are read under the commit lock at once.
+        const AT_ONCE: usize = 4096;
         let (engine, mut forgotten) = (self.engine()?, Vec::new());
-        for key in keys {
+        let limit_bytes = engine.caps().max_batch_bytes;
+        for _ in 0..AT_ONCE {
+            let fits = |key: &ObjectKey| {
+                batch.is_empty() || batch.len_bytes() + key.as_bytes().len() as u64 <= limit_bytes
+            };
+            let Some(key) = keys.next_if(fits) else { break };
             let row = match engine.get(Space::Object, key.as_bytes()) {
                 Err(EngineError::Corrupt { .. }) => continue,
                 row => row?,

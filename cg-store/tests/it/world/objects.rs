@@ -400,3 +400,23 @@ fn a_world_is_of_one_application() {
         "DIR/world has no signature, and `castle builder 3` was asked for"
     );
 }
+
+#[test]
+fn more_objects_are_forgotten_than_fit_into_a_batch() {
+    let engine = MemEngine::new().with_max_batch_bytes(4096);
+    let world = World::temporary_over(engine, &[], &options()).expect("a world");
+    let objects = world.objects();
+    for n in 0..200 {
+        let key = ObjectKey::new(format!("{n:0>64}")).expect("short");
+        objects.put(&key, b"a".to_vec()).expect("puts");
+        objects.delete(&key).expect("deletes");
+    }
+    let rows = |world: &World<MemEngine>| {
+        let usage = world.usage().expect("counts").families;
+        usage.into_iter().find(|usage| usage.family == cg_format::key::Family::Object).map(|it| it.row_count)
+    };
+    assert_eq!(rows(&world), Some(200));
+    let next = world.last_commit() + 1;
+    assert_eq!(world.forget_before(next).expect("forgets"), next);
+    assert_eq!((rows(&world), world.forgotten_before()), (Some(0), next));
+}
