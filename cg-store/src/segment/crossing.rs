@@ -15,6 +15,7 @@
 //! | has it | has it not | 2 and 3 |
 //! | has it | has it | 3 |
 //! | has it not | either | nothing |
+//! | damaged, or the other is | | nothing until it is set aside; others do not wait for it |
 //!
 //! Stored, in the root's property `:crossing`: u8 version 1, u32 count, then for each entity its UUID, the segment that it
 //! leaves (dimension u64, x, y, z i64), and u32 length and bytes of the entity as it arrives.
@@ -53,7 +54,7 @@ impl NoArrival {
 
 /// One entity on its way.
 #[derive(Debug, Clone, PartialEq)]
-struct Traveller {
+pub(super) struct Traveller {
     id: EntityId,
     from: SegmentPos,
     entity: Entity,
@@ -74,8 +75,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::ChunkAbsent`], after which nothing was changed; what the
     /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
     /// written again, at the latest when the world is opened; until then its entities are
-    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did.
+    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. An entity on its way whose row is damaged
+    /// answers with the damage until it is [set aside](crate::World::set_aside_entity), and keeps no other from crossing.
+    /// [`Error::Nested`] inside a closure that was given to [`transaction`](Self::transaction) or
+    /// [`with_segment`](Self::with_segment).
     pub fn cross(&self, entities: impl IntoIterator<Item = (EntityId, Entity)>) -> Result<(), Error> {
+        self.refuse_inside()?;
         let entities: BTreeMap<_, _> = entities.into_iter().collect();
         let alone = self.shared.moving.lock();
         self.settle(&alone)?;
@@ -86,6 +91,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let mut travellers = Vec::new();
         for (id, entity) in entities {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
+            self.refuse_on_its_way(id)?;
             let from = self.claimed(id)?.ok_or(SegmentError::NoEntity { id })?;
             if self.with_stored(from, |world| world.entity(id))?.flatten().is_none() {
                 return Err(SegmentError::NoEntity { id }.into());
@@ -127,9 +133,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             return Ok(());
         }
         let _others_wait = self.shared.borders.write();
-        self.finish_crossing()?;
-        self.shared.unfinished.store(false, Ordering::Release);
-        Ok(())
+        self.finish_crossing()
     }
 
     /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted.
@@ -163,7 +167,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let Some(bytes) = self.shared.root.property(&crossing_property()?)? else { return Ok(()) };
         let travellers = whole("crossing", &bytes, decode)?;
         match travellers.into_iter().find(|traveller| traveller.id == id) {
-            Some(Traveller { from, to, .. }) => {
+            Some(traveller) => {
+                // Damage, if that is why.
+                self.is_where(&traveller)?;
+                let Traveller { from, to, .. } = traveller;
                 Err(SegmentError::OnItsWay { id, from, to: self.segment_of(to) }.into())
             }
             None => Ok(()),
@@ -179,46 +186,83 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 self.shared.unfinished.store(true, Ordering::Release);
                 Ok(())
             }
-            finished => finished,
+            finished => {
+                for Traveller { id, .. } in &*self.shared.stuck.lock() {
+                    tracing::warn!(%id, "an entity cannot cross a border because of damage; set it aside");
+                }
+                finished
+            }
         }
     }
 
-    fn finish_crossing(&self) -> Result<(), Error> {
-        let Some(bytes) = self.shared.root.property(&crossing_property()?)? else { return Ok(()) };
-        let travellers = whole("crossing", &bytes, decode)?;
-        let mut left = Vec::new();
-        for traveller in travellers {
-            let id = traveller.id;
-            let to = self.segment_of(traveller.to);
-            let has = |segment| {
-                Ok::<_, Error>(self.with_stored(segment, |world| world.entity(id))?.flatten().is_some())
-            };
-            if has(traveller.from)? {
-                // One that stays in its segment is put again: nothing was committed behind the crossing.
-                left.push((to != traveller.from && has(to)?, traveller));
-            }
-        }
-        let (arrived, missing): (Vec<_>, Vec<_>) = left.into_iter().partition(|(arrived, _)| *arrived);
-        let of = |travellers: Vec<(bool, Traveller)>| -> Vec<_> {
-            travellers.into_iter().map(|(_, traveller)| traveller).collect()
+    /// Whether an entity is in the segment that it leaves, and in the one that it enters.
+    fn is_where(&self, traveller: &Traveller) -> Result<[bool; 2], Error> {
+        let has = |segment| {
+            let entity = self.with_stored(segment, |world| world.entity(traveller.id))?;
+            Ok::<_, Error>(entity.flatten().is_some())
         };
-        let (arrived, missing) = (of(arrived), of(missing));
-        self.leave(&arrived)?;
-        match self.arrive(&missing) {
-            Ok(()) => {
-                self.leave(&missing)?;
-                self.end_crossing(&missing)
+        Ok([has(traveller.from)?, has(self.segment_of(traveller.to))?])
+    }
+
+    /// As [`leave`](Self::leave), each alone; those that damage keeps where they are.
+    fn leave_if_sound(&self, travellers: Vec<Traveller>) -> Result<Vec<Traveller>, Error> {
+        let mut stuck = Vec::new();
+        for traveller in travellers {
+            match self.leave(std::slice::from_ref(&traveller)) {
+                Err(Error::Corrupt(_)) => stuck.push(traveller),
+                left => left?,
             }
-            Err(NoArrival::Broken(error)) => Err(error),
-            // Refused now as it was, or would have been, before the crash.
-            Err(NoArrival::Refused(_)) => self.give_up(&missing),
         }
+        Ok(stuck)
+    }
+
+    fn finish_crossing(&self) -> Result<(), Error> {
+        let Some(bytes) = self.shared.root.property(&crossing_property()?)? else {
+            self.shared.stuck.lock().clear();
+            self.shared.unfinished.store(false, Ordering::Release);
+            return Ok(());
+        };
+        let travellers = whole("crossing", &bytes, decode)?;
+        let count = travellers.len();
+        let (mut arrived, mut missing, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
+        for traveller in travellers {
+            match self.is_where(&traveller) {
+                // One that stays in its segment is put again: nothing was committed behind the crossing.
+                Ok([true, true]) if self.segment_of(traveller.to) != traveller.from => {
+                    arrived.push(traveller)
+                }
+                Ok([true, _]) => missing.push(traveller),
+                Ok([false, _]) => {}
+                Err(Error::Corrupt(_)) => stuck.push(traveller),
+                Err(error) => return Err(error),
+            }
+        }
+        stuck.extend(self.leave_if_sound(arrived)?);
+        let refused = match self.arrive(&missing) {
+            Ok(()) => {
+                stuck.extend(self.leave_if_sound(missing.clone())?);
+                false
+            }
+            Err(NoArrival::Broken(error)) => return Err(error),
+            // Refused now as it was, or would have been, before the crash.
+            Err(NoArrival::Refused(_)) => true,
+        };
+        let (is_stuck, are_fewer) = (!stuck.is_empty(), stuck.len() < count);
+        *self.shared.stuck.lock() = stuck;
+        if refused {
+            self.give_up(&missing)?;
+        } else if are_fewer {
+            self.end_crossing(&missing)?;
+        }
+        self.shared.unfinished.store(is_stuck, Ordering::Release);
+        Ok(())
     }
 
     fn begin_crossing(&self, travellers: &[Traveller]) -> Result<(), Error> {
         let property = crossing_property()?;
         self.shared.root.transaction_at(self.level(), |tx| {
-            tx.set_property(property, Some(encode(travellers)));
+            let all: Vec<_> = self.shared.stuck.lock().iter().chain(travellers).cloned().collect();
+            tx.set_property(property, Some(encode(&all)));
             for traveller in travellers {
                 let to = encode_segment(self.segment_of(traveller.to));
                 tx.set_property(entity_property(traveller.id)?, Some(to));
@@ -291,17 +335,23 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         // That they have arrived is seen from the segments, but for those that stay in theirs.
         let level = if travellers.iter().any(stays) { self.level() } else { Durability::Process };
         self.shared.root.transaction_at(level, |tx| {
-            tx.set_property(property, None);
+            tx.set_property(property, self.still_stuck());
             Ok::<_, Error>(())
         })?;
         Ok(())
+    }
+
+    /// What the root remembers behind a crossing: those of earlier ones that damage holds up.
+    fn still_stuck(&self) -> Option<Vec<u8>> {
+        let stuck = self.shared.stuck.lock();
+        (!stuck.is_empty()).then(|| encode(&stuck))
     }
 
     /// Says that entities are where they were, and that nothing is on its way.
     fn give_up(&self, travellers: &[Traveller]) -> Result<(), Error> {
         let property = crossing_property()?;
         self.shared.root.transaction_at(self.level(), |tx| {
-            tx.set_property(property, None);
+            tx.set_property(property, self.still_stuck());
             for traveller in travellers {
                 tx.set_property(entity_property(traveller.id)?, Some(encode_segment(traveller.from)));
             }

@@ -11,6 +11,7 @@
 mod crossing;
 mod error;
 mod home;
+mod inside;
 mod layers;
 mod open;
 mod place;
@@ -30,6 +31,7 @@ use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use parking_lot::{Mutex, RwLock};
 
+use crossing::Traveller;
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]
 pub use home::OnDisk;
@@ -105,6 +107,8 @@ struct Shared<H: SegmentHome> {
     moving: Mutex<()>,
     /// A crossing failed, and its record may be there: it is finished before the next one is begun.
     unfinished: AtomicBool,
+    /// Entities of crossings whose rows are damaged. Changed by who moves.
+    stuck: Mutex<Vec<Traveller>>,
     /// Which segment is about to have which entities, and how many transactions of it are.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
     /// One registration at a time.
@@ -201,6 +205,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             borders: RwLock::default(),
             moving: Mutex::default(),
             unfinished: AtomicBool::default(),
+            stuck: Mutex::default(),
             putting: Mutex::default(),
             naming: Mutex::default(),
             root,
@@ -308,7 +313,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
+        self.with_stored(segment, |world| self.inside(|| show(world)))?
+            .ok_or_else(|| SegmentError::Missing { segment }.into())
     }
 
     /// Opens the segments of chunks in the background, those that are stored.
@@ -355,7 +361,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// Closes every segment and then the root.
+    /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].
     ///
     /// # Errors
     /// The first that closing any of them says; all are closed.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -17,6 +17,8 @@ pub(super) struct OpenSegments<E: Engine> {
     slots: Mutex<HashMap<SegmentPos, Arc<Slot<E>>>>,
     clock: AtomicU64,
     max_open: usize,
+    /// Set for good before everything is closed.
+    closed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -27,7 +29,8 @@ pub(super) struct Slot<E: Engine> {
 
 impl<E: Engine> OpenSegments<E> {
     pub(super) fn new(max_open: usize) -> Self {
-        Self { slots: Mutex::default(), clock: AtomicU64::default(), max_open: max_open.max(1) }
+        let (slots, clock, closed) = Default::default();
+        Self { slots, clock, max_open: max_open.max(1), closed }
     }
 
     /// The slot of a segment, which is used from now on.
@@ -50,27 +53,40 @@ impl<E: Engine> OpenSegments<E> {
         self.slots.lock().values().filter(|slot| is_open(slot)).count()
     }
 
-    /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open.
-    pub(super) fn make_room(&self, close: impl Fn(World<E>) -> Result<(), Error>) -> Result<(), Error> {
+    /// Refuses what comes behind [`close`](Self::close). Who fills a slot asks while it has the slot.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open, and so
+    /// do those that cannot write what they accepted: it would be gone with the world. Whoever uses them hears why.
+    pub(super) fn make_room(&self, close: impl Fn(World<E>) -> Result<(), Error>) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
         let mut open = self.count();
-        for (_, slot) in slots {
+        for (segment, slot) in slots {
             if open < self.max_open {
                 break;
             }
-            if let Some(mut world) = slot.world.try_write()
-                && let Some(unused) = world.take()
+            let Some(mut world) = slot.world.try_write() else { continue };
+            if let Some(error) = world.as_ref().and_then(|world| world.flush().err())
+                && !matches!(error, Error::Closed)
             {
+                tracing::warn!(%error, %segment, "a segment stays open because it cannot be written");
+                continue;
+            }
+            if let Some(unused) = world.take() {
                 open -= 1;
-                close(unused)?;
+                if let Err(error) = close(unused) {
+                    tracing::warn!(%error, %segment, "closing a segment failed; all that it accepted was synced");
+                }
             }
         }
-        Ok(())
     }
 
-    /// Closes everything; the first error is returned after all were closed.
+    /// Closes everything for good; the first error is returned after all were closed.
     pub(super) fn close(&self, close: impl Fn(World<E>) -> Result<(), Error>) -> Result<(), Error> {
+        self.closed.store(true, Ordering::Release);
         let mut outcome = Ok(());
         for (_, slot) in self.all() {
             if let Some(world) = slot.world.write().take() {

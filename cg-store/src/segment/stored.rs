@@ -27,8 +27,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
     ///
     /// # Errors
-    /// [`SegmentError::Missing`], and what the disk says.
+    /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
+    /// [`transaction`](Self::transaction) or [`with_segment`](Self::with_segment).
     pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.refuse_inside()?;
+        self.shared.open.check()?;
         let alone = self.shared.moving.lock();
         self.settle_but_for(segment, &alone)?;
         let slot = self.shared.open.slot(segment);
@@ -74,6 +77,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
+        self.shared.open.check()?;
         if !self.is_there(segment)? {
             return Ok(None);
         }
@@ -141,10 +145,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
             drop(world);
             // Before the slot is held: who closes others holds theirs one at a time.
-            self.shared.open.make_room(|world| self.shared.home.close(world))?;
+            self.shared.open.make_room(|world| self.shared.home.close(world));
             // Not waited for: who has it has opened it meanwhile, and may wait for a border that this thread has closed.
             let Some(mut world) = slot.world.try_write() else { continue };
             if world.is_none() {
+                self.shared.open.check()?;
                 *world = make(self)?;
                 if world.is_none() {
                     drop(world);

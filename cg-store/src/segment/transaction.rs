@@ -65,7 +65,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let side_chunks = self.shared.side_chunks;
                 let (put, gone) = (Vec::new(), Vec::new());
                 let mut inner = SegmentTransaction { tx, segment, side_chunks, put, deleted: gone };
-                let value = body(&mut inner)?;
+                let value = self.inside(|| body(&mut inner))?;
                 let put = inner.put;
                 deleted = inner.deleted;
                 if !put.is_empty() {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
     Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot,
-    MemValue, ReadView, Reopen, Usage,
+    MemValue, Place, ReadView, Reopen, Stamp, Usage,
 };
+use parking_lot::Mutex;
 
 /// So many commits are made before the power goes; below zero it is gone.
 #[derive(Debug, Clone)]
@@ -40,11 +42,26 @@ impl Fuse {
 pub(crate) struct Surviving {
     engine: Arc<MemEngine>,
     fuse: Fuse,
+    /// A row at which every scan fails, as at a damaged block.
+    unreadable: Arc<Mutex<Option<(Family, Vec<u8>)>>>,
 }
 
 impl Surviving {
     pub(crate) fn new(fuse: &Fuse) -> Self {
-        Self { engine: Arc::new(MemEngine::new()), fuse: fuse.clone() }
+        Self { engine: Arc::new(MemEngine::new()), fuse: fuse.clone(), unreadable: Arc::default() }
+    }
+
+    /// Makes a row unreadable to scans.
+    pub(crate) fn spoil(&self, family: Family, key: impl AsRef<[u8]>) {
+        *self.unreadable.lock() = Some((family, key.as_ref().to_vec()));
+    }
+
+    /// Writes a row that says nothing, behind the back of whoever uses the engine.
+    pub(crate) fn overwrite(&self, space: Space, key: impl AsRef<[u8]>) {
+        let mut batch = Batch::new();
+        let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
+        batch.put(space, key, nonsense, Stamp::Commit);
+        self.engine.commit(batch, &[], Level::Process).expect("an engine in memory");
     }
 }
 
@@ -63,9 +80,18 @@ impl ReadView for Surviving {
         &self,
         family: Family,
         range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.engine.scan(family, range, visit)
+        let unreadable = self.unreadable.lock().clone().filter(|(damaged, _)| *damaged == family);
+        let stopped = self.engine.scan(family, range, |key, row| {
+            if unreadable.as_ref().is_some_and(|(_, damaged)| damaged == key) {
+                return ControlFlow::Break(None);
+            }
+            visit(key, row).map_break(Some)
+        })?;
+        let message = "a damaged block by request".into();
+        let damaged = || EngineError::Corrupt { place: Place::Family(family), message };
+        stopped.map_or(Ok(None), |stopped| stopped.map(Some).ok_or_else(damaged))
     }
 }
 

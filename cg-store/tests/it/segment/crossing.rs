@@ -29,9 +29,18 @@ impl Crashing {
     }
 
     pub(crate) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
+        self.open_with(is_new, &segments())
+    }
+
+    fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
         self.fuse.set(i64::MAX);
-        let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &options()).expect("a root");
-        SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), &segments()).expect("begins")
+        let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &segments.world).expect("a root");
+        SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), segments).expect("begins")
+    }
+
+    /// The engine of a segment, whether or not its world is open.
+    fn engine(&self, segment: SegmentPos) -> Surviving {
+        self.engines.lock().get(&segment).cloned().expect("is stored")
     }
 }
 
@@ -205,4 +214,83 @@ fn the_root_forgets_entities_that_are_gone() {
     assert!(world.entity(uuid(4)).expect("reads").is_some());
     world.delete_segment(segment(&ids, 0)).expect("deletes");
     assert_eq!(places(), 1);
+}
+
+/// Commits that were accepted and cannot be written: the segment is not closed over them, and who only needs room for
+/// another does not hear of it.
+#[test]
+fn a_segment_that_cannot_be_written_keeps_what_it_accepted() {
+    let home = Crashing::new();
+    let queued = WorldOptions { durability: Durability::Fast, ..options() };
+    let world = home.open_with(true, &SegmentOptions { world: queued, ..segments() });
+    let ids = register(&world);
+    let places = [0, 16, 32].map(|x| ids.at(x, 0, 0));
+    for at in places {
+        save(&world, at, filled(world.root(), ids.stone));
+        world.flush().expect("writes");
+    }
+    assert_eq!(world.open_count(), 2, "the last two");
+    home.fuse.set(0);
+    save(&world, places[1], filled(world.root(), ids.glass));
+    assert_eq!(block(&world, places[2]), Some(ids.stone), "was used later");
+    assert_eq!(block(&world, places[0]), Some(ids.stone), "has nothing to do with it");
+    assert_eq!(block(&world, places[2]), Some(ids.stone));
+    assert_eq!(block(&world, places[1]), Some(ids.glass), "was accepted");
+}
+
+/// Damage of one entity on its way: all others arrive, and who asks for that one hears of the damage.
+#[test]
+fn a_damaged_entity_on_its_way_keeps_nothing_else_from_being_done() {
+    let home = Crashing::new();
+    let world = home.open(true);
+    let ids = register(&world);
+    let places = [0, 16, 32].map(|x| ids.at(x, 0, 0));
+    for at in places {
+        save(&world, at, filled(world.root(), ids.stone));
+    }
+    for n in 1..=3 {
+        put(&world, n, ids.cow_in(places[0]));
+    }
+    for at in &places[..2] {
+        block(&world, *at);
+    }
+    // The root has begun it, and no segment has anything of it.
+    home.fuse.set(1);
+    world.cross([1, 2].map(|n| (uuid(n), ids.cow_in(places[1])))).expect_err("the power is gone");
+    drop(world);
+    let from = segment(&ids, 0);
+    home.engine(from).overwrite(cg_format::Space::Entity, cg_format::key::entity(uuid(1)));
+
+    let world = home.open(false);
+    let damaged = |found: Result<(), Error>| match found {
+        Err(Error::Corrupt(damage)) => assert_eq!(damage.key, cg_format::key::entity(uuid(1))),
+        other => panic!("its row is damaged: {other:?}"),
+    };
+    assert_eq!(whereabouts_of_sound(&world, &places, uuid(2)), vec![places[1]], "it has arrived");
+    damaged(world.entity(uuid(1)).map(drop));
+    damaged(world.transaction(places[2], |tx| tx.put_entity(uuid(1), ids.cow_in(places[2]))));
+    damaged(world.cross([(uuid(1), ids.cow_in(places[2]))]));
+    // The next crossing is recorded beside it.
+    world.cross([(uuid(3), ids.cow_in(places[2]))]).expect("has nothing to do with it");
+    assert_eq!(whereabouts_of_sound(&world, &places, uuid(3)), vec![places[2]]);
+    drop(world);
+    let world = home.open(false);
+    damaged(world.entity(uuid(1)).map(drop));
+    world.with_segment(from, |world| world.set_aside_entity(uuid(1)).map(drop)).expect("sets it aside");
+    assert_eq!(world.entity(uuid(1)).expect("is gone"), None);
+    put(&world, 1, ids.cow_in(places[2]));
+    world.cross([(uuid(1), ids.cow_in(places[0]))]).expect("crosses");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+}
+
+/// The chunks that refer to an entity.
+fn whereabouts_of_sound<H: SegmentHome>(
+    world: &SegmentedWorld<H>,
+    places: &[ChunkAt],
+    id: EntityId,
+) -> Vec<ChunkAt> {
+    assert!(world.entity(id).expect("is sound").is_some());
+    let refers =
+        |at: &&ChunkAt| world.load(**at).expect("loads").is_some_and(|chunk| chunk.entities().contains(&id));
+    places.iter().filter(refers).copied().collect()
 }

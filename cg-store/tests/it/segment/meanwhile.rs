@@ -247,3 +247,27 @@ fn a_segment_that_is_deleted_while_it_is_asked_for_is_absent() {
     assert_eq!(block(&world, places[0]), None);
     home.assert_happened();
 }
+
+/// It would wait for one who deletes the segment that it keeps open, and he for it.
+#[test]
+fn whoever_is_in_a_segment_neither_crosses_nor_deletes() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    put(&world, 1, ids.cow_in(places[0]));
+    let (at, cow, here) = (places[0], ids.cow_in(places[1]), segment(&ids, 0));
+    let nested = |refused: Result<(), Error>| assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
+    let (inside, crossing) = (world.clone(), cow.clone());
+    nested(ends(move || inside.transaction(at, |_| inside.cross([(uuid(1), crossing)]))));
+    let (inside, crossing) = (world.clone(), cow.clone());
+    nested(ends(move || inside.with_segment(here, |_| inside.cross([(uuid(1), crossing)]))));
+    let inside = world.clone();
+    nested(ends(move || inside.with_segment(here, |_| inside.delete_segment(here))));
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]), "nothing was done");
+    // Another world has nothing to do with it, nor has what comes behind the closure.
+    let (other, others) = in_memory();
+    save(&other, others.at(0, 0, 0), filled(other.root(), others.stone));
+    let deleted = world.with_segment(here, |_| other.delete_segment(segment(&others, 0)));
+    deleted.expect("another world's");
+    world.cross([(uuid(1), cow)]).expect("crosses");
+}
