@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::base::Base;
 use super::store::{Store, put};
-use crate::engine::{Batch, CommitSeq, Engine, Level};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_past_damage};
 use crate::error::{Damage, Error};
 
 const LEASES_KEY: &[u8] = b"leases";
@@ -38,6 +38,20 @@ pub(super) struct Arena {
     pub(super) writer: Mutex<Option<ThreadId>>,
 }
 
+/// Arenas that were met damaged when the store was opened: which leases they have is not known.
+#[derive(Debug, Default)]
+pub(super) struct DamagedArenas {
+    pub(super) numbers: BTreeSet<u32>,
+    /// Places that no scan gets past, with any number of arenas.
+    pub(super) gaps: usize,
+}
+
+impl DamagedArenas {
+    pub(super) fn are_any(&self) -> bool {
+        self.gaps > 0 || !self.numbers.is_empty()
+    }
+}
+
 impl<S: Base, E: Engine> Store<S, E> {
     /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
     pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
@@ -51,14 +65,43 @@ impl<S: Base, E: Engine> Store<S, E> {
         lease
     }
 
-    /// Adds an arena with a lease of its own; its row is not stored yet.
-    pub(super) fn add_arena(&self, holder: &str, since: u64) -> Arc<Arena> {
+    /// Adds an arena with a lease of its own; its row is not stored yet. One key read for each number that is tried.
+    pub(super) fn add_arena(&self, holder: &str, since: u64) -> Result<Arc<Arena>, Error> {
         let mut arenas = self.arenas.lock();
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
-        let number = arenas.keys().next_back().map_or(0, |last| last + 1);
+        let mut number = arenas.keys().next_back().map_or(0, |last| last + 1);
+        // Where there is damage, or may be, is no place for another.
+        loop {
+            match self.engine.get(Space::WorldMeta, arena_key(number).as_bytes()) {
+                Ok(None) => break,
+                Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => number += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
         let arena = Arc::new(Arena::new(number, ArenaRow { lease, holder: Some(holder.into()), since }));
         arenas.insert(number, Arc::clone(&arena));
-        arena
+        Ok(arena)
+    }
+
+    /// Refuses an arena that is not known with what is wrong with its row, if there is one.
+    pub(super) fn check_unknown(&self, number: u32) -> Result<(), Error> {
+        let key = arena_key(number);
+        let row = self.engine.get(Space::WorldMeta, key.as_bytes())?;
+        row.map_or(Ok(()), |row| decode_arena(key.as_bytes(), &row).map(drop))
+    }
+
+    /// Takes an arena of a damaged row for one that is free and empty.
+    pub(super) fn free_damaged(
+        &self,
+        all: &mut BTreeMap<u32, Arc<Arena>>,
+        number: u32,
+        since: u64,
+    ) -> Result<(), Error> {
+        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
+        let row = ArenaRow { lease, holder: None, since };
+        self.put_arena(number, &row)?;
+        all.insert(number, Arc::new(Arena::new(number, row)));
+        Ok(())
     }
 
     /// Stores an arena's row: one put.
@@ -80,7 +123,8 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(())
     }
 
-    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left.
+    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left. As long as
+    /// the lease of any arena is not known, that of a damaged one, no rows are taken for garbage that may be its.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
         let mut rows = Vec::new();
         let (live, limit) = {
@@ -90,8 +134,9 @@ impl<S: Base, E: Engine> Store<S, E> {
             // Whatever is given from here on is none of what is looked at.
             (live, self.next_lease.load(Ordering::Acquire))
         };
+        let first = if self.damaged.lock().are_any() { self.given_from } else { 0 };
         for (family, space) in [(Family::ChunkL0, Space::ChunkL0), (Family::Entity, Space::Entity)] {
-            let mut from = 0;
+            let mut from = first;
             while rows.len() < max_rows {
                 let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);
                 let Some(next) = next else { break };
@@ -117,8 +162,18 @@ impl<S: Base, E: Engine> Store<S, E> {
     fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
         let key = key::lease(from);
         let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
-        let lease = self.engine.scan(family, range, |key, _| ControlFlow::Break(key::lease_of(key)))?;
+        let lease = scan_past_damage(&self.engine, family, range, |met| match met {
+            Met::Row(key, _) => ControlFlow::Break(key::lease_of(key)),
+            Met::Gap { error, .. } => self.pass(&error),
+        })?;
         Ok(lease.flatten())
+    }
+
+    /// Goes on behind damage.
+    fn pass<B>(&self, error: &EngineError) -> ControlFlow<B> {
+        tracing::warn!(%error, layer = self.layer, "sweeping went around damage, whose rows stay");
+        self.counts.damage_met.fetch_add(1, Ordering::Relaxed);
+        ControlFlow::Continue(())
     }
 
     fn rows_of(
@@ -131,9 +186,12 @@ impl<S: Base, E: Engine> Store<S, E> {
     ) -> Result<(), Error> {
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.engine.scan(family, range, |key, _| {
-            rows.push((space, key.to_vec()));
-            if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        scan_past_damage(&self.engine, family, range, |met| match met {
+            Met::Row(key, _) => {
+                rows.push((space, key.to_vec()));
+                if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }
+            Met::Gap { error, .. } => self.pass(&error),
         })?;
         Ok(())
     }
@@ -157,9 +215,13 @@ impl Arena {
 pub(super) fn read_next_lease<E: Engine>(
     engine: &E,
     arenas: &BTreeMap<u32, Arc<Arena>>,
+    damaged: &DamagedArenas,
 ) -> Result<u64, Error> {
+    /// More than any arena was reset since the others got their leases: a thousand times a second for thirty years.
+    const UNKNOWN_LEASES: u64 = 1 << 40;
     let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
-    Ok(given.max(read_number(engine, LEASES_KEY)?.unwrap_or(0)))
+    let next = given.max(read_number(engine, LEASES_KEY)?.unwrap_or(0));
+    Ok(if damaged.are_any() { next + UNKNOWN_LEASES } else { next })
 }
 
 fn arena_key(number: u32) -> String {
@@ -179,27 +241,42 @@ fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> 
         .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
 }
 
-pub(super) fn read_arenas<E: Engine>(engine: &E) -> Result<BTreeMap<u32, Arc<Arena>>, Error> {
-    let mut arenas = BTreeMap::new();
+/// The arenas of a store, and those whose rows cannot be read: they keep nobody from the others.
+pub(super) fn read_arenas<E: Engine>(
+    engine: &E,
+) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
+    let (mut arenas, mut damaged) = (BTreeMap::new(), DamagedArenas::default());
     let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
-    let failed = engine.scan(Family::WorldMeta, from, |key, row| {
-        let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(None) };
-        let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let arena =
-            FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
-        match (number, arena) {
-            (Some(number), Ok(row)) => {
-                arenas.insert(number, Arc::new(Arena::new(number, row)));
-                ControlFlow::Continue(())
+    scan_past_damage(engine, Family::WorldMeta, from, |met| {
+        let (key, row) = match met {
+            Met::Row(key, row) => (key, row),
+            Met::Gap { error, .. } => {
+                tracing::warn!(%error, "nobody can tell which arenas there are");
+                damaged.gaps += 1;
+                return ControlFlow::Continue(());
             }
-            (None, Ok(_)) => ControlFlow::Continue(()),
-            (_, Err(problem)) => ControlFlow::Break(Some(Damage::of_row(
-                Space::WorldMeta,
-                key,
-                format!("arena {}", String::from_utf8_lossy(digits)),
-                problem,
-            ))),
+        };
+        let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(()) };
+        let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        match (number, decode_arena(key, row)) {
+            (Some(number), Ok(row)) => drop(arenas.insert(number, Arc::new(Arena::new(number, row)))),
+            (None, Ok(_)) => {}
+            (Some(number), Err(error)) => {
+                tracing::warn!(%error, "an arena cannot be used before it is reclaimed");
+                damaged.numbers.insert(number);
+            }
+            (None, Err(error)) => tracing::warn!(%error, "a row of no arena is damaged"),
         }
+        ControlFlow::Continue(())
     })?;
-    failed.flatten().map_or(Ok(arenas), Err)
+    Ok((arenas, damaged))
+}
+
+fn decode_arena(key: &[u8], row: &[u8]) -> Result<ArenaRow, Error> {
+    let row = FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
+    row.map_err(|problem| {
+        let digits = key.strip_prefix(ARENA_PREFIX.as_bytes()).unwrap_or(key);
+        let place = format!("arena {}", String::from_utf8_lossy(digits));
+        Damage::of_row(Space::WorldMeta, key, place, problem)
+    })
 }

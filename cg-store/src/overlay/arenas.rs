@@ -12,7 +12,7 @@ use super::arena::Arena;
 use super::base::Base;
 use super::store::Store;
 use super::{Overlay, OverlayError, OverlayStats};
-use crate::engine::{Engine, MemEngine, Usage};
+use crate::engine::{Engine, Level, MemEngine, Usage};
 use crate::error::Error;
 use crate::options::WorldOptions;
 
@@ -114,7 +114,7 @@ impl<S: Base, E: Engine> Arenas<S, E> {
         if let Some(arena) = self.take_free(holder, now)? {
             return Ok(self.handle(arena));
         }
-        let arena = self.store.add_arena(holder, now.get());
+        let arena = self.store.add_arena(holder, now.get())?;
         let row = arena.row.lock().clone();
         if let Err(error) = self.store.put_arena(arena.number, &row) {
             self.store.arenas.lock().remove(&arena.number);
@@ -142,11 +142,14 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     /// A handle to an arena that is leased, to go on after a restart.
     ///
     /// # Errors
-    /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`].
+    /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`]; [`Error::Corrupt`] if its row is damaged.
     pub fn resume(&self, arena: u32) -> Result<Overlay<S, E>, Error> {
         self.store.check_base()?;
         let known = self.store.arenas.lock().get(&arena).cloned();
-        let known = known.ok_or(OverlayError::UnknownArena { arena })?;
+        let Some(known) = known else {
+            self.store.check_unknown(arena)?;
+            return Err(OverlayError::UnknownArena { arena }.into());
+        };
         if known.row.lock().holder.is_none() {
             return Err(OverlayError::NotLeased { arena }.into());
         }
@@ -174,14 +177,14 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     }
 
     /// Frees every leased arena of which nobody holds a handle: what a crash, or a holder who forgot it, left behind.
-    /// Returns how many.
+    /// Returns how many. Arenas whose rows are [damaged](Self::damaged) are among them: what they held is given up.
     ///
     /// # Errors
     /// What the engine says.
     pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
         self.store.check_base()?;
         // Handles are made under this lock, so nobody gets one between the look and the end.
-        let arenas = self.store.arenas.lock();
+        let mut arenas = self.store.arenas.lock();
         let mut count = 0;
         for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
             let mut row = arena.row.lock();
@@ -191,7 +194,20 @@ impl<S: Base, E: Engine> Arenas<S, E> {
                 count += 1;
             }
         }
+        let mut damaged = self.store.damaged.lock();
+        while let Some(number) = damaged.numbers.first().copied() {
+            self.store.free_damaged(&mut arenas, number, now.get())?;
+            damaged.numbers.remove(&number);
+            count += 1;
+        }
         Ok(count)
+    }
+
+    /// The arenas whose rows were met damaged when the pool was opened. They cannot be resumed; until they are
+    /// [reclaimed](Self::reclaim) nothing that was written before the pool was opened is [swept](Self::sweep), as it may be
+    /// theirs. Memory only.
+    pub fn damaged(&self) -> Vec<u32> {
+        self.store.damaged.lock().numbers.iter().copied().collect()
     }
 
     /// Removes the arenas that are free since before a moment. Returns how many. Their rows are left to
@@ -216,7 +232,7 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     /// Deletes up to so many rows that resets left behind; returns how many, less than asked if none are left.
     ///
     /// Costs a look for each lease that has rows and one put for each row. Call it where there is time, as in a tick; nothing
-    /// waits for it.
+    /// waits for it. What the engine cannot read stays, and is counted in [`OverlayStats::damage_met`].
     ///
     /// # Errors
     /// What the engine says.
@@ -237,12 +253,12 @@ impl<S: Base, E: Engine> Arenas<S, E> {
         Ok(self.store.engine.usage()?)
     }
 
-    /// Waits until everything that was written survives a power cut.
+    /// Waits until everything that was written survives a power cut, in the base too: what is remembered of it must.
     ///
     /// # Errors
     /// If syncing fails.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.store.engine.sync()?)
+        self.store.keep_found(Level::Power)
     }
 
     /// The engine under the arenas, for tests and tools that look at single rows.

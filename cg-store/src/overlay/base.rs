@@ -10,7 +10,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, Space, key};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Level};
 use crate::error::Error;
 use crate::world::World;
 
@@ -59,6 +59,15 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error>;
+
+    /// Makes everything that was found so far as durable as a level says: written, and synced for [`Level::Power`]. What an
+    /// overlay remembers of its base must not be lost before the overlay's own row: another commit would get its number.
+    ///
+    /// Costs the writing of what is queued, and a sync if something is not synced.
+    ///
+    /// # Errors
+    /// If writing or syncing fails.
+    fn keep_found(&self, level: Level) -> Result<(), Error>;
 }
 
 /// A layer that an overlay can be merged into.
@@ -130,5 +139,15 @@ impl<E: Engine> Base for World<E> {
         };
         let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;
         Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
+    }
+
+    fn keep_found(&self, level: Level) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.drain()?;
+        let [written, synced] = inner.engine.reached();
+        if level == Level::Power && synced < written && !inner.engine()?.caps().read_only {
+            inner.engine()?.sync()?;
+        }
+        Ok(())
     }
 }

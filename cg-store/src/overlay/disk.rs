@@ -69,7 +69,9 @@ impl<S: Base> Overlay<S, RocksEngine> {
     /// # Errors
     /// As [`Arenas::create`].
     pub fn create(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Arenas::create(dir, base, options)?.lease("", GameTick::new(0))
+        let overlay = Arenas::create(dir, base, options)?.lease("", GameTick::new(0))?;
+        overlay.arenas().engine().sync()?;
+        Ok(overlay)
     }
 
     /// Opens a pool of arenas and goes on with arena 0, the one that [`create`](Self::create) leased.

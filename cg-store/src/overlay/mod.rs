@@ -40,7 +40,7 @@ pub use promote::{Promoted, Promotion};
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
-use crate::engine::{Engine, MemEngine};
+use crate::engine::{Engine, Level, MemEngine};
 use crate::error::Error;
 use crate::options::WorldOptions;
 
@@ -90,6 +90,8 @@ pub struct OverlayStats {
     pub rows_swept: u64,
     /// Chunks decoded from rows.
     pub chunks_decoded: u64,
+    /// Rows of arenas, and places that no scan gets past, that opening and sweeping met damaged and went around.
+    pub damage_met: u64,
 }
 
 /// What an overlay shows at a place, and what its base had there when it was first written.
@@ -317,6 +319,10 @@ impl<S: Base, E: Engine> Base for Overlay<S, E> {
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         Ok(self.show_entity(id)?.found)
+    }
+
+    fn keep_found(&self, level: Level) -> Result<(), Error> {
+        self.store.keep_found(level)
     }
 }
 

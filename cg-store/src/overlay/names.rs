@@ -197,20 +197,25 @@ impl Names {
     }
 }
 
-/// Whether a catalog has every name of another under the same id, and means the same by it.
+/// Whether a catalog has every name of another under the same id, and meant the same by it in the other's generation of
+/// the schema.
 fn is_part_of(part: &Catalog, whole: &Catalog) -> bool {
-    let (ours, theirs) = (part.current_schema(), whole.current_schema());
+    let ours = part.current_schema();
+    let Some(theirs) = whole.schema(part.current_generation()) else { return false };
+    let is_same_generation = part.current_generation() == whole.current_generation();
     let has_names = |list: ListKind| {
         let (ours, theirs) = (part.list(list).names(), whole.list(list).names());
         ours.len() <= theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| ours == theirs)
     };
     let mut components = part.list(ListKind::Components).names().iter();
     let mut blocks = (0..part.list(ListKind::Blocks).len() as u64).map(BlockId::new);
-    part.current_generation() == whole.current_generation()
-        && ListKind::ALL.into_iter().all(has_names)
+    ListKind::ALL.into_iter().all(has_names)
         && components.all(|name| {
-            let id = part.component_id(name.as_str());
-            id.and_then(|id| part.component_spec(id)) == id.and_then(|id| whole.component_spec(id))
+            let Some(id) = part.component_id(name.as_str()) else { return false };
+            let has_spec = || part.component_spec(id) == whole.component_spec(id);
+            ours.shape(id) == theirs.shape(id)
+                && ours.default_bytes(id) == theirs.default_bytes(id)
+                && (!is_same_generation || has_spec())
         })
         && blocks.all(|id| {
             ours.components_of(id) == theirs.components_of(id) && ours.is_opaque(id) == theirs.is_opaque(id)

@@ -33,7 +33,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::arena::{Arena, read_arenas, read_next_lease};
+use super::arena::{Arena, DamagedArenas, read_arenas, read_next_lease};
 use super::base::Base;
 use super::names::{Head, Names};
 use super::{OverlayError, OverlayStats};
@@ -73,7 +73,10 @@ pub(super) struct Store<S, E: Engine> {
     /// How many batches were written.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
+    /// The first lease that was given since the store was opened.
+    pub(super) given_from: u64,
     pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>>,
+    pub(super) damaged: Mutex<DamagedArenas>,
     pub(super) counts: Counts,
 }
 
@@ -85,6 +88,7 @@ pub(super) struct Counts {
     pub(super) rows_written: AtomicU64,
     pub(super) rows_swept: AtomicU64,
     pub(super) chunks_decoded: AtomicU64,
+    pub(super) damage_met: AtomicU64,
 }
 
 #[derive(Debug, Clone)]
@@ -130,8 +134,10 @@ impl<S: Base, E: Engine> Store<S, E> {
             }
         };
         head.shared = names.shared;
-        let arenas = read_arenas(&engine)?;
-        let next_lease = read_next_lease(&engine, &arenas)?;
+        let (arenas, damaged) = read_arenas(&engine)?;
+        let next_lease = read_next_lease(&engine, &arenas, &damaged)?;
+        let counts = Counts::default();
+        counts.damage_met.store((damaged.gaps + damaged.numbers.len()) as u64, Ordering::Relaxed);
         let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
         let store = Self {
             layer,
@@ -143,8 +149,10 @@ impl<S: Base, E: Engine> Store<S, E> {
             publishing: Mutex::default(),
             written: AtomicU64::default(),
             next_lease: AtomicU64::new(next_lease),
+            given_from: next_lease,
             arenas: Mutex::new(arenas),
-            counts: Counts::default(),
+            damaged: Mutex::new(damaged),
+            counts,
             base,
             engine,
         };
@@ -321,7 +329,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// Writes the changes of one transaction as one batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], and what the engine says.
+    /// [`Error::TooLarge`], and what the engine and the base's say.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
         let mut batch = Batch::new();
@@ -341,6 +349,8 @@ impl<S: Base, E: Engine> Store<S, E> {
             let what = "the transaction".into();
             return Err(Error::TooLarge { what, len_bytes, limit_bytes });
         }
+        // What the rows remember is as durable as they are.
+        self.base.keep_found(self.level)?;
         let _readers_keep_nothing = self.publishing.lock();
         let version = self.engine.commit(batch, &[], self.level)?.get();
         self.written.fetch_add(1, Ordering::AcqRel);
@@ -352,6 +362,16 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(version)
     }
 
+    /// Makes everything that was written, here and below, as durable as a level says: below first.
+    pub(super) fn keep_found(&self, level: Level) -> Result<(), Error> {
+        self.base.keep_found(level)?;
+        let is_behind = self.engine.last_synced() < self.engine.last_commit();
+        if level == Level::Power && is_behind && !self.engine.caps().read_only {
+            self.engine.sync()?;
+        }
+        Ok(())
+    }
+
     pub(super) fn stats(&self) -> OverlayStats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         OverlayStats {
@@ -361,6 +381,7 @@ impl<S: Base, E: Engine> Store<S, E> {
             rows_written: read(&self.counts.rows_written),
             rows_swept: read(&self.counts.rows_swept),
             chunks_decoded: read(&self.counts.chunks_decoded),
+            damage_met: read(&self.counts.damage_met),
         }
     }
 }

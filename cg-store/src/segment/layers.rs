@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
+use cg_format::overlay::Origin;
 use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use crate::engine::{Engine, Level};
 use crate::error::Error;
 use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
+use crate::world::World;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
@@ -47,7 +50,8 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let found = self.with_stored(self.segment_of(at), |world| world.find_chunk(at))?;
+        let found =
+            self.with_stored(self.segment_of(at), |world| Ok(of_life(world, world.find_chunk(at)?)))?;
         Ok(found.unwrap_or(Lookup::NotHere))
     }
 
@@ -59,7 +63,11 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotHere)).collect();
         for (segment, indexes) in by_segment {
             let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
-            let in_segment = match self.with_stored(segment, |world| Ok(world.find_chunks(&places))) {
+            let find = |world: &World<_>| {
+                let found = world.find_chunks(&places);
+                Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
+            };
+            let in_segment: Vec<_> = match self.with_stored(segment, find) {
                 Ok(Some(in_segment)) => in_segment,
                 Ok(None) => continue,
                 // Each place says what is wrong with its segment.
@@ -79,9 +87,28 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         let _none_crosses = self.shared.borders.read_recursive();
         self.refuse_on_its_way(id)?;
         let Some(segment) = self.claimed(id)? else { return Ok(Lookup::NotHere) };
-        let found = self.with_stored(segment, |world| world.find_entity(id))?;
+        let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotHere))
     }
+
+    /// Of the root and of every open segment: one that is closed was synced.
+    fn keep_found(&self, level: Level) -> Result<(), Error> {
+        self.root().keep_found(level)?;
+        for (_, slot) in self.shared.open.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                world.keep_found(level)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a segment's world found, as what is found in this life of the segment: one that is deleted and made again, or
+/// restored from a copy, counts its versions anew, and two of them must not be taken for the same. Told versions are only
+/// ever compared for equality.
+fn of_life<T, E: Engine>(world: &World<E>, found: Found<T>) -> Found<T> {
+    let (high, low) = world.incarnation().as_u64_pair();
+    found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))
 }
 
 impl<H: SegmentHome> PromoteTarget for SegmentedWorld<H> {

@@ -3,6 +3,8 @@
 use cg_store::OverlayError;
 
 use super::*;
+use crate::surviving::{Fuse, Surviving};
+use cg_format::key::Family;
 
 fn now(ticks: u64) -> GameTick {
     GameTick::new(ticks)
@@ -77,4 +79,64 @@ fn a_transaction_inside_another_is_refused_and_does_not_wait_for_ever() {
     assert!(matches!(nested, Err(Error::Nested)), "{nested:?}");
     let other = over(&base);
     overlay.transaction(|_| other.reset()).expect("another overlay is another thing");
+}
+
+#[test]
+fn an_overlay_that_was_just_created_survives_a_power_cut() {
+    let (base, _) = template();
+    let overlay = on_disk(&Disk::new(), &base);
+    let arenas = overlay.arenas();
+    assert_eq!(arenas.engine().last_synced(), arenas.engine().last_commit());
+}
+
+#[test]
+fn a_damaged_block_is_swept_around() {
+    let (base, ids) = template();
+    let engine = Surviving::new(&Fuse::new());
+    let arenas = Arenas::over(engine.clone(), base.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", now(0)).expect("leases");
+    write(&overlay, (10..15).map(|x| (ids.at(x, 0, 0), Some(filled(&base, ids.glass)))));
+    overlay.reset().expect("resets");
+    write(&overlay, [(ids.at(10, 0, 0), Some(filled(&base, ids.stone)))]);
+    overlay.reset().expect("resets");
+    engine.spoil(Family::ChunkL0, cg_format::key::overlay_chunk(1, ids.at(11, 0, 0)));
+    assert_eq!(arenas.sweep(100).expect("goes on behind it"), 5, "of six");
+    assert_eq!(arenas.stats().damage_met, 1);
+    assert_eq!(arenas.sweep(100).expect("sweeps"), 0);
+}
+
+#[test]
+fn a_damaged_arena_keeps_no_other_from_being_used() {
+    let (base, ids) = template();
+    let engine = Surviving::new(&Fuse::new());
+    let arenas = Arenas::over(engine.clone(), base.clone(), &options()).expect("a base");
+    let at = ids.at(7, 0, 0);
+    for holder in ["ada", "grace", "alan"] {
+        let overlay = arenas.lease(holder, now(0)).expect("leases");
+        write(&overlay, [(at, Some(filled(&base, ids.glass)))]);
+    }
+    drop(arenas);
+    for damaged in ["arena/00000001", "arena/00000002"] {
+        engine.overwrite(cg_format::Space::WorldMeta, damaged);
+    }
+    let arenas = Arenas::over(engine, base, &options()).expect("the others are sound");
+    let damaged = |arena: u32| match arenas.resume(arena) {
+        Err(Error::Corrupt(damage)) => assert_eq!(damage.place, format!("arena {arena:08x}")),
+        other => panic!("its row is damaged: {other:?}"),
+    };
+    damaged(1);
+    damaged(2);
+    assert_eq!((arenas.damaged(), arenas.stats().damage_met), (vec![1, 2], 2));
+    let ada = arenas.resume(0).expect("is leased");
+    assert!(ada.load(at).expect("loads").is_some());
+    // Neither their numbers nor their leases are given again.
+    let next = arenas.lease("edsger", now(1)).expect("leases");
+    assert_eq!((next.arena(), next.load(at).expect("loads")), (3, None));
+    next.reset().expect("resets");
+    assert_eq!(arenas.sweep(100).expect("sweeps"), 0, "what a damaged arena holds is kept");
+    assert_eq!(arenas.reclaim(now(2)).expect("reclaims"), 2, "nobody holds the damaged ones");
+    assert_eq!(arenas.damaged(), [0; 0]);
+    assert_eq!(arenas.sweep(100).expect("sweeps"), 2);
+    assert!(ada.load(at).expect("loads").is_some());
+    assert_eq!(arenas.lease("barbara", now(3)).expect("leases").arena(), 1);
 }

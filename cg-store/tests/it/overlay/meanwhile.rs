@@ -77,6 +77,10 @@ impl<S: Base> Base for Played<S> {
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         self.below.find_entity(id)
     }
+
+    fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {
+        self.below.keep_found(level)
+    }
 }
 
 /// What the base changed between a transaction's look and its commit is not undone by promoting.
@@ -213,5 +217,116 @@ fn names_that_the_base_takes_over_survive_a_power_cut() {
     let refused = overlay.promote_into(&base).expect_err("the base changed");
     assert!(matches!(refused, Error::Overlay(OverlayError::BaseChanged { .. })), "{refused}");
     assert!(base.dimension("duel:field").is_some());
+    assert_eq!(base.engine().last_synced(), base.engine().last_commit());
+}
+
+/// A base that opens, and registers what packs bring.
+fn with_pack(engine: &Surviving, components: &str) -> World<Surviving> {
+    let pack = format!(
+        r#"{{ "pack": "mill", "version": "1", "namespaces": ["mill"],
+            "components": [{{ "name": "mill:grain", "size": 4 }}],
+            "blocks": [{{ "name": "mill:stone", "components": [{components}] }}] }}"#
+    );
+    let pack = PackManifest::from_json(&pack).expect("a manifest");
+    let take = |catalog: &mut Catalog| {
+        let plan = cg_registry::reconcile(catalog, &[pack], &cg_registry::Policy::default());
+        plan.apply(catalog)?;
+        Ok(())
+    };
+    World::over(engine.clone(), uuid::Uuid::from_u128(5), take, &options()).expect("a world")
+}
+
+/// A promotion that was killed when the base had its names, which got a new generation of its schema before the overlay
+/// learned of it.
+#[test]
+fn a_base_that_goes_on_behind_an_interrupted_promotion_is_the_same() {
+    let (below, above) = (Surviving::new(&Fuse::new()), Surviving::new(&Fuse::new()));
+    let base = with_pack(&below, "");
+    let ids = Ids::register(&base);
+    let at = ids.at(0, 0, 0);
+    save(&base, [(at, filled(&base, ids.stone))]);
+    let arenas = Arenas::over(above.clone(), base.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    let own = Registration {
+        components: vec![ComponentOffer::fixed(name("duel:score"), 2)],
+        blocks: vec![BlockOffer {
+            components: vec![name("duel:score")],
+            ..BlockOffer::new(name("duel:flag"))
+        }],
+        ..Registration::default()
+    };
+    let flag = overlay.register(&own).expect("registers").block_id("duel:flag").expect("just registered");
+    overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), flag)).expect("edits");
+    base.register(&own).expect("what the promotion did");
+    drop((overlay, arenas, base));
+
+    let base = with_pack(&below, r#""mill:grain""#);
+    assert_eq!(base.catalog().current_generation(), 1);
+    let arenas = Arenas::over(above, base.clone(), &options()).expect("the same base");
+    let overlay = arenas.resume(0).expect("is leased");
+    let block = |chunk: Option<Arc<Chunk>>| chunk.map(|chunk| chunk.block(LocalPos::new(1, 1, 1)));
+    assert_eq!(block(overlay.load(at).expect("loads")), Some(flag));
+    overlay.promote_into(&base).expect("promotes");
+    assert_eq!(block(base.load(at).expect("loads")), Some(flag));
+}
+
+/// A kill takes what was queued in the base, whose next commits get the same numbers: an overlay that outlived it must
+/// not remember them.
+#[test]
+fn what_an_overlay_remembers_of_its_base_is_written_there() {
+    let fuse = Fuse::new();
+    let (below, above) = (Surviving::new(&fuse), Surviving::new(&Fuse::new()));
+    let fast = cg_store::WorldOptions { durability: Durability::Fast, ..options() };
+    let open = || {
+        fuse.set(i64::MAX);
+        World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &fast).expect("a world")
+    };
+    let base = open();
+    let ids = Ids::register(&base);
+    let at = ids.at(0, 0, 0);
+    base.flush().expect("writes");
+    fuse.set(0);
+    save(&base, [(at, filled(&base, ids.stone))]);
+    let arenas = Arenas::over(above.clone(), base.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    let edit = |overlay: &Overlay<World<Surviving>, Surviving>| {
+        overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.air))
+    };
+    let refused = edit(&overlay);
+    assert!(
+        matches!(refused, Err(Error::Engine(cg_store::engine::EngineError::ReadOnly { .. }))),
+        "{refused:?}"
+    );
+    assert_eq!(
+        overlay.load(at).expect("loads").as_deref(),
+        Some(&filled(&base, ids.stone)),
+        "nothing was written"
+    );
+    drop((overlay, arenas, base));
+
+    let base = open();
+    save(&base, [(at, filled(&base, ids.glass))]);
+    let arenas = Arenas::over(above, base.clone(), &options()).expect("the same base");
+    let overlay = arenas.resume(0).expect("is leased");
+    overlay.promote_into(&base).expect("promotes nothing");
+    assert_eq!(base.load(at).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));
+    // What is only queued is written by whoever remembers it.
+    edit(&overlay).expect("edits");
+    assert_eq!(base.engine().last_commit().get(), base.last_commit());
+}
+
+/// What survives a power cut in the overlay does so in the base, whatever is between them.
+#[test]
+fn an_overlay_that_is_synced_syncs_its_base_before() {
+    let (base, ids) = template();
+    assert_ne!(base.engine().last_synced(), base.engine().last_commit());
+    let safe = cg_store::WorldOptions { durability: Durability::Safe, ..options() };
+    let overlay = Overlay::temporary(over(&base), &safe).expect("a base");
+    overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.glass)).expect("edits");
+    assert_eq!(base.engine().last_synced(), base.engine().last_commit());
+    save(&base, [(ids.at(1, 0, 0), filled(&base, ids.glass))]);
+    let overlay = over(&base);
+    write(&overlay, [(ids.at(1, 0, 0), None)]);
+    overlay.arenas().flush().expect("syncs");
     assert_eq!(base.engine().last_synced(), base.engine().last_commit());
 }

@@ -179,6 +179,10 @@ impl Base for Fake {
     fn find_entity(&self, id: EntityId) -> Result<cg_store::Found<Entity>, Error> {
         self.world.find_entity(id)
     }
+
+    fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {
+        self.world.keep_found(level)
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use cg_store::prelude::*;
 use cg_store::{
-    InMemory, OnDisk, Overlay, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld,
+    Base as _, InMemory, OnDisk, Overlay, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
+    SegmentedWorld,
 };
 
 use crate::world::{Disk, Ids, assert_sound, filled, name, options, registration, uuid};
@@ -172,4 +173,57 @@ fn an_overlay_lies_over_segments_and_merges_into_one() {
 /// A segment by its x.
 pub(crate) fn segment(ids: &Ids, x: i64) -> SegmentPos {
     SegmentPos { dimension: ids.overworld, x, y: 0, z: 0 }
+}
+
+#[test]
+fn a_world_that_is_closed_stays_closed() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    let (here, nowhere) = (ids.at(0, 0, 0), ids.at(0, 500, 0));
+    save(&world, here, filled(world.root(), ids.stone));
+    world.close().expect("closes");
+    for at in [here, nowhere] {
+        assert!(matches!(world.load(at), Err(Error::Closed)), "{:?}", world.load(at));
+        let many = world.load_many(&[at]);
+        assert!(matches!(many[..], [Err(Error::Closed)]), "{many:?}");
+        let saved = world.transaction(at, |tx| tx.delete(at));
+        assert!(matches!(saved, Err(Error::Closed)), "{saved:?}");
+    }
+    let shown = world.with_segment(segment(&ids, 0), |_| Ok(()));
+    assert!(matches!(shown, Err(Error::Closed)), "{shown:?}");
+    let deleted = world.delete_segment(segment(&ids, 0));
+    assert!(matches!(deleted, Err(Error::Closed)), "{deleted:?}");
+    assert_eq!(world.open_count(), 0);
+    world.close().expect("closing again does nothing");
+    drop(world);
+    assert_eq!(block(&open(&disk), here), Some(ids.stone));
+}
+
+/// A segment that was deleted and made again counts from the beginning: its versions are others than those before.
+#[test]
+fn what_an_overlay_wrote_over_is_not_in_a_segment_that_was_made_again() {
+    let (world, ids) = in_memory();
+    let at = ids.at(0, 0, 0);
+    save(&world, at, filled(world.root(), ids.stone));
+    put(&world, 1, ids.cow_in(at));
+    let version = world.find_chunk(at).expect("reads");
+    let (chunks, entities) =
+        [(); 2].map(|()| Overlay::temporary(world.clone(), &options()).expect("a base")).into();
+    entities.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(at))).expect("changes nothing");
+    chunks.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 0, 0), ids.glass)).expect("edits");
+    let detached = Owner::Detached(cg_format::entity::Reason::new("cargo").expect("short"));
+    entities.transaction(|tx| tx.move_entity(uuid(1), detached)).expect("edits");
+
+    world.delete_segment(segment(&ids, 0)).expect("deletes");
+    save(&world, at, filled(world.root(), ids.glass));
+    put(&world, 1, ids.cow_in(at));
+    assert_ne!(world.find_chunk(at).expect("reads"), version);
+    for overlay in [chunks, entities] {
+        let refused = overlay.promote_into(&world);
+        assert!(
+            matches!(&refused, Err(Error::Overlay(cg_store::OverlayError::BaseChanged { .. }))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(block(&world, at), Some(ids.glass), "it was not undone");
 }
