@@ -220,8 +220,15 @@ pub(super) fn read_next_lease<E: Engine>(
     /// More than any arena was reset since the others got their leases: a thousand times a second for thirty years.
     const UNKNOWN_LEASES: u64 = 1 << 40;
     let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
-    let next = given.max(read_number(engine, LEASES_KEY)?.unwrap_or(0));
-    Ok(if damaged.are_any() { next + UNKNOWN_LEASES } else { next })
+    let (stored, is_unknown) = match read_number(engine, LEASES_KEY) {
+        Err(error @ Error::Corrupt(_)) => {
+            tracing::warn!(%error, "leases are given far behind all that are known");
+            (0, true)
+        }
+        stored => (stored?.unwrap_or(0), damaged.are_any()),
+    };
+    let next = given.max(stored);
+    Ok(if is_unknown { next + UNKNOWN_LEASES } else { next })
 }
 
 fn arena_key(number: u32) -> String {

@@ -229,7 +229,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             match self.is_where(&traveller) {
                 // One that stays in its segment is put again: nothing was committed behind the crossing.
                 Ok([true, true]) if self.segment_of(traveller.to) != traveller.from => {
-                    arrived.push(traveller)
+                    arrived.push(traveller);
                 }
                 Ok([true, _]) => missing.push(traveller),
                 Ok([false, _]) => {}

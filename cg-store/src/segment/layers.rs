@@ -104,7 +104,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
 }
 
 /// What a segment's world found, as what is found in this life of the segment: one that is deleted and made again, or
-/// restored from a copy, counts its versions anew, and two of them must not be taken for the same. Told versions are only
+/// restored from a checkpoint, counts its versions anew, and two of them must not be taken for the same. Told versions are only
 /// ever compared for equality.
 fn of_life<T, E: Engine>(world: &World<E>, found: Found<T>) -> Found<T> {
     let (high, low) = world.incarnation().as_u64_pair();

@@ -37,13 +37,16 @@ impl Fuse {
     }
 }
 
+/// Where a row is: its family and its key.
+type RowAt = (Family, Vec<u8>);
+
 /// An engine in memory that is still there after its world was closed.
 #[derive(Clone)]
 pub(crate) struct Surviving {
     engine: Arc<MemEngine>,
     fuse: Fuse,
     /// A row at which every scan fails, as at a damaged block.
-    unreadable: Arc<Mutex<Option<(Family, Vec<u8>)>>>,
+    unreadable: Arc<Mutex<Option<RowAt>>>,
 }
 
 impl Surviving {

@@ -140,3 +140,22 @@ fn a_damaged_arena_keeps_no_other_from_being_used() {
     assert!(ada.load(at).expect("loads").is_some());
     assert_eq!(arenas.lease("barbara", now(3)).expect("leases").arena(), 1);
 }
+
+/// Of an arena that was removed nothing is left but its rows and the number of the next lease.
+#[test]
+fn leases_are_not_given_again_though_their_number_is_damaged() {
+    let (base, ids) = template();
+    let engine = Surviving::new(&Fuse::new());
+    let arenas = Arenas::over(engine.clone(), base.clone(), &options()).expect("a base");
+    let at = ids.at(7, 0, 0);
+    let overlay = arenas.lease("ada", now(0)).expect("leases");
+    write(&overlay, [(at, Some(filled(&base, ids.glass)))]);
+    overlay.give_back(now(1)).expect("gives back");
+    assert_eq!(arenas.remove_free_since(now(9)).expect("removes"), 1);
+    drop(arenas);
+    engine.overwrite(cg_format::Space::WorldMeta, "leases");
+    let arenas = Arenas::over(engine, base, &options()).expect("opens");
+    let next = arenas.lease("grace", now(2)).expect("leases");
+    assert_eq!(next.load(at).expect("loads"), None);
+    assert_eq!(arenas.sweep(9).expect("sweeps"), 1);
+}
