@@ -288,6 +288,13 @@ pub enum Error {
     Engine(EngineError),
 }
 
+impl Error {
+    /// Whether it says that something stored is damaged, by the store's own sums or by the engine's.
+    pub(crate) const fn is_damage(&self) -> bool {
+        matches!(self, Self::Corrupt(_) | Self::Engine(EngineError::Corrupt { .. }))
+    }
+}
+
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {

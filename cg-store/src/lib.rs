@@ -112,7 +112,7 @@ pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
     SyncRequest,
 };
-pub use tiering::{MoveCounts, TierReport, TracePart};
+pub use tiering::{DamageMet, MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};
 pub use world::World;

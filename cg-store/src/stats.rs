@@ -44,6 +44,8 @@ counters! {
     busy,
     /// Deltas written in place of chunks.
     deltas_written,
+    /// Chunks whose deltas maintenance folded into their rows.
+    chunks_settled,
     /// Rows put or deleted.
     rows_written,
     /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.

@@ -92,6 +92,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) space: Space,
     pub(crate) transactions: Stopwatch,
     pub(crate) ticks: Stopwatch,
+    pub(crate) tick_excess: Stopwatch,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) record_shape: RecordShape,
@@ -180,6 +181,7 @@ impl<E: Engine> World<E> {
             space: Space::new(options.min_free_bytes),
             transactions: Stopwatch::default(),
             ticks: Stopwatch::default(),
+            tick_excess: Stopwatch::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.

@@ -10,7 +10,7 @@ use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
 use crate::cache::{ChunkCache, Moment};
-use crate::delta::chunks_with_deltas;
+use crate::delta::WithDeltas;
 use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
 use crate::stats::Counters;
@@ -22,7 +22,7 @@ pub(crate) struct StillWorld<'w, E: Engine> {
     view: E::Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
-    with_deltas: HashMap<ChunkAt, u64>,
+    with_deltas: WithDeltas,
 }
 
 impl<E: Engine> Inner<E> {
@@ -33,7 +33,7 @@ impl<E: Engine> Inner<E> {
         let _no_commit = self.commit_alone()?;
         let view = engine.snapshot();
         Ok(StillWorld {
-            with_deltas: chunks_with_deltas(&view)?,
+            with_deltas: WithDeltas::of(&view)?,
             world: self,
             view,
             moment: self.cache.moment(),
@@ -74,7 +74,7 @@ impl<E: Engine> StillWorld<'_, E> {
         world.tiering.touch(missed.iter().copied());
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
-            let stored = if self.with_deltas.contains_key(&chunk.at) {
+            let stored = if self.with_deltas.has(chunk.at) {
                 world.read_folded(&self.view, &self.catalog, chunk)?
             } else {
                 world.read(&self.catalog, chunk)?

@@ -209,8 +209,21 @@ pub enum Place {
         /// Where the damaged part starts.
         offset_bytes: u64,
     },
+    /// A sorted file of the engine's directory, and the keys between which its rows lie.
+    Table {
+        /// Its name in the directory.
+        name: String,
+        /// The family whose rows it has.
+        family: Family,
+        /// The first key.
+        from: Box<[u8]>,
+        /// The last key.
+        to: Box<[u8]>,
+    },
     /// Somewhere in the engine's directory.
     Dir(PathBuf),
+    /// Nobody said.
+    Unknown,
 }
 
 impl fmt::Display for Place {
@@ -219,7 +232,11 @@ impl fmt::Display for Place {
             Self::Row { family, key } => write!(f, "{} row {}", family.name(), Hex(key)),
             Self::Family(family) => write!(f, "family {}", family.name()),
             Self::File { name, offset_bytes } => write!(f, "file {name} at byte {offset_bytes}"),
+            Self::Table { name, family, from, to } => {
+                write!(f, "file {name} of {}, with keys from {} to {},", family.name(), Hex(from), Hex(to))
+            }
             Self::Dir(dir) => write!(f, "{}", dir.display()),
+            Self::Unknown => f.write_str("a place that nobody named"),
         }
     }
 }

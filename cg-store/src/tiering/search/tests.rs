@@ -1,0 +1,147 @@
+//! A search costs little, comes to an end, and misses nothing, however little may be remembered.
+
+use std::time::Duration;
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, ChunkPos, Tier};
+
+use super::*;
+use crate::engine::MemEngine;
+use crate::tiering::Known;
+use crate::{MoveCounts, Stats, World, WorldOptions};
+
+const ENOUGH: Duration = Duration::from_secs(600);
+const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
+
+/// A world with a chunk at each place, of which ticks know nothing, as after opening; they remember so many cubes.
+fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World<MemEngine>, Vec<ChunkAt>) {
+    let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+    let flat = world.register_dimension("game:flat").unwrap();
+    let [stone] = world.register_blocks(["game:stone"]).unwrap();
+    let at = |[x, y, z]: [i64; 3]| ChunkAt::new(flat, ChunkPos::new(x, y, z).unwrap());
+    let places: Vec<_> = places.into_iter().map(at).collect();
+    let saved = world.transaction(|tx| {
+        let chunk = std::sync::Arc::new(Chunk::filled(stone, &tx.catalog().current_schema())?);
+        for at in &places {
+            tx.save(*at, std::sync::Arc::clone(&chunk));
+        }
+        Ok::<_, Error>(())
+    });
+    drop(saved.unwrap());
+    while world.fold_opacity(usize::MAX).unwrap() > 0 {}
+    let inner = world.inner();
+    inner.keep_all_heat().unwrap();
+    let _ = inner.tiering.take_written();
+    inner.maintenance.work(|work| work.known = Known::default().with_capacity(remembered));
+    (world, places)
+}
+
+/// Ticks; what all of them cost.
+fn ticks(world: &World<MemEngine>, from: u64, count: u64) -> (MoveCounts, Stats) {
+    let (mut moves, before) = (MoveCounts::default(), world.stats());
+    for tick in 0..count {
+        let report = world.tick(GameTick::new(from + tick), &[], ENOUGH).unwrap();
+        moves.cooled += report.moves.cooled;
+        moves.refused += report.moves.refused;
+    }
+    (moves, world.stats() - before)
+}
+
+fn cold(world: &World<MemEngine>) -> u64 {
+    world.census().unwrap().tier(Tier::L2).chunks
+}
+
+#[test]
+fn a_world_is_searched_without_reading_its_rows() {
+    // 32 cold clusters of 4,096 chunks, of which every other one is stored.
+    let places = (0..32 * 4096 / 2).map(|n: i64| [n / 2048 * 16 + n / 256 % 8 * 2, n / 16 % 16, n % 16]);
+    let (world, places) = opened(places, 1 << 16);
+    assert_eq!(places.len(), 1 << 16);
+    let (_, first) = ticks(&world, 1, 1);
+    assert_eq!((first.keys_scanned, first.engine_reads), (16 * (2 + 64), 0), "sixteen in a tick");
+    let (_, work) = ticks(&world, 2, 4);
+    // Behind the last one a seek finds nothing, and no key.
+    assert_eq!(work.keys_scanned, 16 * (2 + 64));
+    // Nothing is due, so no row is read.
+    let (moves, work) = ticks(&world, 10, 3000);
+    assert_eq!((moves, work.keys_scanned, work.engine_reads), (MoveCounts::default(), 0, 0));
+    world
+        .inner()
+        .maintenance
+        .work(|work| assert!(!work.known.is_searched(), "there is something to be read"));
+    // When it is due, each row is read once, and each cluster is one move.
+    let (moves, work) = ticks(&world, 6000, 400);
+    assert_eq!((moves.cooled, moves.refused, cold(&world)), (1 << 16, 0, 1 << 16));
+    assert_eq!(
+        work.moves - 32 * 64,
+        32,
+        "the rows of each cube into its warm cluster, those into one cold one"
+    );
+    let twice = 2 * (1 << 16);
+    assert!(work.keys_scanned <= twice + 32 * 64 * 3, "{} keys: looked at, and moved", work.keys_scanned);
+    let (moves, work) = ticks(&world, DAY, 400);
+    assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
+    world.inner().maintenance.work(|work| assert!(work.known.is_searched()));
+}
+
+#[test]
+fn a_scattered_world_is_searched_to_its_end_and_grows_cold_whatever_fits() {
+    for remembered in [10, 100, 1 << 16] {
+        let places =
+            (0..600).flat_map(|n: i64| [[n * 32, n % 7 * 50, -n * 48], [n * 32 + 5, n % 7 * 50, -n * 48]]);
+        let (world, _) = opened(places, remembered);
+        let (moves, work) = ticks(&world, 1, 100);
+        assert_eq!(moves, MoveCounts::default());
+        assert_eq!(
+            work.keys_scanned,
+            600 * 4,
+            "a hot and a heat row for each cluster, and the heat of its cubes"
+        );
+        let (_, work) = ticks(&world, 101, 1000);
+        assert_eq!(work.keys_scanned, 0, "{remembered}");
+        let (moves, _) = ticks(&world, DAY, 400);
+        assert_eq!((moves.cooled, cold(&world)), (1200, 1200), "{remembered}");
+    }
+}
+
+#[test]
+fn what_is_saved_while_little_is_remembered_grows_cold_too() {
+    let (world, places) = opened((0..50).map(|n: i64| [n * 16, 0, 0]), 20);
+    let flat = places[0].dimension;
+    ticks(&world, 1, 50);
+    for round in 0..20 {
+        let saved = world.transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            let block = tx.catalog().block_id("game:stone").unwrap();
+            for n in 0..10 {
+                let at = ChunkAt::new(
+                    flat,
+                    ChunkPos::new((round * 10 + n) * 16 % 800, 4 * (round % 3), 8).unwrap(),
+                );
+                tx.save(at, Chunk::filled(block, &schema)?);
+            }
+            Ok::<_, Error>(())
+        });
+        drop(saved.unwrap());
+        ticks(&world, 100 + round as u64 * 20, 20);
+    }
+    let all = world.census().unwrap().chunks();
+    let (_, work) = ticks(&world, 600, 1500);
+    assert_eq!(work.keys_scanned, 0, "nothing is due");
+    // Nobody comes for an hour.
+    for minute in 0..60 {
+        ticks(&world, 3000 + minute * 1200, 20);
+    }
+    assert_eq!(cold(&world), all);
+}
+
+#[test]
+fn a_search_that_was_lost_begins_again() {
+    let (world, _) = opened((0..40).map(|n: i64| [n * 16, 0, 0]), 1 << 16);
+    ticks(&world, 1, 10);
+    world.inner().tiering.lose_track_of_writes();
+    let (_, work) = ticks(&world, 11, 10);
+    assert_eq!(work.keys_scanned, 40 * 3, "each cluster is found once more");
+    ticks(&world, DAY, 100);
+    assert_eq!(cold(&world), 40);
+}
