@@ -72,7 +72,11 @@ fn a_world_is_searched_without_reading_its_rows() {
     // When it is due, each row is read once, and each cluster is one move.
     let (moves, work) = ticks(&world, 6000, 400);
     assert_eq!((moves.cooled, moves.refused, cold(&world)), (chunks, 0, chunks));
-    assert_eq!(work.moves, clusters * 64 + clusters, "cubes become warm rows, and those of a cluster one cold row");
+    assert_eq!(
+        work.moves,
+        clusters * 64 + clusters,
+        "cubes become warm rows, and those of a cluster one cold row"
+    );
     assert_eq!(work.keys_scanned, chunks + clusters * 64 * 2, "each row once, behind two seeks for its cube");
     let (moves, work) = ticks(&world, DAY, 200);
     assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
