@@ -61,7 +61,7 @@ pub mod rocks;
 
 pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
-pub use error::{EngineError, Place};
+pub use error::{EngineError, Place, Table};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
 pub(crate) use readable::{Met, Past, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;

@@ -138,7 +138,9 @@ impl<E: Engine> Inner<E> {
             Some(Next::Tile(tile)) => tile,
             Some(Next::Search(search)) => {
                 let (found, damage) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
-                damage.iter().for_each(|damage| told.tell(damage));
+                if let Some(damage) = damage {
+                    told.tell(&damage);
+                }
                 let (up_to, folding) = match found {
                     // Its patches sort behind it. Until they are folded the tile is remembered.
                     Found::Patch(tile) => (Some(behind_tile(&tile)), Err(tile)),

@@ -195,7 +195,9 @@ impl Unread {
                 }),
                 next => {
                     self.insert(part);
-                    next.into_iter().for_each(|next| self.insert(next));
+                    if let Some(next) = next {
+                        self.insert(next);
+                    }
                 }
             }
         }
@@ -253,7 +255,7 @@ mod tests {
         assert!(!unread.holds(cube(4)) && unread.holds(cube(5)) && unread.touches(cluster(1)));
         unread.read(found, Some(cube(6)));
         assert_eq!([4, 5, 6, 7].map(|n| unread.holds(cube(n))), [false, false, false, true]);
-        let rest = unread.next(9, |part| part.is_found()).unwrap();
+        let rest = unread.next(9, Part::is_found).unwrap();
         assert_eq!(rest.from, Bound::Excluded(cube(6)));
         unread.read(rest, None);
         assert!(!unread.touches(cluster(1)) && unread.touches(cluster(2)));

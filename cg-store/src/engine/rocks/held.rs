@@ -15,7 +15,7 @@ use std::path::Path;
 use cg_format::key::Family;
 use rocksdb::ErrorKind;
 
-use super::super::{EngineError, Place};
+use super::super::{EngineError, Place, Table};
 use super::{Access, RocksEngine, failure, open, tuning};
 
 /// The file that names the families.
@@ -106,20 +106,20 @@ impl RocksEngine {
             files.into_iter().find(|file| file.name.trim_start_matches('/') == name)
         });
         let family_of = |name: &str| Family::ALL.into_iter().find(|family| family.name() == name);
-        let place = match table.and_then(|table| Some((family_of(&table.column_family_name)?, table))) {
-            Some((family, table)) => {
-                self.hold(family, &message);
-                let [from, to] = [table.start_key, table.end_key].map(|key| key.unwrap_or_default().into());
-                let name = table.name.trim_start_matches('/').to_owned();
-                Place::Table { name, family, from, to }
+        let found = table.and_then(|table| Some((family_of(&table.column_family_name)?, table)));
+        let place = if let Some((family, table)) = found {
+            self.hold(family, &message);
+            let [from, to] = [table.start_key, table.end_key].map(|key| key.unwrap_or_default().into());
+            let name = table.name.trim_start_matches('/').to_owned();
+            Place::Table(Box::new(Table { name, family, from, to }))
+        } else {
+            // It is a blob file, of which nobody says whose it is.
+            for family in Family::ALL {
+                if tuning::blob_age_cutoff(family).is_some() {
+                    self.hold(family, &message);
+                }
             }
-            None => {
-                // It is a blob file, of which nobody says whose it is.
-                let with_blobs =
-                    Family::ALL.into_iter().filter(|family| tuning::blob_age_cutoff(*family).is_some());
-                with_blobs.for_each(|family| self.hold(family, &message));
-                Place::Dir(self.dir.clone())
-            }
+            Place::Dir(self.dir.clone())
         };
         let message = format!(
             "{message}; once the engine is opened again, files of this family are not rewritten any more and \

@@ -53,7 +53,7 @@ fn tick(world: &World<RocksEngine>, now: u64, players: &[PlayerAt]) -> TickRepor
 }
 
 fn is_damage(error: &EngineError) -> bool {
-    matches!(error, EngineError::Corrupt { place: Place::Table { .. }, .. })
+    matches!(error, EngineError::Corrupt { place: Place::Table(_), .. })
 }
 
 /// Ticks through a part of a day; returns what they told to be damaged.
@@ -283,9 +283,8 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
         })
     };
     let Err(Error::Engine(EngineError::WriteFailed { cause })) = try_to_save() else { panic!("is refused") };
-    let EngineError::Corrupt { place: Place::Table { name, family, from, to }, message } = &*cause else {
-        panic!("{cause}")
-    };
+    let EngineError::Corrupt { place: Place::Table(table), message } = &*cause else { panic!("{cause}") };
+    let engine::Table { name, family, from, to } = &**table;
     let keys = [key::chunk(all[0]), key::chunk(all[599])];
     assert_eq!((*family, [&from[..], &to[..]]), (Family::ChunkL0, [&keys[0][..], &keys[1][..]]));
     assert!(message.contains(name.as_str()) && message.contains("resume the world"), "{message}");
@@ -352,7 +351,9 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
         drop(set.expect("sets"));
     };
     for change in 0..3 {
-        all.iter().for_each(|at| set(&world, at, change));
+        for at in &all {
+            set(&world, at, change);
+        }
     }
     assert_eq!(world.stats().deltas_written, 1200);
     let chunks: Vec<_> = all.iter().map(|at| world.load(*at).expect("loads").expect("is there")).collect();
