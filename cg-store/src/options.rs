@@ -29,7 +29,8 @@ pub struct WorldOptions {
     pub resources: Option<Resources>,
     /// Whether a commit that changes little of a chunk writes what it changes instead of the chunk: a few blocks without
     /// components, and references to entities. Default off. Loading such a chunk costs a scan of its deltas, at most 16;
-    /// saving it as a whole ends them. A world with deltas is read whatever this says.
+    /// saving it as a whole ends them, and so does a tick when it has so many, or when its place was left alone for a
+    /// minute. A world with deltas is read whatever this says.
     pub deltas: bool,
     /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
     /// chunk's outline; the map can be rebuilt later.
