@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::capture::CaptureOptions;
 use crate::region::Region;
-use crate::restore::job::{RestoreOptions, RestoreReport};
+use crate::restore::{RestoreOptions, RestoreReport};
 use crate::snapshot::Snapshot;
 
 /// What a queue is asked to do.

@@ -14,8 +14,9 @@ use cg_format::{ChunkAt, Editor};
 use cg_registry::Catalog;
 
 use super::budget::{Expected, Spending, TickBudget};
-use super::job::{BlockChange, Piece, RestoreJob};
+use super::job::{Piece, RestoreJob};
 use super::operation::{Event, Handle, Operation, OperationId, Outcome, Shared};
+use super::report::BlockChange;
 use crate::capture::Capture;
 use crate::region::{Region, Section};
 
