@@ -1,5 +1,6 @@
 //! Entities of a restore: those of the snapshot for those that stand in its box.
 
+use cg_format::entity::Owner;
 use cg_format::{Editor, EntityId};
 
 use super::job::{RestoreJob, Work};
@@ -32,6 +33,11 @@ impl RestoreJob {
             if self.options.merge == Merge::Keep && there.is_some() {
                 self.report.entities_kept += 1;
             } else if there.as_ref() != Some(&entity) {
+                if let Some(Owner::Chunk(before)) =
+                    there.map(|there| there.owner).filter(|owner| *owner != entity.owner)
+                {
+                    self.let_go.insert(before);
+                }
                 work.editor.put_entity(id, entity).map_err(target)?;
                 self.report.entities_put += 1;
             }
@@ -41,7 +47,7 @@ impl RestoreJob {
 
     /// The id of a captured entity in the target.
     pub(super) fn id_there(&self, id: EntityId) -> EntityId {
-        if self.target == self.snapshot.region() {
+        if self.is_own_place {
             return id;
         }
         // A UUID of its own kind (version 8) from the old one and the place, by the mixing steps of SplitMix64.

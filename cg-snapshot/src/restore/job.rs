@@ -36,11 +36,15 @@ pub struct RestoreJob {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) options: RestoreOptions,
     pub(super) target: Region,
+    /// Whether the target is where the snapshot was taken, whatever the numbers of the dimension.
+    pub(super) is_own_place: bool,
     pieces: Box<dyn Iterator<Item = Piece> + Send>,
     /// By the chunk that owned them: places in the snapshot's list.
     pub(super) entities: BTreeMap<ChunkAt, Vec<usize>>,
     /// The ids that the snapshot's entities have in the target.
     pub(super) ids: BTreeSet<EntityId>,
+    /// Chunks that an entity was taken out of: what was read of them before is no longer so.
+    pub(super) let_go: BTreeSet<ChunkAt>,
     pub(super) report: RestoreReport,
     scratch: Vec<u8>,
 }
@@ -65,9 +69,11 @@ impl RestoreJob {
         catalog: &Catalog,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
+        let by = options.by_chunks;
+        let own = catalog.dimension(snapshot.info().dimension.as_str());
         let (snapshot, arrival) = at_home(snapshot, catalog, options.dimension)?;
         let dimension = options.dimension.unwrap_or(snapshot.region().dimension());
-        let by = options.by_chunks;
+        let is_own_place = by == [0; 3] && own == Some(dimension);
         let target = snapshot.region().moved(dimension, by).ok_or(SnapshotError::OutsideWorld)?;
         let pieces = snapshot
             .region()
@@ -77,9 +83,11 @@ impl RestoreJob {
         let mut job = Self {
             options,
             target,
+            is_own_place,
             pieces: Box::new(pieces),
             entities: BTreeMap::new(),
             ids: BTreeSet::new(),
+            let_go: BTreeSet::new(),
             report: RestoreReport { arrival, ..RestoreReport::default() },
             scratch: Vec::new(),
             snapshot,
@@ -144,6 +152,7 @@ impl RestoreJob {
             let live = editor.load_many(&at);
             for (piece, live) in pieces.into_iter().zip(live) {
                 let at = piece.to.at;
+                let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
                 let live = live.map_err(|error| RestoreError::Target { at, error })?;
                 self.perform(piece, live, &*schema, editor, observe)?;
             }
