@@ -59,9 +59,13 @@ where
     X: Send,
 {
     let mut capture = Capture::new(region, catalog, options)?;
-    let sections: Vec<Section> = region.sections().collect();
+    let mut sections = region.sections();
     let schema = source.schema();
-    for window in sections.chunks(SECTIONS_IN_FLIGHT) {
+    loop {
+        let window: Vec<Section> = sections.by_ref().take(SECTIONS_IN_FLIGHT).collect();
+        if window.is_empty() {
+            return Ok(capture.finish(catalog)?);
+        }
         let prepared: Result<Vec<_>, CaptureError<X>> = window
             .par_chunks(SECTIONS_AT_ONCE)
             .map(|batch| {
@@ -95,7 +99,6 @@ where
             }
         }
     }
-    Ok(capture.finish(catalog)?)
 }
 
 fn prepare(

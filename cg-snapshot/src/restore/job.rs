@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
-use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
+use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, SchemaView};
 use cg_registry::{Catalog, ListKind};
 
 use super::options::{Merge, RestoreOptions, Unverifiable};
@@ -15,7 +15,7 @@ use super::report::{BlockChange, RestoreReport};
 use crate::arrival::ArrivalReport;
 use crate::error::{RestoreError, SnapshotError};
 use crate::region::{Region, Section};
-use crate::section::{KeptSection, Outside, remove_sides, spliced, without_references};
+use crate::section::{KeptSection, Outside, all_blocks, remove_sides, spliced, without_references};
 use crate::snapshot::{Place, Snapshot};
 
 /// Sections whose live chunks are read at once.
@@ -338,11 +338,6 @@ impl<E: Editor, F: FnMut(BlockChange)> Work<'_, E, F> {
         let at = self.piece.to.at;
         self.editor.save(at, Arc::new(chunk)).map_err(|error| RestoreError::Target { at, error })
     }
-}
-
-/// Every block of a chunk: layer 0 by cell, then the upper layers.
-fn all_blocks(chunk: &Chunk) -> impl Iterator<Item = (CellLayer, BlockId)> {
-    LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell))).chain(chunk.upper_layers())
 }
 
 /// The snapshot by the ids of a catalog.

@@ -8,6 +8,7 @@ mod operation;
 mod options;
 mod queue;
 mod report;
+mod running;
 
 pub use budget::TickBudget;
 pub use dry_run::DryRun;

@@ -176,6 +176,24 @@ fn a_chunk_that_came_is_deleted_and_one_that_went_is_made() {
 }
 
 #[test]
+fn a_chunk_that_came_or_went_counts_with_all_its_layers() {
+    let catalog = catalog();
+    let cube = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(15, 15, 15));
+    let nothing = captured(&Memory::new(&catalog), cube);
+    let mut live = Memory::new(&catalog);
+    live.fill(arena(&catalog), cube, BlockId::new(2)).unwrap();
+    let water = |chunk: &mut cg_format::Chunk| {
+        chunk.push_layer(LocalPos::new(1, 2, 3), BlockId::new(4), &catalog.current_schema()).map(drop)
+    };
+    live.edit(ChunkAt::new(arena(&catalog), BlockPos::new(0, 0, 0).chunk()), water).unwrap().unwrap();
+    let full = captured(&live, cube);
+    let count = |earlier, later| diff(earlier, later, &mut |_| {}).unwrap().blocks;
+    assert_eq!((count(&nothing, &full), count(&full, &nothing)), (4097, 4097));
+    let (told, report) = restore(&mut Memory::new(&catalog), &full, RestoreOptions::default());
+    assert_eq!((told.len(), report.blocks), (4097, 4097), "as a restore counts them");
+}
+
+#[test]
 fn elsewhere_an_entity_gets_another_uuid_and_twice_the_same() {
     let mut live = host(11);
     let template = captured(&live, around());
