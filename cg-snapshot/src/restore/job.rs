@@ -43,7 +43,7 @@ pub struct RestoreJob {
     pub(super) entities: BTreeMap<ChunkAt, Vec<usize>>,
     /// The ids that the snapshot's entities have in the target.
     pub(super) ids: BTreeSet<EntityId>,
-    /// Chunks that an entity was taken out of: what was read of them before is no longer so.
+    /// Chunks that an entity was taken out of since they were read with others: what was read is no longer so.
     pub(super) let_go: BTreeSet<ChunkAt>,
     pub(super) report: RestoreReport,
     scratch: Vec<u8>,
@@ -142,21 +142,35 @@ impl RestoreJob {
         editor: &mut E,
         observe: &mut impl FnMut(BlockChange),
     ) -> Result<RestoreReport, RestoreError<E::Error>> {
-        let schema = editor.schema();
-        loop {
-            let pieces: Vec<Piece> = self.pieces.by_ref().take(SECTIONS_AT_ONCE).collect();
-            if pieces.is_empty() {
-                return Ok(self.report.clone());
-            }
-            let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
-            let live = editor.load_many(&at);
-            for (piece, live) in pieces.into_iter().zip(live) {
-                let at = piece.to.at;
-                let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
-                let live = live.map_err(|error| RestoreError::Target { at, error })?;
-                self.perform(piece, live, &*schema, editor, observe)?;
-            }
+        while self.run_some(editor, observe, SECTIONS_AT_ONCE)? {}
+        Ok(self.report.clone())
+    }
+
+    /// Restores so many sections of what is left, whose chunks are read by one call; `false` if nothing was left.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step); the sections behind the one that failed are not restored by this job.
+    pub fn run_some<E: Editor>(
+        &mut self,
+        editor: &mut E,
+        observe: &mut impl FnMut(BlockChange),
+        section_count: usize,
+    ) -> Result<bool, RestoreError<E::Error>> {
+        let pieces: Vec<Piece> = self.pieces.by_ref().take(section_count).collect();
+        if pieces.is_empty() {
+            return Ok(false);
         }
+        let schema = editor.schema();
+        let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
+        self.let_go.clear();
+        let live = editor.load_many(&at);
+        for (piece, live) in pieces.into_iter().zip(live) {
+            let at = piece.to.at;
+            let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
+            let live = live.map_err(|error| RestoreError::Target { at, error })?;
+            self.perform(piece, live, &*schema, editor, observe)?;
+        }
+        Ok(true)
     }
 
     /// Takes the next section to be performed.
