@@ -118,7 +118,7 @@ pub(crate) fn portion<'c>(
     if part.sides().len() > 0 && !contents.sides {
         remove_sides(part.to_mut());
     }
-    if !contents.components && part.components().next().is_some() {
+    if !contents.components && (part.has_unread_components() || part.components().next().is_some()) {
         part = Cow::Owned(part.with_components(schema, |_, _, _| None)?);
     }
     Ok(part)

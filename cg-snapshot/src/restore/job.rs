@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
-use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, SchemaView};
+use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
 use cg_registry::{Catalog, ListKind};
 
 use super::options::{Merge, RestoreOptions, Unverifiable};
@@ -316,6 +316,10 @@ impl RestoreJob {
     ) -> Result<Chunk, EditError> {
         let contents = self.snapshot.info().contents;
         let section = &work.piece.to;
+        if !contents.components && live.has_unread_components() {
+            // It cannot be told which of it belongs to blocks that stay.
+            return Err(EditError::UnreadComponents { block: live.block(LocalPos::default()) });
+        }
         let mut new = if section.is_whole() {
             let mut new = saved;
             if !contents.sides {

@@ -187,7 +187,8 @@ impl RestoreQueue {
     ///
     /// The chunk is one that there is, one that is about to be made, or one that is about to be deleted; for an entity that
     /// goes from one chunk to another it is called for both. Costs next to nothing while nothing is captured, else reading
-    /// the chunk once, which shares its memory, and its entities. What the queue itself restores needs no call.
+    /// the chunk once, which shares its memory, and its entities. What the queue itself restores needs no call; an entity
+    /// that it calls back from the region to another one is not in the capture.
     ///
     /// # Errors
     /// What the host says when the chunk or an entity is read. The chunk then counts as it is when the capture comes to it.
