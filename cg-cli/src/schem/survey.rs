@@ -1,6 +1,6 @@
 //! The first way through a box: which states and biomes it shows, how often, and what else is in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -72,6 +72,7 @@ pub(super) struct Survey<'s, 'w, E: Engine> {
     pub(super) data_version: Option<i32>,
     /// Chunks that are not stored.
     pub(super) absent_chunks: u64,
+    damaged: HashSet<ChunkPos>,
     pub(super) missed: BTreeMap<String, u64>,
 }
 
@@ -92,6 +93,7 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
             block_entities: Vec::new(),
             data_version: None,
             absent_chunks: 0,
+            damaged: HashSet::new(),
             missed: BTreeMap::new(),
         }
     }
@@ -188,23 +190,28 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
         (0..).zip(&self.biomes.counts).max_by_key(|(_, count)| **count).map_or(0, |(number, _)| number)
     }
 
-    /// What was found of a chunk; one that is damaged counts as absent.
+    /// What was found of a chunk; one that is damaged counts as absent, in both ways through the box.
     fn found(
         &mut self,
         pos: ChunkPos,
         found: Result<Option<Arc<Chunk>>, Error>,
         pass: Pass,
     ) -> Result<Option<Arc<Chunk>>, Trouble> {
-        let at = ChunkAt::new(self.dimension, pos);
+        if pass == Pass::Write {
+            return match found {
+                _ if self.damaged.contains(&pos) => Ok(None),
+                // It was sound before: what was counted does not hold any more.
+                found => Ok(found?),
+            };
+        }
         match found {
             Ok(found) => {
-                self.absent_chunks += u64::from(pass == Pass::Count && found.is_none());
+                self.absent_chunks += u64::from(found.is_none());
                 Ok(found)
             }
             Err(Error::Corrupt(_) | Error::NotUpgraded { .. }) => {
-                if pass == Pass::Count {
-                    self.missed(format!("damaged: {at}"), 1);
-                }
+                self.missed(format!("damaged: {}", ChunkAt::new(self.dimension, pos)), 1);
+                self.damaged.insert(pos);
                 Ok(None)
             }
             Err(error) => Err(error.into()),
