@@ -180,6 +180,12 @@ impl std::fmt::Debug for Capture {
     }
 }
 
+/// Whether a capture of a region takes an entity: it belongs to one of its chunks and stands in its box.
+pub(crate) fn is_captured(entity: &Entity, region: Region) -> bool {
+    let Owner::Chunk(at) = entity.owner else { return false };
+    at.dimension == region.dimension() && region.area().chunks().contains(at.pos) && stands_in(entity, region)
+}
+
 pub(crate) fn stands_in(entity: &Entity, region: Region) -> bool {
     let position = entity.position;
     position.dimension() == region.dimension() && region.area().contains(position.block())

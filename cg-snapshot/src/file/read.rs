@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 use std::ops::Range;
 
 use cg_format::codec::decompress;
-use cg_format::entity::{Entity, Owner};
+use cg_format::entity::Entity;
 use cg_format::wire::{Reader, Trace};
 use cg_format::{DecodeError, EntityId, Limits, Problem, Section};
 use cg_registry::travel::Names;
@@ -12,6 +12,7 @@ use cg_registry::travel::Names;
 use super::index::{Group, Index, Kept};
 use super::part::{Input, Kind};
 use super::{head, names};
+use crate::capture::is_captured;
 use crate::error::SnapshotError;
 use crate::restore::Unverifiable;
 use crate::section::KeptSection;
@@ -246,8 +247,8 @@ fn decode_entities(
             offset_bytes: here.offset_bytes() + error.offset_bytes,
             ..error
         })?;
-        if !matches!(entity.owner, Owner::Chunk(_)) {
-            let allowed = "an entity that a chunk owns";
+        if !is_captured(&entity, info.region) {
+            let allowed = "an entity that stands in the box and belongs to one of its chunks";
             return Err(here.error(Problem::OutOfRange { field: "entity", found: index, allowed }));
         }
         if !names.entities.contains_key(&entity.kind) {

@@ -100,8 +100,8 @@ fn a_section_whose_ids_have_no_names_is_refused() {
     );
 }
 
-#[test]
-fn an_entity_whose_kind_has_no_name_is_refused() {
+/// What a reader says of a snapshot with a sheep that was changed.
+fn refused(change: impl FnOnce(&mut Snapshot)) -> String {
     let catalog = catalog();
     let (mut host, region) = host(&catalog);
     let kind = catalog.entity_type("game:sheep").expect("registered");
@@ -110,11 +110,30 @@ fn an_entity_whose_kind_has_no_name_is_refused() {
     host.put_entity(EntityId::from_bytes([9; 16]), sheep).unwrap_or_else(|never| match never {});
     let mut snapshot = capture(&host, &catalog, region, &CaptureOptions::named("sheep")).expect("captured");
     assert_eq!(snapshot.entities.len(), 1);
-    snapshot.names.entities.clear();
+    change(&mut snapshot);
     let bytes = snapshot.to_bytes(&FileOptions::default()).expect("nothing is lost");
-    let error = SnapshotFile::open(Cursor::new(bytes), Limits::default()).map(drop).expect_err("no name");
-    assert_eq!(
-        error.to_string(),
-        "snapshot entities: entity kind is 0, allowed is a kind that has a name (at byte 20)"
-    );
+    let opened = SnapshotFile::open(Cursor::new(bytes), Limits::default()).map(drop);
+    opened.expect_err("no capture writes it").to_string()
+}
+
+#[test]
+fn an_entity_that_was_not_captured_is_refused() {
+    let no_name = "snapshot entities: entity kind is 0, allowed is a kind that has a name (at byte 20)";
+    assert_eq!(refused(|snapshot| snapshot.names.entities.clear()), no_name);
+    let elsewhere = "snapshot entities: entity is 0, allowed is an entity that stands in the box and belongs to one \
+                     of its chunks (at byte 20)";
+    let change = |change: fn(&mut Entity)| refused(|snapshot| change(&mut snapshot.entities[0].1));
+    let far = |sheep: &mut Entity| {
+        let position = EntityPos::new(at().dimension, BlockPos::new(1, 16, 1), [0.0; 3]);
+        sheep.position = position.expect("a position");
+    };
+    assert_eq!(change(far), elsewhere);
+    let other_chunk = |sheep: &mut Entity| {
+        sheep.owner = Owner::Chunk(ChunkAt::new(at().dimension, cg_format::ChunkPos::constant(0, 1, 0)));
+    };
+    assert_eq!(change(other_chunk), elsewhere);
+    let other_dimension = |sheep: &mut Entity| {
+        sheep.owner = Owner::Chunk(ChunkAt::new(cg_format::Dimension::new(7), at().pos));
+    };
+    assert_eq!(change(other_dimension), elsewhere);
 }
