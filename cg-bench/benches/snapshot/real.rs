@@ -16,6 +16,9 @@ use cg_store::prelude::*;
 
 use super::arena::{Arena, is_short};
 
+/// Columns of chunks along each side that are taken when everything is small.
+const SHORT_SIDE: i64 = 4;
+
 /// The folder `mca` in `CG_WORLDS`; `None`, loudly, when there is none.
 pub(super) fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/worlds");
@@ -48,7 +51,7 @@ fn holds_columns(file: &Path) -> bool {
     matches!(Decoder::default().decode(&bytes), Ok(Payload::Column(_)))
 }
 
-/// All that a file holds, in the smallest box of chunks around it.
+/// All that a file holds, or a corner of it, in the smallest box of chunks around it.
 fn arena(file: &Path) -> Arena {
     let world = World::temporary(&[], &WorldOptions::default()).expect("memory is left");
     import(file, &world, &ImportOptions::default(), |_| {}).expect("a sound save");
@@ -61,6 +64,11 @@ fn arena(file: &Path) -> Arena {
     assert_eq!(shown.expect("memory never fails"), None);
     let dimension = places.first().expect("it has columns").dimension;
     places.retain(|at| at.dimension == dimension);
+    if is_short() {
+        let least = |axis: fn(&ChunkAt) -> i64| places.iter().map(axis).min().expect("not empty");
+        let (x, z) = (least(|at| at.pos.x()), least(|at| at.pos.z()));
+        places.retain(|at| at.pos.x() < x + SHORT_SIDE && at.pos.z() < z + SHORT_SIDE);
+    }
     let mut host = Memory::new(&catalog);
     for some in places.chunks(1024) {
         for (at, chunk) in some.iter().zip(world.load_many(some)) {

@@ -185,10 +185,10 @@ impl RestoreQueue {
     /// To be called by the host before it changes a chunk, or an entity that belongs to it: captures that have begun and
     /// did not come to the chunk yet keep it as it is now. So they are of one state, that at which they began.
     ///
-    /// The chunk is one that there is, one that is about to be made, or one that is about to be deleted; for an entity that
-    /// goes from one chunk to another it is called for both. Costs next to nothing while nothing is captured, else reading
-    /// the chunk once, which shares its memory, and its entities. What the queue itself restores needs no call; an entity
-    /// that it calls back from the region to another one is not in the capture.
+    /// The chunk is one that there is, one that is about to be made, or one that is about to be deleted, and is read without
+    /// a ticket; for an entity that goes from one chunk to another it is called for both. Costs next to nothing while nothing
+    /// is captured, else reading the chunk once, which shares its memory, and its entities. What the queue itself restores
+    /// needs no call; an entity that it calls back from the region to another one is not in the capture.
     ///
     /// # Errors
     /// What the host says when the chunk or an entity is read. The chunk then counts as it is when the capture comes to it.
