@@ -48,7 +48,7 @@ pub(super) fn restoring(criterion: &mut Criterion) {
                     let before = ticks.spent;
                     restore(&arena, &mut server, &mut ticks);
                     assert!(server.told >= blocks && server.tickets == 0, "{} of {blocks}", server.told);
-                    spent += ticks.spent - before;
+                    spent += ticks.spent.saturating_sub(before);
                 }
                 spent
             });

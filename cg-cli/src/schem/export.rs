@@ -110,7 +110,7 @@ pub fn export<E: Engine>(
     let head = SchemHead::sized([width, height, length]);
     let written = world.still(|still| {
         let mut survey = Survey::new(still, dimension, area);
-        write(&mut survey, slabs, &mut out, head, options, &mut watch)
+        write(&mut survey, slabs, &mut out, head, *options, &mut watch)
     });
     let report = written.map_err(ExportError::Store)?.map_err(|trouble| failed(file, trouble))?;
     out.finish().map_err(|error| failed(file, SchemError::Io(error).into()))?;
@@ -132,7 +132,7 @@ fn write<E: Engine>(
     slabs: Slabs,
     out: &mut NewFile,
     head: SchemHead,
-    options: &ExportOptions,
+    options: ExportOptions,
     watch: &mut impl FnMut(u64),
 ) -> Result<ExportReport, Trouble> {
     let [width, height, length] = head.size;

@@ -388,9 +388,9 @@ fn fields_beside_those_that_are_carried_are_named() {
         nbt::payload(|out| {
             out.string("Id", id).expect("short");
             if is_entity {
-                out.doubles("Pos", &[0.5; 3])
+                out.doubles("Pos", &[0.5; 3]);
             } else {
-                out.int_array("Pos", &[0; 3])
+                out.int_array("Pos", &[0; 3]);
             }
             out.compound("Data", |data| data.int("Carried", 1));
             out.int(field, 1);

@@ -273,7 +273,7 @@ impl Found {
         let mut unknown = self.unknown;
         for (list, things) in [("BlockEntities", &block_entities), ("Entities", &entities)] {
             things.each_beside_data(version, |name| {
-                note_unknown(&mut unknown, format!("{list}.{}", shown(name.0)))
+                note_unknown(&mut unknown, format!("{list}.{}", shown(name.0)));
             });
         }
         Ok(Schematic {

@@ -64,7 +64,9 @@ fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
                 Chunk::filled(whatever.unwrap_or_default(), &catalog.current_schema())
                     .map_err(Failure::failed)?,
             );
-            some.iter().for_each(|at| tx.save(*at, Arc::clone(&rest)));
+            for at in some {
+                tx.save(*at, Arc::clone(&rest));
+            }
             Ok::<_, Failure>(())
         })?;
     }

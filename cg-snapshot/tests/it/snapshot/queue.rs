@@ -361,16 +361,16 @@ fn operations_meet_in_the_dimension_of_their_name() {
     let template = Arc::new(captured(&memory, area));
     let mut host = Noting::new(Memory::new(&there));
     host.memory.fill(arena(&there), area, there.block_id("game:dirt").expect("registered")).unwrap();
-    let arena = Region::new(arena(&there), area);
+    let place = Region::new(arena(&there), area);
     let mut queue = RestoreQueue::new();
     let restore = queue.handle().submit(Operation::Restore {
         snapshot: template,
         options: RestoreOptions::default(),
         relight: false,
     });
-    let after = Operation::Capture { region: arena, options: CaptureOptions::named("after") };
+    let after = Operation::Capture { region: place, options: CaptureOptions::named("after") };
     let after = queue.handle().submit(after);
-    let at = ChunkAt::new(arena.dimension(), area.min().chunk());
+    let at = ChunkAt::new(place.dimension(), area.min().chunk());
     host.blocked = Some(at);
     queue.run(&mut host, &there, &ALL, clock(1));
     assert_eq!([restore.outcome(), after.outcome()], [None, None]);
