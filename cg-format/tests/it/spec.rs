@@ -8,6 +8,7 @@ use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView};
+use cg_format::overlay::{ArenaRow, OverlayRow};
 use cg_format::record::RecordView;
 use cg_format::wire::Span;
 use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
@@ -46,6 +47,8 @@ fn layouts() -> Vec<Layout> {
     let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
     let objects = traces("object", "", |_, bytes| ObjectView::trace(bytes));
     let records = traces("record", "", |_, bytes| RecordView::trace(bytes));
+    let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
+    let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
@@ -63,6 +66,8 @@ fn layouts() -> Vec<Layout> {
         of("record", &[Section::SpatialRecord], records),
         of("opacity-tile", &[Section::OpacityTile], tiles),
         of("opacity-patch", &[Section::OpacityPatch], patches),
+        of("overlay-row", &[Section::Overlay], overlays),
+        of("overlay-arena", &[Section::Overlay], arenas),
     ]
 }
 
