@@ -1,6 +1,7 @@
 //! Many reads of one state of the world: what is committed or moved between two of them is not seen.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -13,6 +14,7 @@ use crate::cache::{ChunkCache, Moment};
 use crate::delta::WithDeltas;
 use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
+use crate::iterate::entities;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
@@ -140,8 +142,19 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Still<'_, E> {
     /// The registry as it was at that moment, which issued the ids of what is read.
-    pub fn catalog(&self) -> &Catalog {
+    pub fn catalog(&self) -> &Arc<Catalog> {
         &self.still.catalog
+    }
+
+    /// Shows every entity of that moment, ascending by UUID, until `visit` breaks. A damaged one is shown as an error.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_entity<B>(
+        &self,
+        visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        entities(&self.still.view, visit)
     }
 }
 
