@@ -183,6 +183,11 @@ impl PartWriter {
         op.encode(&mut self.bytes);
     }
 
+    /// Adds the operations of another part behind the others.
+    pub fn append(&mut self, other: Self) {
+        self.bytes.extend(other.bytes.into_iter().skip(Self::EMPTY_LEN_BYTES));
+    }
+
     /// Whether there is no operation.
     pub const fn is_empty(&self) -> bool {
         self.bytes.len() <= Self::EMPTY_LEN_BYTES
@@ -301,7 +306,9 @@ mod tests {
         let mut part = PartWriter::new();
         let mut len_bytes = PartWriter::EMPTY_LEN_BYTES;
         for op in ops {
-            part.add(op);
+            let mut one = PartWriter::new();
+            one.add(op);
+            part.append(one);
             len_bytes += op.len_bytes();
         }
         assert_eq!((part.len_bytes(), part.is_empty()), (len_bytes, ops.is_empty()));

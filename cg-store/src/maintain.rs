@@ -30,6 +30,8 @@ pub struct TickReport {
     pub tiles_folded: usize,
     /// Whether the budget ended before the work did that is known of.
     pub work_left: bool,
+    /// Whether nothing was looked at because a commit was being written that is too large for one batch.
+    pub made_way: bool,
 }
 
 /// Where maintenance stands between two ticks.
@@ -67,7 +69,8 @@ impl<E: Engine> World<E> {
     /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
     /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one tile
     /// at most; a tick that comes while another one runs waits for it. Never called, a world stays right: only its
-    /// chunks stay hot and its opacity map grows longer to read.
+    /// chunks stay hot and its opacity map grows longer to read. While a commit is written that is too large for one batch, a tick
+    /// notes time and players, and leaves the rest to a later one.
     ///
     /// # Errors
     /// If a row of the opacity map is damaged, or the engine fails. Damaged chunks are no error: they are left where they
@@ -83,11 +86,21 @@ impl<E: Engine> World<E> {
         let mut progress = inner.maintenance.state.lock();
         let progress = &mut *progress;
         let now = progress.clock.advance(now);
-        let mut report = TickReport { now, moves: MoveCounts::default(), tiles_folded: 0, work_left: true };
+        let mut report = TickReport {
+            now,
+            moves: MoveCounts::default(),
+            tiles_folded: 0,
+            work_left: true,
+            made_way: false,
+        };
         inner.tiering.set_now(now);
         inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
         self.prefetch(players, now);
+        if inner.engine.gate().is_closed() {
+            report.made_way = true;
+            return Ok(report);
+        }
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
         let knows_of_more = !inner.consider(&mut progress.work, due)?;
@@ -207,7 +220,8 @@ mod tests {
                 now: GameTick::new(9),
                 moves: MoveCounts::default(),
                 tiles_folded: 0,
-                work_left: true
+                work_left: true,
+                made_way: false
             }
         );
         let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
@@ -217,7 +231,8 @@ mod tests {
                 now: GameTick::new(9),
                 moves: MoveCounts::default(),
                 tiles_folded: 3,
-                work_left: false
+                work_left: false,
+                made_way: false
             }
         );
         assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);

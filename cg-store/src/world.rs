@@ -32,6 +32,7 @@ use crate::resume::Resumption;
 use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
+use crate::unfinished;
 use crate::write_behind::WriteBehind;
 
 #[cfg(feature = "rocks")]
@@ -154,6 +155,7 @@ impl<E: Engine> World<E> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
+        unfinished::finish(&engine)?;
         let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&engine, rows.catalog)?;
         let mut batch = Batch::new();
@@ -333,6 +335,11 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// The longest batch. What is longer is put by in parts, and carried out part by part.
+    pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
+        Ok(self.limits.read().batch_bytes.min(self.engine()?.caps().max_batch_bytes))
     }
 
     /// The engine, for as long as the value is held. Waits while it is being replaced.

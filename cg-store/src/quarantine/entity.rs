@@ -102,7 +102,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        walk_folded(self, &self.engine()?.snapshot(), Area::World, |stored| {
+        walk_folded(self, &self.engine()?.snapshot()?, Area::World, |stored| {
             // Nobody can tell what a damaged chunk refers to.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)
