@@ -255,11 +255,7 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         if to.batch_bytes > MAX_BATCH_BYTES {
             let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
-            return Err(Error::TooLarge {
-                what: "the limit on a transaction".into(),
-                len_bytes,
-                limit_bytes,
-            });
+            return Err(Error::TooLarge { what: "the limit on a batch".into(), len_bytes, limit_bytes });
         }
         let mut committing = inner.commit_alone()?;
         let raised = inner.limits.read().raised(to);

@@ -195,7 +195,10 @@ impl Staged {
             })?;
         }
         if found != self.intent {
-            let what = format!("its parts are {found:?}, and it says {:?}", self.intent);
+            let words = |Intent { part_count, len_bytes, checksum }: Intent| {
+                format!("{part_count} parts of {len_bytes} bytes with checksum {checksum:08x}")
+            };
+            let what = format!("it is of {}, and there are {}", words(self.intent), words(found));
             return Err(damaged(&key::intent(self.seq), &what));
         }
         Ok(())

@@ -35,7 +35,7 @@ impl<E: Engine> World<E> {
     /// `Ok(false)` if the entity is not damaged or not there; nothing was written then.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it is too much for one transaction; nothing was written, and
+    /// [`Error::TooLarge`] if it is too much for one batch; nothing was written, and
     /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside_entity(&self, id: EntityId) -> Result<bool, Error> {
         let inner = self.inner();

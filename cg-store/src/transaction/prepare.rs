@@ -69,7 +69,7 @@ pub(super) fn prepare<E: Engine>(
     }
     let encode_now = encoding == Encoding::Now || may_be_staged;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
-    if let Some(rows) = rows.as_ref().filter(|rows| rows.len_bytes() > limit_bytes) {
+    if let Some(rows) = rows.as_ref().filter(|rows| rows.max_len_bytes() > limit_bytes) {
         rows.check_parts(world.engine()?.caps().max_batch_bytes)?;
     }
     let written = changes.keys();
