@@ -382,7 +382,13 @@ impl Damage {
             Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
                 "reset the overlay, or restore it from a copy; its base is not touched"
             }
-            Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
+            Space::ChunkL0
+            | Space::ClusterL1
+            | Space::ClusterL2
+            | Space::Entity
+            | Space::Object
+            | Space::Record
+            | Space::RecordPlace => {
                 "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
             }
             Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",

@@ -8,7 +8,7 @@
 //!
 //! # Three answers
 //! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
-//! blindly, never taken for absent; see [`World::set_aside`] and [`World::set_aside_entity`]).
+//! blindly, never taken for absent; see [`World::set_aside`] and its siblings).
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.

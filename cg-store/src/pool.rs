@@ -6,6 +6,10 @@ use std::thread::{self, JoinHandle};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+/// How much nicer than the host's threads the store's are.
+#[cfg(all(target_os = "linux", feature = "rocks"))]
+const NICER: i32 = 5;
+
 /// Named threads that end, and are waited for, with the value.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -31,7 +35,10 @@ impl Pool {
                 if let Some(name) = thread.name() {
                     builder = builder.name(name.to_owned());
                 }
-                handles.push(builder.spawn(|| thread.run())?);
+                handles.push(builder.spawn(|| {
+                    give_way();
+                    thread.run();
+                })?);
                 Ok(())
             })
             .build()?;
@@ -56,6 +63,17 @@ impl Pool {
         if let Some(threads) = &self.threads {
             threads.spawn(work);
         }
+    }
+}
+
+/// Lets the host's threads go before this one, where the system counts priorities by thread.
+///
+/// Threads that work for the store wake while a host's tick runs: at its priority they would take the processor from it
+/// for milliseconds. They still get a quarter of one that the host uses up.
+pub(crate) fn give_way() {
+    #[cfg(all(target_os = "linux", feature = "rocks"))]
+    if let Err(error) = rustix::process::nice(NICER) {
+        tracing::debug!(%error, "a thread of the store keeps its host's priority");
     }
 }
 

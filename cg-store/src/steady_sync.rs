@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::engine::{Engine, EngineError};
 use crate::handle::Visitor;
+use crate::pool::give_way;
 
 /// How long a commit waits for its sync at most, beside the time of the sync itself.
 const EVERY: Duration = Duration::from_secs(1);
@@ -22,6 +23,7 @@ impl SteadySync {
     /// Starts to sync a world's commits.
     pub(crate) fn start<E: Engine>(world: Visitor<E>) -> io::Result<Self> {
         let work = move || {
+            give_way();
             let mut has_told = false;
             loop {
                 // Woken early, it only syncs early.

@@ -27,6 +27,8 @@ mod nbt;
 mod object;
 #[path = "../../../fuzz/src/opacity.rs"]
 mod opacity;
+#[path = "../../../fuzz/src/overlay.rs"]
+mod overlay;
 #[path = "../../../fuzz/src/pack.rs"]
 mod pack;
 #[path = "../../../fuzz/src/record.rs"]
@@ -46,7 +48,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 18] = [
+const TARGETS: [(&str, Check); 19] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -58,6 +60,7 @@ const TARGETS: [(&str, Check); 18] = [
     ("nbt_decode", nbt::check),
     ("object_decode", object::check),
     ("opacity_decode", opacity::check),
+    ("overlay_decode", overlay::check),
     ("pack_decode", pack::check),
     ("record_decode", record::check),
     ("region_read", region::check),

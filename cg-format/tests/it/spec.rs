@@ -8,6 +8,7 @@ use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView};
+use cg_format::overlay::{ArenaRow, OverlayRow};
 use cg_format::record::RecordView;
 use cg_format::staged::{Intent, StagedOps};
 use cg_format::wire::Span;
@@ -49,6 +50,8 @@ fn layouts() -> Vec<Layout> {
     let records = traces("record", "", |_, bytes| RecordView::trace(bytes));
     let intents = traces("intent", "intent", |_, bytes| Intent::trace(bytes));
     let parts = traces("intent", "part", |_, bytes| StagedOps::trace(bytes));
+    let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
+    let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
@@ -68,6 +71,8 @@ fn layouts() -> Vec<Layout> {
         of("intent-part", &[Section::Intent], parts),
         of("opacity-tile", &[Section::OpacityTile], tiles),
         of("opacity-patch", &[Section::OpacityPatch], patches),
+        of("overlay-row", &[Section::Overlay], overlays),
+        of("overlay-arena", &[Section::Overlay], arenas),
     ]
 }
 

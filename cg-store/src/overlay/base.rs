@@ -63,7 +63,8 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
 
 /// A layer that an overlay can be merged into.
 pub trait PromoteTarget: Base {
-    /// Issues ids for names, as [`World::register`] does.
+    /// Issues ids for names, as [`World::register`] does. They survive a power cut when it returns: the overlay forgets
+    /// that they were its own.
     ///
     /// # Errors
     /// As [`World::register`].

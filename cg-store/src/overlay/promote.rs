@@ -121,7 +121,9 @@ fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<
 
 impl<E: Engine> PromoteTarget for World<E> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.register(new)
+        let names = self.register(new)?;
+        self.flush()?;
+        Ok(names)
     }
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
@@ -154,11 +156,20 @@ impl<E: Engine> PromoteTarget for World<E> {
 
 impl<S: Base, E: Engine> PromoteTarget for Overlay<S, E> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.register(new)
+        let names = self.register(new)?;
+        self.arenas().flush()?;
+        Ok(names)
     }
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
         let applied = self.transaction(|tx| {
+            // The rows remember what was there at this look, not what comes between it and the end.
+            for at in promotion.chunks.keys() {
+                tx.load(*at)?;
+            }
+            for id in promotion.entities.keys() {
+                tx.entity(*id)?;
+            }
             promotion.check(tx.overlay())?;
             for (at, promoting) in &promotion.chunks {
                 match &promoting.new {

@@ -15,26 +15,25 @@
 //! - What is remembered of a row is what the engine holds: it is put in under the lock under which the row is written, by
 //!   a reader only if nothing was written since before it read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::ThreadId;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::overlay::{ArenaRow, Origin, OverlayRow};
-use cg_format::wire::{Reader, Writer};
-use cg_format::{ChunkAt, EntityId, Lookup, Section, Space, Tier, key};
+use cg_format::overlay::{Origin, OverlayRow};
+use cg_format::{ChunkAt, EntityId, Lookup, Space, Tier, key};
 use cg_registry::{Catalog, Registration};
 use parking_lot::{Mutex, RwLock};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
+use super::arena::{Arena, read_arenas, read_next_lease};
 use super::base::Base;
 use super::names::{Head, Names};
 use super::{OverlayError, OverlayStats};
@@ -49,8 +48,6 @@ use crate::options::{StoreLimits, WorldOptions};
 use crate::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";
-const LEASES_KEY: &[u8] = b"leases";
-const ARENA_PREFIX: &str = "arena/";
 
 /// What the layers of a row said: of a chunk or an entity.
 #[derive(Debug, Clone)]
@@ -62,23 +59,6 @@ pub(super) struct Row<T> {
     pub(super) origin: Origin,
 }
 
-/// One arena of a store, as all handles to it share it.
-#[derive(Debug)]
-pub(super) struct Arena {
-    pub(super) number: u32,
-    /// The lease whose rows are its content.
-    pub(super) lease: AtomicU64,
-    /// A lease that it is about to get.
-    next: AtomicU64,
-    /// Counts who had it: a handle of an earlier tenancy is refused.
-    pub(super) tenancy: AtomicU64,
-    pub(super) row: Mutex<ArenaRow>,
-    /// Held by the one transaction, reset or promotion under way.
-    pub(super) writing: Mutex<()>,
-    /// The thread that holds it.
-    pub(super) writer: Mutex<Option<ThreadId>>,
-}
-
 /// All arenas over one base.
 pub(super) struct Store<S, E: Engine> {
     pub(super) base: S,
@@ -88,7 +68,7 @@ pub(super) struct Store<S, E: Engine> {
     pub(super) limits: StoreLimits,
     head: Mutex<Head>,
     names: RwLock<Names>,
-    level: Level,
+    pub(super) level: Level,
     kept: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
     /// Held while rows are written and what is remembered of them follows.
     publishing: Mutex<()>,
@@ -97,7 +77,7 @@ pub(super) struct Store<S, E: Engine> {
     gate: Gate,
     /// How many batches were written.
     written: AtomicU64,
-    next_lease: AtomicU64,
+    pub(super) next_lease: AtomicU64,
     pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>>,
     pub(super) counts: Counts,
 }
@@ -157,8 +137,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         unfinished::finish(&engine)?;
         head.shared = names.shared;
         let arenas = read_arenas(&engine)?;
-        let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
-        let next_lease = given.max(read_number(&engine, LEASES_KEY)?.unwrap_or(0));
+        let next_lease = read_next_lease(&engine, &arenas)?;
         let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
         let store = Self {
             layer,
@@ -178,14 +157,15 @@ impl<S: Base, E: Engine> Store<S, E> {
             engine,
         };
         if !store.engine.caps().read_only {
-            store.keep_names(&store.names.read())?;
+            store.keep_names(&store.names.read(), base_catalog)?;
         }
         Ok(store)
     }
 
     /// Refuses a base that is not the one that was there at the beginning.
     pub(super) fn check_base(&self) -> Result<(), Error> {
-        Ok(self.head.lock().check(self.base.identity())?)
+        let found = self.base.identity();
+        Ok(self.head.lock().check(found)?)
     }
 
     pub(super) fn head(&self) -> Head {
@@ -203,8 +183,9 @@ impl<S: Base, E: Engine> Store<S, E> {
 
     pub(super) fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let mut names = self.names.write();
-        if let Some(grown) = names.grown(self.base.catalog(), new)? {
-            self.keep_names(&grown)?;
+        let base = self.base.catalog();
+        if let Some(grown) = names.grown(Arc::clone(&base), new)? {
+            self.keep_names(&grown, base)?;
             *names = grown;
         }
         Ok(names.catalog(self.base.catalog())?)
@@ -217,15 +198,32 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// The base has registered the overlay's own names under the same ids.
     pub(super) fn names_adopted(&self) -> Result<(), Error> {
         let mut names = self.names.write();
-        let adopted = names.adopted(&self.base.catalog())?;
-        self.keep_names(&adopted)?;
+        let base = self.base.catalog();
+        let adopted = names.adopted(&base)?;
+        self.keep_names(&adopted, base)?;
         *names = adopted;
         Ok(())
     }
 
-    /// Stores the head and the names, as far as they are not stored yet.
-    fn keep_names(&self, names: &Names) -> Result<(), Error> {
-        let catalog = names.unchecked(self.base.catalog());
+    /// Stores the names that the base has issued since, before rows use them: a base that lost its newest names in a
+    /// crash, and issues their ids for others, must not pass for the one that the rows were written over.
+    fn remember_names(&self) -> Result<(), Error> {
+        if self.names.read().has_all(&self.base.catalog()) {
+            return Ok(());
+        }
+        let mut names = self.names.write();
+        let base = self.base.catalog();
+        if !names.has_all(&base) {
+            let grown = Names::of_base(&base);
+            self.keep_names(&grown, base)?;
+            *names = grown;
+        }
+        Ok(())
+    }
+
+    /// Stores the head and the names over those of a base, as far as they are not stored yet.
+    fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
+        let catalog = names.unchecked(base);
         let mut stored = meta::registry_rows(&self.engine)?;
         let mut batch = Batch::new();
         for (name, bytes) in catalog.encode_full() {
@@ -343,6 +341,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// # Errors
     /// [`Error::TooLarge`] for a row that is longer than any batch, and what the engine says.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
+        self.remember_names()?;
         let mut batch = Batch::new();
         for (at, chunk, origin) in &edits.chunks {
             let value = chunk.as_deref().map(|chunk: &Chunk| move |out: &mut Vec<u8>| chunk.encode(out));
@@ -383,7 +382,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     }
 
     /// Writes a batch as the next commit.
-    fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
+    pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
         let _in_order = self.numbering.lock();
         self.engine.commit(batch, &[], level)
     }
@@ -393,101 +392,6 @@ impl<S: Base, E: Engine> Store<S, E> {
         let _in_order = self.numbering.lock();
         let seq = self.engine.last_commit().next().get();
         Ok((seq, self.gate.write_in_parts(&self.engine, batch, seq, limit_bytes)?))
-    }
-
-    /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
-    pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
-        let _nobody_looks_for_garbage = self.arenas.lock();
-        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
-        arena.next.store(lease, Ordering::Release);
-        lease
-    }
-
-    /// Adds an arena with a lease of its own; its row is not stored yet.
-    pub(super) fn add_arena(&self, holder: &str, since: u64) -> Arc<Arena> {
-        let mut arenas = self.arenas.lock();
-        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
-        let number = arenas.keys().next_back().map_or(0, |last| last + 1);
-        let arena = Arc::new(Arena::new(number, ArenaRow { lease, holder: Some(holder.into()), since }));
-        arenas.insert(number, Arc::clone(&arena));
-        arena
-    }
-
-    /// Stores an arena's row: one put.
-    pub(super) fn put_arena(&self, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
-        let mut batch = Batch::new();
-        put(&mut batch, arena_key(number).as_bytes(), |out| row.encode(out));
-        Ok(self.commit(batch, self.level)?)
-    }
-
-    /// Deletes the rows of arenas, and notes that their leases were given.
-    pub(super) fn remove_arenas(&self, numbers: impl IntoIterator<Item = u32>) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        for number in numbers {
-            batch.delete(Space::WorldMeta, arena_key(number));
-        }
-        let next = self.next_lease.load(Ordering::Acquire);
-        put(&mut batch, LEASES_KEY, |out| Writer::new(out).u64(next));
-        self.commit(batch, self.level)?;
-        Ok(())
-    }
-
-    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left.
-    pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
-        let mut rows = Vec::new();
-        let (live, limit) = {
-            let arenas = self.arenas.lock();
-            let leases = arenas.values().flat_map(|arena| [&arena.lease, &arena.next]);
-            let live: BTreeSet<u64> = leases.map(|lease| lease.load(Ordering::Acquire)).collect();
-            // Whatever is given from here on is none of what is looked at.
-            (live, self.next_lease.load(Ordering::Acquire))
-        };
-        for (family, space) in [(Family::ChunkL0, Space::ChunkL0), (Family::Entity, Space::Entity)] {
-            let mut from = 0;
-            while rows.len() < max_rows {
-                let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);
-                let Some(next) = next else { break };
-                if !live.contains(&next) {
-                    self.rows_of(family, space, next, max_rows, &mut rows)?;
-                }
-                from = next + 1;
-            }
-        }
-        let mut batch = Batch::new();
-        for (space, key) in &rows {
-            batch.delete(*space, key);
-        }
-        if !rows.is_empty() {
-            // Lost to a power cut, they are swept again.
-            self.commit(batch, Level::Process)?;
-            self.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        }
-        Ok(rows.len())
-    }
-
-    /// The first lease from a number on that has rows.
-    fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
-        let key = key::lease(from);
-        let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
-        let lease = self.engine.scan(family, range, |key, _| ControlFlow::Break(key::lease_of(key)))?;
-        Ok(lease.flatten())
-    }
-
-    fn rows_of(
-        &self,
-        family: Family,
-        space: Space,
-        lease: u64,
-        max_rows: usize,
-        rows: &mut Vec<(Space, Vec<u8>)>,
-    ) -> Result<(), Error> {
-        let (from, to) = (key::lease(lease), key::lease(lease + 1));
-        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.engine.scan(family, range, |key, _| {
-            rows.push((space, key.to_vec()));
-            if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(())
     }
 
     pub(super) fn stats(&self) -> OverlayStats {
@@ -517,20 +421,6 @@ impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
     }
 }
 
-impl Arena {
-    fn new(number: u32, row: ArenaRow) -> Self {
-        Self {
-            number,
-            lease: AtomicU64::new(row.lease),
-            next: AtomicU64::new(row.lease),
-            tenancy: AtomicU64::default(),
-            row: Mutex::new(row),
-            writing: Mutex::default(),
-            writer: Mutex::default(),
-        }
-    }
-}
-
 /// Whether an engine holds overlays.
 #[cfg(feature = "rocks")]
 pub(super) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
@@ -552,12 +442,8 @@ fn in_row(error: Error, key: &[u8]) -> Error {
     }
 }
 
-fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
     batch.put(Space::WorldMeta, key, Draft::plain(Codec::None, 0, write), Stamp::Commit);
-}
-
-fn arena_key(number: u32) -> String {
-    format!("{ARENA_PREFIX}{number:08x}")
 }
 
 fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
@@ -566,42 +452,4 @@ fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
         FrameView::open(Space::WorldMeta, HEAD_KEY, &row).and_then(|frame| Head::decode(frame.payload()));
     head.map(Some)
         .map_err(|problem| Damage::of_row(Space::WorldMeta, HEAD_KEY, "the head of the overlay", problem))
-}
-
-fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> {
-    let Some(row) = engine.get(Space::WorldMeta, key)? else { return Ok(None) };
-    let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
-        let mut reader = Reader::new(frame.payload(), Section::Overlay);
-        let number = reader.u64("lease")?;
-        reader.end("bytes behind the number")?;
-        Ok(number)
-    });
-    number
-        .map(Some)
-        .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
-}
-
-fn read_arenas<E: Engine>(engine: &E) -> Result<BTreeMap<u32, Arc<Arena>>, Error> {
-    let mut arenas = BTreeMap::new();
-    let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
-    let failed = engine.scan(Family::WorldMeta, from, |key, row| {
-        let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(None) };
-        let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let arena =
-            FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
-        match (number, arena) {
-            (Some(number), Ok(row)) => {
-                arenas.insert(number, Arc::new(Arena::new(number, row)));
-                ControlFlow::Continue(())
-            }
-            (None, Ok(_)) => ControlFlow::Continue(()),
-            (_, Err(problem)) => ControlFlow::Break(Some(Damage::of_row(
-                Space::WorldMeta,
-                key,
-                format!("arena {}", String::from_utf8_lossy(digits)),
-                problem,
-            ))),
-        }
-    })?;
-    failed.flatten().map_or(Ok(arenas), Err)
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::handle::Visitor;
 use crate::lease::Lease;
 use crate::opacity::patched_tiles;
-use crate::pool::caught;
+use crate::pool::{caught, give_way};
 use crate::stats::Counters;
 use crate::tiering::Written;
 use crate::transaction::{Changes, Rows};
@@ -30,6 +30,7 @@ impl Writer {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
+                give_way();
                 // Between two commits no visit is under way: a world can be dropped there.
                 while queue.wait_for_work() {
                     // What failed was logged, and is told to whoever commits or waits until the world is resumed.

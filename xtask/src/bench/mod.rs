@@ -8,7 +8,7 @@
 //!
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
-//! `scale` and `hour` are no benchmarks but programs, as what they measure is too long to be repeated.
+//! `scale`, `hour` and `crowd` are no benchmarks but programs, as what they measure is too long to be repeated.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
@@ -30,8 +30,8 @@ use crate::{metadata, setup};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only benchmarks whose name holds this; `scale` and `hour` run the programs of that name instead, a few minutes
-    /// each.
+    /// Only benchmarks whose name holds this; `scale`, `hour` and `crowd` run the programs of that name instead, a few
+    /// minutes each, `crowd` half an hour.
     name: Option<String>,
     /// A few iterations of each: shows that everything runs, and figures to one digit at best.
     #[arg(long)]
@@ -50,7 +50,7 @@ const CONDITIONS: &str = "conditions.txt";
 const PARTIAL: &str = "partial: ";
 
 /// What is too long to be repeated: subcommands of `cg-tiers`.
-const PROGRAMS: [&str; 2] = ["scale", "hour"];
+const PROGRAMS: [&str; 3] = ["scale", "hour", "crowd"];
 
 /// Measures and prints.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {

@@ -11,24 +11,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cg_bench::order::percentile;
-use cg_bench::raw::{self, Db, family};
-use cg_format::frame::{self, Codec, Draft};
-use cg_format::{Chunk, ChunkAt, EntityId, Space, Tier, key};
-use cg_registry::Schema;
-use cg_store::{Error, MoveCounts, World, WorldOptions};
+use cg_bench::raw::{self, family};
+use cg_format::{Chunk, ChunkAt, EntityId, Space, Tier};
+use cg_store::{World, WorldOptions};
 use cg_tiering::synthetic::{Scenario, Synthetic};
 use cg_tiering::trace::Event;
 use cg_tiering::{GameTick, PlayerAt};
-use rocksdb::WriteBatch;
 
 use crate::Failure;
 use crate::contents::Contents;
 use crate::process::{Transfer, disk_bytes};
+use crate::side::{Flat, Side, Tiered};
 use crate::table::{Row, Unit, print};
 
-const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;
 /// What maintenance may take of a tick: a tenth of a server's.
 const BUDGET: Duration = Duration::from_millis(5);
+const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;
 /// What the world may use beside RocksDB's memory: its decoded chunks. The reference gets as much for its blocks.
 const CACHE_BYTES: u64 = 128 << 20;
 const ENGINE_BYTES: u64 = 256 << 20;
@@ -53,14 +51,6 @@ pub(crate) struct Options {
 fn scenario(name: &str) -> Result<Scenario, String> {
     Scenario::from_name(name)
         .ok_or_else(|| "not one of explorers, town, mine, admin, spread, fliers".to_owned())
-}
-
-/// A side: what a host asks of it in a tick.
-trait Side {
-    fn load(&self, chunks: &[ChunkAt]) -> Result<u64, Failure>;
-    fn save(&self, chunks: &[(ChunkAt, Arc<Chunk>)]) -> Result<(), Failure>;
-    fn tick(&mut self, now: GameTick, players: &[PlayerAt]) -> Result<(), Failure>;
-    fn close(self) -> Result<(), Failure>;
 }
 
 /// What a side did.
@@ -103,8 +93,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     // Opened again, as the options that RocksDB records while it makes files are for making them.
     World::open(&flat, &[], &world_options)?.close()?;
     let schema = contents.schema();
-    let side = Flat { raw: raw::open(&flat, (CACHE_BYTES + ENGINE_BYTES / 4 * 3) as usize)?, schema };
-    fill(&side, &contents, &known)?;
+    let mut side = Flat { raw: raw::open(&flat, (CACHE_BYTES + ENGINE_BYTES / 4 * 3) as usize)?, schema };
+    fill(&mut side, &contents, &known)?;
     side.raw.compact_range_cf(family(&side.raw, Space::ChunkL0), None::<&[u8]>, None::<&[u8]>);
     side.close()?;
     let raw = raw::open(&flat, (CACHE_BYTES + ENGINE_BYTES / 4 * 3) as usize)?;
@@ -113,11 +103,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
     let world = World::create(&tiered, &[], &world_options)?;
     let contents = Contents::in_world(&world)?;
-    let mut side = Tiered::new(world);
-    fill(&side, &contents, &known)?;
+    let mut side = Tiered::new(world, BUDGET);
+    fill(&mut side, &contents, &known)?;
     side.world.settle_tiers(DAY, |_| {})?;
     side.close()?;
-    side = Tiered::new(World::open(&tiered, &[], &world_options)?);
+    side = Tiered::new(World::open(&tiered, &[], &world_options)?, BUDGET);
     let (ours, _) = play(side, trace, &contents, &tiered, &mut |side| {
         let census = side.world.census()?;
         let tiers = Tier::ALL.map(|tier| census.tier(tier).chunks);
@@ -177,7 +167,7 @@ fn rows(mut reference: Played, mut ours: Played) -> Vec<Row> {
 }
 
 /// Stores every chunk as it was before the hour.
-fn fill(side: &impl Side, contents: &Contents, known: &BTreeSet<ChunkAt>) -> Result<(), Failure> {
+fn fill(side: &mut impl Side, contents: &Contents, known: &BTreeSet<ChunkAt>) -> Result<(), Failure> {
     let all: Vec<_> = known.iter().copied().collect();
     for together in all.chunks(512) {
         let chunks: Vec<_> = together.iter().map(|at| (*at, contents.chunk(at.pos, 0))).collect();
@@ -238,10 +228,14 @@ fn play<S: Side>(
                 }
             }
             let start = Instant::now();
-            loaded += side.load(&loads)?;
+            let found = side.load(&loads)?;
             side.save(&built)?;
             side.tick(GameTick::new(second.get() + tick), &players)?;
             ticks.push(start.elapsed());
+            if found < loads.len() {
+                return Err(format!("{} of {} chunks are missing", loads.len() - found, loads.len()).into());
+            }
+            loaded += found as u64;
         }
     }
     at_the_end(&side)?;
@@ -261,93 +255,4 @@ fn same(world: &World, saved: &Saved) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-struct Tiered {
-    world: World,
-    moves: MoveCounts,
-}
-
-impl Tiered {
-    fn new(world: World) -> Self {
-        Self { world, moves: MoveCounts::default() }
-    }
-}
-
-impl Side for Tiered {
-    fn load(&self, chunks: &[ChunkAt]) -> Result<u64, Failure> {
-        for chunk in self.world.load_many(chunks) {
-            chunk?.ok_or("a chunk is missing")?;
-        }
-        Ok(chunks.len() as u64)
-    }
-
-    fn save(&self, chunks: &[(ChunkAt, Arc<Chunk>)]) -> Result<(), Failure> {
-        if chunks.is_empty() {
-            return Ok(());
-        }
-        self.world.transaction(|tx| {
-            for (at, chunk) in chunks {
-                tx.save(*at, Arc::clone(chunk));
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
-    }
-
-    fn tick(&mut self, now: GameTick, players: &[PlayerAt]) -> Result<(), Failure> {
-        let moves = self.world.tick(now, players, BUDGET)?.moves;
-        self.moves.promoted += moves.promoted;
-        self.moves.warmed += moves.warmed;
-        self.moves.cooled += moves.cooled;
-        self.moves.shadows_dropped += moves.shadows_dropped;
-        self.moves.bytes_read += moves.bytes_read;
-        self.moves.bytes_written += moves.bytes_written;
-        self.moves.overtaken += moves.overtaken;
-        self.moves.refused += moves.refused;
-        Ok(())
-    }
-
-    fn close(self) -> Result<(), Failure> {
-        Ok(self.world.close()?)
-    }
-}
-
-struct Flat<'s> {
-    raw: Db,
-    schema: &'s Schema,
-}
-
-impl Side for Flat<'_> {
-    fn load(&self, chunks: &[ChunkAt]) -> Result<u64, Failure> {
-        let keys: Vec<_> = chunks.iter().map(|at| key::chunk(*at)).collect();
-        for row in self.raw.batched_multi_get_cf(family(&self.raw, Space::ChunkL0), &keys, false) {
-            let row = row?.ok_or("a chunk is missing")?;
-            Chunk::decode(&row[frame::LEN_BYTES..], self.schema)?;
-        }
-        Ok(chunks.len() as u64)
-    }
-
-    fn save(&self, chunks: &[(ChunkAt, Arc<Chunk>)]) -> Result<(), Failure> {
-        if chunks.is_empty() {
-            return Ok(());
-        }
-        let (mut batch, space) = (WriteBatch::default(), Space::ChunkL0);
-        for (at, chunk) in chunks {
-            let key = key::chunk(*at);
-            let row = Draft::plain(Codec::None, 0, |out| chunk.encode(out)).seal(space, &key, 1);
-            batch.put_cf(family(&self.raw, space), key, row);
-        }
-        Ok(self.raw.write(batch)?)
-    }
-
-    fn tick(&mut self, _now: GameTick, _players: &[PlayerAt]) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn close(self) -> Result<(), Failure> {
-        self.raw.flush_cf(family(&self.raw, Space::ChunkL0))?;
-        self.raw.cancel_all_background_work(true);
-        Ok(())
-    }
 }

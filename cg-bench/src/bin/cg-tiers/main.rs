@@ -1,13 +1,15 @@
-//! Tiers at their full size: a world of a million chunks beside one of ten thousand, and an hour of a server.
+//! Worlds at their full size: a million chunks beside ten thousand, an hour of a server, ten minutes of a crowd.
 //!
 //! What takes too long for a benchmark that repeats itself. Each prints a table with its reference in the same run.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the figures are for a person")]
 
 mod contents;
+mod crowd;
 mod hour;
 mod process;
 mod scale;
+mod side;
 mod table;
 
 use std::process::ExitCode;
@@ -17,7 +19,7 @@ use clap::{Parser, Subcommand};
 /// Why a run ends early.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Tiers at their full size.
+/// Worlds at their full size.
 #[derive(Debug, Parser)]
 #[command(name = "cg-tiers", version)]
 struct Args {
@@ -31,6 +33,8 @@ enum Run {
     Scale(scale::Options),
     /// A world that moves its chunks against RocksDB with one key per chunk, on an hour of a server.
     Hour(hour::Options),
+    /// Ticks of a server whose players walk into new land, by the clock, beside RocksDB and LevelDB.
+    Crowd(crowd::Options),
     /// Opens a world, ticks it and prints what that cost.
     #[command(hide = true)]
     Measure(scale::Measure),
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().run {
         Run::Scale(options) => scale::run(&options),
         Run::Hour(options) => hour::run(&options),
+        Run::Crowd(options) => crowd::run(&options),
         Run::Measure(measure) => scale::measure(&measure),
     };
     match done {

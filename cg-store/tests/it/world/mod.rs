@@ -35,6 +35,7 @@ mod ownership;
 mod prefetch;
 mod property;
 mod quarantine;
+mod quarantine_kept;
 mod records;
 mod registry;
 mod room;
