@@ -158,7 +158,7 @@ mod tests {
         let engine = MemEngine::new().with_fault({
             let steps = Arc::clone(&steps);
             move |_| {
-                let _next = steps.lock().as_ref().map(|steps| steps.recv());
+                let _next = steps.lock().as_ref().map(Receiver::recv);
                 None
             }
         });

@@ -305,7 +305,9 @@ impl Unfinished {
         let over: Vec<_> = self.parts.iter().filter(is_over).collect();
         for parts in over.chunks(DELETED_AT_ONCE) {
             let mut batch = Batch::new();
-            parts.iter().for_each(|part| batch.delete(Space::Intent, part));
+            for part in parts {
+                batch.delete(Space::Intent, part);
+            }
             engine.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())

@@ -123,7 +123,11 @@ fn nobody_ever_meets_half_a_chunk() {
     let mut states: Vec<MemSnapshot> = Vec::new();
     for number in 0..staged.intent.part_count {
         let mut batch = Batch::new();
-        staged.read_part(&engine, number, |_, part| Ok(fill(&mut batch, part).unwrap())).unwrap();
+        let read = staged.read_part(&engine, number, |_, part| {
+            fill(&mut batch, part).unwrap();
+            Ok(())
+        });
+        read.unwrap();
         assert!(batch.len_bytes() <= LIMIT_BYTES);
         engine.commit(batch.rearranging(), &[], Level::Process).unwrap();
         states.push(engine.snapshot());

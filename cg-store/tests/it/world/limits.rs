@@ -114,7 +114,11 @@ fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
     assert_eq!(limit_bytes, 20_000 - 4096);
     let around = len_bytes - 16_000;
     let fitting = (limit_bytes - around) as usize;
-    assert_eq!(refused(&world, |tx| Ok(tx.save(a, sized(fitting + 1)))).1, limit_bytes + 1);
+    let (_, len_bytes, _) = refused(&world, |tx| {
+        tx.save(a, sized(fitting + 1));
+        Ok(())
+    });
+    assert_eq!(len_bytes, limit_bytes + 1);
     save(
         &world,
         (0..300).map(|x| (ids.at(x, 0, 0), marked(&world, &ids, x as u16))).chain([(a, sized(fitting))]),
