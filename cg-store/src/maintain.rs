@@ -37,6 +37,8 @@ pub struct TickReport {
     /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
     /// [`World::set_aside`] or a checkpoint helps.
     pub damaged: Vec<DamageMet>,
+    /// Whether nothing was looked at because a commit was being written that is too large for one batch.
+    pub made_way: bool,
 }
 
 /// Where maintenance stands between two ticks.
@@ -87,7 +89,8 @@ impl<E: Engine> World<E> {
     /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
     /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube, one chunk or one tile
     /// at most, see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a tick that comes while another one runs waits for it. Never called, a world stays right: only its
-    /// chunks stay hot and its opacity map grows longer to read.
+    /// chunks stay hot and its opacity map grows longer to read. While a commit is written that is too large for one batch, a tick
+    /// notes time and players, and leaves the rest to a later one.
     ///
     /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
     ///
@@ -114,6 +117,7 @@ impl<E: Engine> World<E> {
             tiles_folded: 0,
             deltas_folded: 0,
             work_left: true,
+            made_way: false,
             damaged: Vec::new(),
         };
         let worked = self.work_until(progress, players, deadline, &mut report);
@@ -135,6 +139,10 @@ impl<E: Engine> World<E> {
         inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
         self.prefetch(players, now);
+        if inner.engine.gate().is_closed() {
+            report.made_way = true;
+            return Ok(());
+        }
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
         let knows_of_more = !inner.consider(&mut progress.work, due)?;
@@ -265,6 +273,7 @@ mod tests {
                 tiles_folded: 0,
                 deltas_folded: 0,
                 work_left: true,
+                made_way: false,
                 damaged: vec![],
             }
         );
@@ -277,6 +286,7 @@ mod tests {
                 tiles_folded: 3,
                 deltas_folded: 0,
                 work_left: false,
+                made_way: false,
                 damaged: vec![],
             }
         );

@@ -126,11 +126,12 @@ pub struct StoreLimits {
     pub entity_bytes: u64,
     /// One property. Default 16 MiB.
     pub property_bytes: u64,
-    /// One object, which has to fit into a transaction with its key too. Default 64 MiB.
+    /// One object. Default 64 MiB.
     pub object_bytes: u64,
     /// One spatial record. Default 1 MiB.
     pub record_bytes: u64,
-    /// One transaction. Default 64 MiB, at most 1 GiB.
+    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A transaction that is larger is put by in parts, made to count
+    /// by one small commit and then carried out: it is written twice, and seen whole or not at all like any other.
     pub batch_bytes: u64,
 }
 

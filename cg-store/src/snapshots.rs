@@ -104,7 +104,7 @@ impl<E: Engine> World<E> {
     pub fn snapshots(&self) -> Result<Vec<KeptSnapshot>, Error> {
         let mut kept = Vec::new();
         let engine = self.inner().settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let failed = view.scan(Family::Snapshot, ALL_KEYS, |row_key, row| match kept_in(row_key, row) {
             Ok(found) => {
                 kept.extend(found);

@@ -36,6 +36,8 @@ counters! {
     bytes_read,
     /// Batches committed for transactions.
     commits,
+    /// Those of them that were too large for one batch, and were put by in parts and carried out.
+    commits_staged,
     /// Moves between tiers committed.
     moves,
     /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.

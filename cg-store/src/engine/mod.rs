@@ -58,6 +58,7 @@ mod readable;
 mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
+pub(crate) mod staged;
 
 pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;

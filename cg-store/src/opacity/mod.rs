@@ -91,7 +91,10 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let tile = folded(&*self.inner().settled_engine()?, key::opacity_tile(at))?;
+        let engine = self.inner().settled_engine()?;
+        let at_rest = engine.at_rest()?;
+        let tile = folded(&*engine, key::opacity_tile(at))?;
+        drop(at_rest);
         let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
         let view = TileView::new(&bytes).expect("folding writes sound tiles");
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
@@ -212,7 +215,8 @@ impl<E: Engine> Inner<E> {
 
     fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
         let engine = self.engine()?;
-        let view = engine.snapshot();
+        // What it says of a column's chunks need not be of one commit: each patch is whole.
+        let view = engine.snapshot_of_now();
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
         for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {

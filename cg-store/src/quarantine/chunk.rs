@@ -35,7 +35,7 @@ impl<E: Engine> World<E> {
     /// `Ok(false)` if the chunk is not damaged; nothing was written then.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one transaction; nothing was written,
+    /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one batch; nothing was written,
     /// and [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside(&self, at: ChunkAt) -> Result<bool, Error> {
         let inner = self.inner();

@@ -41,6 +41,7 @@ mod registry;
 mod room;
 mod scale;
 mod snapshots;
+mod staged;
 mod sync;
 mod tier;
 mod transaction;
