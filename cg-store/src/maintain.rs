@@ -11,7 +11,7 @@ use crate::delta::{Unsettled, Which};
 use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::opacity::Folding;
+use crate::opacity::TileBehind;
 use crate::tiering::{DamageMet, Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
@@ -55,6 +55,7 @@ struct Progress {
     work: Work,
     heat_kept_at: GameTick,
     unsettled: Unsettled,
+    tile: TileBehind,
 }
 
 impl Maintenance {
@@ -65,6 +66,7 @@ impl Maintenance {
             work: Work::default(),
             heat_kept_at: clock,
             unsettled: Unsettled::default(),
+            tile: TileBehind::default(),
         };
         state.clock.advance(clock);
         Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
@@ -87,10 +89,11 @@ impl<E: Engine> World<E> {
     /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
     /// chunks and opacity patches into their tiles, and keeps when places were last accessed. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
     /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
-    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube, one chunk or one tile
-    /// at most, see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a tick that comes while another one runs waits for it. Never called, a world stays right: only its
-    /// chunks stay hot and its opacity map grows longer to read. While a commit is written that is too large for one batch, a tick
-    /// notes time and players, and leaves the rest to a later one.
+    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one chunk at most,
+    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a cold cluster or a tile of the opacity map that is not
+    /// done by then is done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
+    /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
+    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one.
     ///
     /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
     ///
@@ -154,18 +157,11 @@ impl<E: Engine> World<E> {
             progress.work.keep_heat(inner)?;
             inner.forget_heat(&mut progress.work)?;
         }
-        let Progress { work, unsettled, .. } = progress;
+        let Progress { work, unsettled, tile, .. } = progress;
         report.deltas_folded = inner.settle_waiting(unsettled, Which::Due, due, &mut work.told)?;
-        while !due.is_over() {
-            match inner.fold_known_tile(&mut work.told)? {
-                Folding::Done => report.tiles_folded += 1,
-                Folding::Overtaken => break,
-                Folding::Searched | Folding::Nothing => {
-                    report.work_left = knows_of_more;
-                    break;
-                }
-            }
-        }
+        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
+        report.tiles_folded = folded.count;
+        report.work_left = knows_of_more || !folded.is_all;
         Ok(())
     }
 

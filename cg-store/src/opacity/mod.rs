@@ -4,6 +4,7 @@
 //! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
 //! tile is maintenance and changes no answer.
 
+mod behind;
 mod draw;
 mod parts;
 mod rebuild;
@@ -22,9 +23,9 @@ use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 use crate::engine::{Batch, Engine, EngineError, Guard, Level, Met, Past, ReadView, Stamp, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
-use crate::tiering::Told;
 use crate::world::{Inner, World};
 
+pub(crate) use behind::TileBehind;
 pub(crate) use draw::Drawing;
 pub(crate) use parts::{Column, Part, each_part};
 use unfolded::Next;
@@ -130,20 +131,18 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known. What
-    /// is damaged is left as it is until a commit changes it, and goes to `told`.
+    /// is damaged is left as it is until a commit changes it, and goes to `damage`.
     ///
     /// Costs nothing when there is nothing to fold, however large the map is.
-    pub(crate) fn fold_known_tile(&self, told: &mut Told) -> Result<Folding, Error> {
+    fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
         self.check_open()?;
         let next = self.unfolded.lock().next();
         let tile = match next {
             None => return Ok(Folding::Nothing),
             Some(Next::Tile(tile)) => tile,
             Some(Next::Search(search)) => {
-                let (found, damage) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
-                if let Some(damage) = damage {
-                    told.tell(&damage);
-                }
+                let (found, met) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
+                damage.extend(met);
                 let (up_to, folding) = match found {
                     // Its patches sort behind it. Until they are folded the tile is remembered.
                     Found::Patch(tile) => (Some(behind_tile(&tile)), Err(tile)),
@@ -161,7 +160,7 @@ impl<E: Engine> Inner<E> {
             Ok(true) => Ok(Folding::Done),
             Ok(false) => Ok(Folding::Overtaken),
             Err(error) if keeps_unfolded(&error) => {
-                told.tell(&error);
+                damage.push(error);
                 Ok(Folding::Searched)
             }
             Err(error) => Err(error),
@@ -248,7 +247,8 @@ fn behind_tile(tile: &TileKey) -> Vec<u8> {
 }
 
 /// What became of the wish to fold a tile.
-pub(crate) enum Folding {
+#[derive(Debug)]
+enum Folding {
     /// One was folded.
     Done,
     /// A commit came in between; it stays as it is until it is met again.

@@ -1,7 +1,6 @@
 //! The cold cluster in the making: its groups are made in slices of ticks, and it is written behind them.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Instant;
 
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
@@ -120,11 +119,7 @@ impl<E: Engine> Inner<E> {
                 return Ok(true);
             }
         };
-        let end = match due.deadline {
-            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
-            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        let end = match end {
+        let end = match due.receive(&receiver) {
             Ok(Ok(end)) => end,
             Ok(Err(error)) => {
                 // It may have been written all the same.

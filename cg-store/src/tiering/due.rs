@@ -1,5 +1,6 @@
 //! Whose decisions are carried out, for which moment, and until when.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use cg_format::Tier;
@@ -11,7 +12,7 @@ pub(crate) struct Due {
     at: GameTick,
     who: Who,
     /// When to stop; `None` for not before all is done.
-    pub(super) deadline: Option<Instant>,
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,14 @@ impl Due {
 
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Waits for what another thread makes, until the deadline.
+    pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+        match self.deadline {
+            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
     }
 
     /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
