@@ -48,7 +48,7 @@ impl<E: Engine> Inner<E> {
     /// Reads what is to be written; `None` if no delta is.
     fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
         let engine = self.engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot_of_now();
         let row_key = key::chunk(at);
         let guard = match view.get(Space::ChunkL0, &row_key)? {
             Some(row) => Guard::same(Space::ChunkL0, row_key, &row),

@@ -102,8 +102,10 @@ impl<E: Engine> Inner<E> {
     /// Writes rows that are too many for one batch. Readers find in the queue what is not in the engine yet.
     fn write_in_parts(&self, rows: Batch, seq: u64, limit_bytes: u64) -> Result<(), EngineError> {
         let engine = self.engine()?;
-        self.engine.gate().write_in_parts(&*engine, rows, seq, limit_bytes)?.open();
+        let carried_out = self.engine.gate().write_in_parts(&*engine, rows, seq, limit_bytes)?;
+        // Who waits for it reads the counter when the gate is open.
         Counters::add(&self.counters.commits_staged, 1);
+        carried_out.open();
         Ok(())
     }
 
