@@ -17,6 +17,8 @@ mod delta;
 mod entity;
 #[path = "../../../fuzz/src/frame.rs"]
 mod frame;
+#[path = "../../../fuzz/src/intent.rs"]
+mod intent;
 #[path = "../../../fuzz/src/key.rs"]
 mod key;
 #[path = "../../../fuzz/src/nbt.rs"]
@@ -46,13 +48,14 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 18] = [
+const TARGETS: [(&str, Check); 19] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
     ("delta_decode", delta::check),
     ("entity_decode", entity::check),
     ("frame_open", frame::check),
+    ("intent_decode", intent::check),
     ("key_decode", key::check),
     ("nbt_decode", nbt::check),
     ("object_decode", object::check),

@@ -108,7 +108,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     pub(super) fn put_arena(&self, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
         let mut batch = Batch::new();
         put(&mut batch, arena_key(number).as_bytes(), |out| row.encode(out));
-        Ok(self.engine.commit(batch, &[], self.level)?)
+        Ok(self.commit(batch, self.level)?)
     }
 
     /// Deletes the rows of arenas, and notes that their leases were given.
@@ -119,7 +119,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let next = self.next_lease.load(Ordering::Acquire);
         put(&mut batch, LEASES_KEY, |out| Writer::new(out).u64(next));
-        self.engine.commit(batch, &[], self.level)?;
+        self.commit(batch, self.level)?;
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         if !rows.is_empty() {
             // Lost to a power cut, they are swept again.
-            self.engine.commit(batch, &[], Level::Process)?;
+            self.commit(batch, Level::Process)?;
             self.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
         }
         Ok(rows.len())

@@ -83,8 +83,7 @@ pub trait PromoteTarget: Base {
     /// promotion writes over; returns how many changes were applied.
     ///
     /// # Errors
-    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), [`Error::TooLarge`] if it is larger than one
-    /// transaction may be, and what a transaction answers. Nothing was written.
+    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and what a transaction answers. Nothing was written.
     fn apply(&self, promotion: &super::Promotion) -> Result<u64, Error>;
 }
 

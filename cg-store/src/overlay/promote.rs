@@ -52,9 +52,8 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
-    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since;
-    /// [`Error::TooLarge`] if the transaction would be larger than the base allows: its limit on a transaction can be
-    /// [raised](World::raise_limits) up to 1 GiB. Nothing was merged then.
+    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since. Nothing was
+    /// merged then.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;

@@ -39,11 +39,13 @@ use super::names::{Head, Names};
 use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
-use crate::engine::{Batch, Engine, Level, Stamp};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, ReadView as _, Stamp, staged};
 use crate::entity;
 use crate::error::{Damage, Error};
+use crate::gate::{Closed, Gate};
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
+use crate::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";
 
@@ -70,6 +72,9 @@ pub(super) struct Store<S, E: Engine> {
     kept: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
     /// Held while rows are written and what is remembered of them follows.
     publishing: Mutex<()>,
+    /// Held while a commit has a number and is not written.
+    numbering: Mutex<()>,
+    gate: Gate,
     /// How many batches were written.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
@@ -133,6 +138,7 @@ impl<S: Base, E: Engine> Store<S, E> {
                 (head, names)
             }
         };
+        unfinished::finish(&engine)?;
         head.shared = names.shared;
         let (arenas, damaged) = read_arenas(&engine)?;
         let next_lease = read_next_lease(&engine, &arenas, &damaged)?;
@@ -147,6 +153,8 @@ impl<S: Base, E: Engine> Store<S, E> {
             level: if options.durability.is_synced() { Level::Power } else { Level::Process },
             kept: Cache::with_weighter(capacity, options.cache_bytes, Weight),
             publishing: Mutex::default(),
+            numbering: Mutex::default(),
+            gate: Gate::default(),
             written: AtomicU64::default(),
             next_lease: AtomicU64::new(next_lease),
             given_from: next_lease,
@@ -238,7 +246,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         let now = Head { shared: names.shared, ..*head };
         if !batch.is_empty() || read_head(&self.engine)? != Some(now) {
             put(&mut batch, HEAD_KEY, |out| now.encode(out));
-            self.engine.commit(batch, &[], self.level)?;
+            self.commit(batch, self.level)?;
             *head = now;
         }
         Ok(())
@@ -251,7 +259,10 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let before = self.written.load(Ordering::Acquire);
         let key = key::overlay_chunk(lease, at);
-        let Some(bytes) = self.engine.get(Space::ChunkL0, &key)? else { return Ok(None) };
+        let passed = self.gate.pass()?;
+        let bytes = self.engine.get(Space::ChunkL0, &key)?;
+        drop(passed);
+        let Some(bytes) = bytes else { return Ok(None) };
         let row = self.decode_chunk(at, &key, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
@@ -282,7 +293,10 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
     pub(super) fn entity(&self, lease: u64, id: EntityId) -> Result<Option<Row<Entity>>, Error> {
         let key = key::overlay_entity(lease, id);
-        let Some(bytes) = self.engine.get(Space::Entity, &key)? else { return Ok(None) };
+        let passed = self.gate.pass()?;
+        let bytes = self.engine.get(Space::Entity, &key)?;
+        drop(passed);
+        let Some(bytes) = bytes else { return Ok(None) };
         self.decode_entity(id, &key, &bytes).map(Some)
     }
 
@@ -300,13 +314,16 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(Row { value, version: frame.header().version, origin: row.origin })
     }
 
-    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails.
+    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails. All are of one state.
     pub(super) fn for_each(
         &self,
         lease: u64,
         mut chunk: impl FnMut(ChunkAt, Row<Arc<Chunk>>) -> Result<(), Error>,
         mut entity: impl FnMut(EntityId, Row<Entity>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let passed = self.gate.pass()?;
+        let view = self.engine.snapshot();
+        drop(passed);
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         let mut each_chunk = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
@@ -315,21 +332,22 @@ impl<S: Base, E: Engine> Store<S, E> {
             })?;
             chunk(at, self.decode_chunk(at, row_key, bytes)?)
         };
-        let failed = self.engine.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
+        let failed = view.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
         failed.map_or(Ok(()), Err)?;
         let mut each_entity = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
             let (_, id) = key::decode_overlay_entity(row_key)
                 .map_err(|problem| Damage::of_row(Space::Entity, row_key, "a row of the overlay", problem))?;
             entity(id, self.decode_entity(id, row_key, bytes)?)
         };
-        let failed = self.engine.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
+        let failed = view.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
         failed.map_or(Ok(()), Err)
     }
 
-    /// Writes the changes of one transaction as one batch.
+    /// Writes the changes of one transaction, seen whole or not at all. Readers of rows wait while it takes more than one
+    /// batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], and what the engine and the base's say.
+    /// [`Error::TooLarge`] for a row that is longer than any batch, and what the engine and the base's say.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
         let mut batch = Batch::new();
@@ -345,21 +363,45 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
         let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
-        if len_bytes > limit_bytes {
-            let what = "the transaction".into();
-            return Err(Error::TooLarge { what, len_bytes, limit_bytes });
+        let is_staged = len_bytes > limit_bytes;
+        if is_staged {
+            staged::check(&batch, self.engine.caps().max_batch_bytes)?;
         }
         // What the rows remember is as durable as they are.
         self.base.keep_found(self.level)?;
         let _readers_keep_nothing = self.publishing.lock();
-        let version = self.engine.commit(batch, &[], self.level)?.get();
+        let (version, closed) = if is_staged {
+            let (version, closed) = self.commit_in_parts(batch, limit_bytes)?;
+            (version, Some(closed))
+        } else {
+            (self.commit(batch, self.level)?.get(), None)
+        };
         self.written.fetch_add(1, Ordering::AcqRel);
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for (at, chunk, origin) in edits.chunks {
             let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
             self.kept.insert((lease, at), Row { value, version, origin });
         }
+        if let Some(closed) = closed {
+            closed.open();
+            if self.level == Level::Power {
+                self.engine.sync()?;
+            }
+        }
         Ok(version)
+    }
+
+    /// Writes a batch as the next commit.
+    pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
+        let _in_order = self.numbering.lock();
+        self.engine.commit(batch, &[], level)
+    }
+
+    /// Writes what is too large for one batch as the next commit. No row is read until the second value is opened.
+    fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Closed<'_>), EngineError> {
+        let _in_order = self.numbering.lock();
+        let seq = self.engine.last_commit().next().get();
+        Ok((seq, self.gate.write_in_parts(&self.engine, batch, seq, limit_bytes)?))
     }
 
     /// Makes everything that was written, here and below, as durable as a level says: below first.

@@ -78,7 +78,7 @@ impl<E: Engine> Inner<E> {
     fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        scan_past_damage(&self.engine()?.snapshot(), Family::Record, ALL_KEYS, |met| {
+        scan_past_damage(&self.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
             if let Met::Row(row_key, row) = met
                 && row_key.ends_with(&uuid)
                 && Space::of_row(Family::Record, row_key) == Some(Space::Record)

@@ -71,7 +71,7 @@ impl<E: Engine> World<E> {
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
             None => (None, None),

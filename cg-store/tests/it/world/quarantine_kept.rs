@@ -172,14 +172,15 @@ fn deletions_are_forgotten_past_a_damaged_block() {
     std::fs::write(path, bytes).expect("writes");
 
     let world = disk.open(&[]);
+    world.forget_before(world.last_commit()).expect("forgets what it can read");
+    for end in ["a", "z"] {
+        assert_eq!(world.objects().put(end, *b"three").expect("puts"), 0, "its version is forgotten");
+    }
+    // Last, as a snapshot that is given back has RocksDB compact old files, which ends its writing at a damaged block.
     let mut damaged = 0;
     let shown = world.objects().for_each("n", |object| {
         damaged += usize::from(object.is_err());
         std::ops::ControlFlow::<()>::Continue(())
     });
     assert_eq!((shown.expect("goes on behind it"), damaged), (None, 1));
-    world.forget_before(world.last_commit()).expect("forgets what it can read");
-    for end in ["a", "z"] {
-        assert_eq!(world.objects().put(end, *b"three").expect("puts"), 0, "its version is forgotten");
-    }
 }
