@@ -64,7 +64,9 @@ impl<E: Engine> Inner<E> {
                 // The thread went away with the world.
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
             };
-            damage.iter().for_each(|damage| told.tell(damage));
+            for damage in &damage {
+                told.tell(damage);
+            }
             match folding? {
                 Folding::Done => folded.count += 1,
                 Folding::Overtaken => return Ok(folded),
