@@ -37,6 +37,8 @@ mod registry;
 mod schem;
 #[path = "../../../fuzz/src/snapshot.rs"]
 mod snapshot;
+#[path = "../../../fuzz/src/sync.rs"]
+mod sync;
 #[path = "../../../fuzz/src/trace.rs"]
 mod trace;
 
@@ -44,7 +46,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 17] = [
+const TARGETS: [(&str, Check); 18] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -61,6 +63,7 @@ const TARGETS: [(&str, Check); 17] = [
     ("registry_decode", registry::check),
     ("schem_read", schem::check),
     ("snapshot_decode", snapshot::check),
+    ("sync_decode", sync::check),
     ("trace_decode", trace::check),
 ];
 

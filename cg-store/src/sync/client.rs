@@ -24,6 +24,8 @@ use crate::world::World;
 
 /// So many rows of the cache are listed at once.
 const PAGE: usize = 1024;
+/// Names that a world may come to have by replies, unless the host says another count.
+const MAX_NAMES: usize = 1 << 20;
 
 /// A world as the cache of one server's.
 ///
@@ -58,6 +60,7 @@ const PAGE: usize = 1024;
 #[derive(Debug)]
 pub struct SyncClient<E: Engine> {
     world: World<E>,
+    max_names: usize,
     state: Mutex<State>,
 }
 
@@ -67,7 +70,12 @@ struct State {
     head: Option<Head>,
     generation: u32,
     names: Names,
+    /// Requests of this session have the numbers behind the first, which no other session has.
+    first_request: u64,
     requests: u64,
+    /// The newest commit of which a reply of this session and incarnation told. A reply of an older one is late: what it
+    /// says of a place without a known version may be over, and what it does not know may have been noted already.
+    told: u64,
 }
 
 /// What a reply changed.
@@ -82,7 +90,8 @@ pub struct Applied {
     pub gone: u64,
     /// Chunks of areas that changed and are to be asked for; see [`SyncClient::request_stale`].
     pub stale: u64,
-    /// Chunks that are newer and had no room in the reply: ask for them again.
+    /// Chunks of which a newer version is to be asked for again: it had no room in the reply, or the reply came so late
+    /// that another one had told of a younger state.
     pub later: Vec<ChunkAt>,
     /// Chunks that the server cannot read, and the first chunk of each 4³ cube of an area that it cannot. The cache keeps
     /// what it has.
@@ -102,7 +111,8 @@ impl<E: Engine> SyncClient<E> {
     /// # Errors
     /// [`SyncError::World`], and [`SyncError::Message`] if what an earlier release kept cannot be read.
     pub fn open(world: World<E>) -> Result<Self, SyncError> {
-        let mut state = State::default();
+        let first_request = Uuid::new_v4().as_u64_pair().0;
+        let mut state = State { first_request, ..State::default() };
         if let Some(head) = world.objects().get(HEAD)? {
             let head: Head = decode_row(&head.bytes)?;
             for page in head.first_page..head.behind_page {
@@ -112,7 +122,17 @@ impl<E: Engine> SyncClient<E> {
             }
             state.head = Some(head);
         }
-        Ok(Self { world, state: Mutex::new(state) })
+        Ok(Self { world, max_names: MAX_NAMES, state: Mutex::new(state) })
+    }
+
+    /// The client with another bound on names; a million is the default.
+    ///
+    /// Names are registered for ever, so a server that is not trusted must not be able to send them without end: a reply
+    /// with which the cache's world, or what is kept of the server, came to more is refused.
+    #[must_use]
+    pub const fn with_max_names(mut self, max_names: usize) -> Self {
+        self.max_names = max_names;
+        self
     }
 
     /// The cache's world.
@@ -211,7 +231,8 @@ impl<E: Engine> SyncClient<E> {
     /// Applies the reply to a request: names that are new are registered, then one transaction stores chunks with the
     /// server's versions of them, deletes what is gone, and notes what is stale. It returns as any transaction of the world.
     ///
-    /// Replies may be applied in any order, and twice: what is older than what is cached changes nothing. Costs the size of
+    /// Replies to requests of this client may be applied in any order, and twice: what is older than what is cached or
+    /// noted changes nothing. Costs the size of
     /// what changed, and a look at every name that the server has; of an area whose base was unknown, also the rows of
     /// all cached cubes.
     ///
@@ -222,8 +243,13 @@ impl<E: Engine> SyncClient<E> {
         check(&state, request, reply)?;
         let mut next = state.clone();
         if reply.is_restart && state.head.is_none_or(|head| head.incarnation != reply.incarnation) {
-            next = State { requests: state.requests, ..State::default() };
+            let State { first_request, requests, .. } = *state;
+            next = State { first_request, requests, ..State::default() };
         }
+        let is_late = reply.commit < next.told;
+        next.told = next.told.max(reply.commit);
+        let known_names = if reply.names.generation == next.generation { count(&next.names) } else { 0 };
+        self.check_names(known_names + reply.names.count())?;
         let has_names = reply.names.fold_into(&mut next.names, &mut next.generation)?;
         let is_new_life = next.head.is_none();
         let page = state.head.map_or(0, |head| head.behind_page);
@@ -255,6 +281,7 @@ impl<E: Engine> SyncClient<E> {
                 arrival: &arrival,
                 catalog: &catalog,
                 reply,
+                is_late,
                 rows: BTreeMap::new(),
                 applied: Applied {
                     is_restart: reply.is_restart && state.head.is_some(),
@@ -285,7 +312,7 @@ impl<E: Engine> SyncClient<E> {
             sides: state.names.sides.len() as u64,
         });
         let request = SyncRequest {
-            number: state.requests,
+            number: state.first_request.wrapping_add(state.requests),
             known,
             dimensions: Vec::new(),
             cubes: Vec::new(),
@@ -299,12 +326,21 @@ impl<E: Engine> SyncClient<E> {
         row.map(|row| CubeRow::read(&row.bytes, incarnation)).transpose()
     }
 
+    fn check_names(&self, names: usize) -> Result<(), SyncError> {
+        let limit = self.max_names;
+        if names > limit { Err(SyncError::TooManyNames { names, limit }) } else { Ok(()) }
+    }
+
     /// The catalog, once it has all names.
     fn registered(&self, names: &Names) -> Result<std::sync::Arc<Catalog>, SyncError> {
         let catalog = self.world.catalog();
-        if names.missing_in(&catalog).is_empty() {
+        let missing = names.missing_in(&catalog).len();
+        if missing == 0 {
             return Ok(catalog);
         }
+        self.check_names(
+            ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum::<usize>() + missing,
+        )?;
         Ok(self.world.register(&names.registration(&catalog))?)
     }
 
@@ -339,13 +375,20 @@ impl<E: Engine> SyncClient<E> {
     }
 }
 
-/// Whether a reply is one to a request and to the server that is known.
+/// How many names there are.
+fn count(names: &Names) -> usize {
+    names.blocks.len() + names.components.len() + names.sides.len()
+}
+
+/// Whether a reply is one to a request of this session, and of the server that is known.
 fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), SyncError> {
     let chunks_fit = |(asked, reply): (&AskedCube, &CubeReply)| match reply {
         CubeReply::UpToDate => true,
         CubeReply::Chunks(answers) => answers.len() == asked.chunks.len(),
     };
+    let asked = request.number.wrapping_sub(state.first_request);
     let fits = reply.number == request.number
+        && (1..=state.requests).contains(&asked)
         && reply.cubes.len() == request.cubes.len()
         && reply.areas.len() == request.areas.len()
         && request.cubes.iter().zip(&reply.cubes).all(chunks_fit);
@@ -398,6 +441,7 @@ struct Applying<'a, 'tx, E: Engine> {
     arrival: &'a Arrival,
     catalog: &'a Catalog,
     reply: &'a SyncReply,
+    is_late: bool,
     /// The rows that were read: as they are stored and as they are to be.
     rows: BTreeMap<CubeKey, (Option<CubeRow>, CubeRow)>,
     applied: Applied,
@@ -433,11 +477,23 @@ impl<E: Engine> Applying<'_, '_, E> {
         let (reply_commit, mut knows_all) = (self.reply.commit, true);
         for ((place, _), answer) in asked.chunks.iter().zip(answers) {
             let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
-            let known = self.row(key)?.version(at);
+            let is_late = self.is_late;
+            let row = self.row(key)?;
+            let known = row.version(at);
+            let is_stale = known.is_none() && row.chunks.contains_key(place);
             match answer {
                 Answer::UpToDate => self.applied.up_to_date += 1,
                 Answer::Newer { version, .. } if known.is_some_and(|known| known >= *version) => {
                     self.applied.up_to_date += 1;
+                }
+                // An old reply: a deletion or a newer version may have been noted since.
+                Answer::Newer { .. } if is_late && known.is_none() => {
+                    knows_all = false;
+                    self.applied.later.push(at);
+                }
+                Answer::Gone if is_late && is_stale => {
+                    knows_all = false;
+                    self.applied.later.push(at);
                 }
                 Answer::Newer { version, bytes } => {
                     let chunk = self.arrived(at, bytes)?;
@@ -538,9 +594,10 @@ impl<E: Engine> Applying<'_, '_, E> {
 
     /// A chunk of an area is gone, unless what is known of it is younger than the reply.
     fn gone(&mut self, at: ChunkAt) -> Result<(), SyncError> {
-        let commit = self.reply.commit;
+        let (commit, is_late) = (self.reply.commit, self.is_late);
         let row = self.row(CubeKey::of(at))?;
-        if row.version(at).is_none_or(|known| known <= commit)
+        // What is stale when a late reply comes may be younger than it.
+        if row.version(at).map_or(!is_late, |known| known <= commit)
             && row.chunks.remove(&place_of(at.pos)).is_some()
         {
             self.tx.delete(at);

@@ -41,6 +41,7 @@ mod room;
 mod scale;
 mod snapshots;
 mod sync;
+mod sync_seeds;
 mod tier;
 mod transaction;
 mod unknown;
