@@ -3,10 +3,34 @@
 //!
 //! The target's folder may hold more: what a fuzzer found stays beside these. What is refused has a name in `bad_`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use cg_store::{AnswerLimits, SyncClient, SyncRequest};
+
+/// The laws of arbitrary bytes, the same that the fuzz target checks.
+#[path = "../../../../fuzz/src/sync.rs"]
+mod laws;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/sync_decode")
+}
+
+#[test]
+fn messages_with_one_byte_altered_keep_the_laws_of_all_bytes() {
+    let mut taken = 0;
+    for name in ["request_area", "request", "reply", "reply_gone", "reply_area"] {
+        let mut bytes = std::fs::read(folder().join(name)).expect("readable");
+        assert!(laws::check(&bytes), "{name}");
+        for index in 0..bytes.len() {
+            // Lengths, tags and numbers become others; of texts the case.
+            bytes[index] ^= if index % 2 == 0 { 0x01 } else { 0x20 };
+            taken += u32::from(laws::check(&bytes));
+            bytes[index] ^= if index % 2 == 0 { 0x01 } else { 0x20 };
+        }
+    }
+    assert!(taken > 100, "only {taken} altered messages are still messages");
+}
 
 /// Behind version and kind: the number of the request, and in a reply who answers.
 fn settled(message: &[u8]) -> Vec<u8> {
@@ -64,7 +88,7 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     seeds.push(("bad_version", [&[9], &reply[1..]].concat()));
     seeds.push(("bad_claim", [&[1, 1, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat()));
 
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/sync_decode");
+    let folder = folder();
     for (name, bytes) in seeds {
         let path = folder.join(name);
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
