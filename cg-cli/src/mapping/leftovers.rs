@@ -215,10 +215,10 @@ mod tests {
             key(file_key("data/raids.dat")),
         ];
         let found: Vec<_> = found.into_iter().map(|key| key.expect("short")).collect();
-        expect![[r#"
+        expect![[r"
             minecraft/column/minecraft:overworld/r.-1.1/-1/33
             minecraft/poi/a:b%40c/r.0.-1/0/-1
-            minecraft/file/data/raids.dat"#]]
+            minecraft/file/data/raids.dat"]]
         .assert_eq(&found.join("\n"));
         let error = file_key(&"x".repeat(512)).expect_err("too long").to_string();
         expect!["the key of an object has 527 bytes, allowed are 1 to 512"].assert_eq(&error);

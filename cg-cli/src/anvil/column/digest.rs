@@ -36,20 +36,19 @@ fn hash_blocks(blocks: &Blocks, hash: &mut Sha256) {
     let mut cells = Vec::with_capacity(CELLS * 2);
     for cell in 0..CELLS as u16 {
         let entry = usize::from(blocks.index(cell));
-        let number = match of_entry.get(entry).copied().flatten() {
-            Some(number) => number,
-            None => {
-                let state = blocks.palette.get(entry).map_or("", |state| state);
-                let next = shown.len() as u16;
-                let number = *numbers.entry(state).or_insert_with(|| {
-                    shown.push(state);
-                    next
-                });
-                if let Some(known) = of_entry.get_mut(entry) {
-                    *known = Some(number);
-                }
-                number
+        let number = if let Some(number) = of_entry.get(entry).copied().flatten() {
+            number
+        } else {
+            let state = blocks.palette.get(entry).map_or("", |state| state);
+            let next = shown.len() as u16;
+            let number = *numbers.entry(state).or_insert_with(|| {
+                shown.push(state);
+                next
+            });
+            if let Some(known) = of_entry.get_mut(entry) {
+                *known = Some(number);
             }
+            number
         };
         cells.extend(number.to_le_bytes());
     }

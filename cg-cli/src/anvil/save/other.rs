@@ -103,7 +103,7 @@ fn walk(
             found.refused.push(format!("file {name}: its name is no text"));
         } else if is_region_part(&name) {
             // A part of a region in its own file was read with the region.
-            if !name.ends_with(".mcc") {
+            if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("mcc")) {
                 found.refused.push(format!("file {name}: a region of no dimension"));
             }
         } else {
@@ -157,9 +157,9 @@ mod tests {
             names,
             ["level.dat", "DIM-1/data/map_0.dat", "data/raids.dat", "icon.png", "region/notes.txt"]
         );
-        expect![[r#"
+        expect![[r"
             elsewhere: it is neither a file nor a folder
-            file mods/some/region/r.0.0.mca: a region of no dimension"#]]
+            file mods/some/region/r.0.0.mca: a region of no dimension"]]
         .assert_eq(&found.refused.join("\n"));
     }
 
