@@ -9,4 +9,5 @@ pub mod export;
 pub mod import;
 pub mod map;
 pub mod mapping;
+pub mod new_file;
 pub mod schem;

@@ -96,6 +96,8 @@ pub enum Section {
     SpatialRecord,
     /// A row of an overlay, before the value that it holds.
     Overlay,
+    /// An intent, or a part of what it is to carry out.
+    Intent,
 }
 
 impl fmt::Display for Section {
@@ -135,6 +137,7 @@ impl fmt::Display for Section {
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",
             Self::Overlay => "overlay row",
+            Self::Intent => "intent",
         })
     }
 }

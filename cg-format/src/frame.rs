@@ -228,6 +228,24 @@ impl Draft {
         Self::summed(FrameKind::Cluster, codec, 0, bytes, LEN_BYTES + directory_len_bytes)
     }
 
+    /// A finished row as a draft again, and its version: sealed with that, under the same key, it is the same bytes.
+    ///
+    /// # Errors
+    /// As [`FrameView::open`].
+    pub fn of_row(space: Space, key: &[u8], row: &[u8]) -> Result<(Self, u64), DecodeError> {
+        let FrameView { header, payload } = FrameView::open(space, key, row)?;
+        let summed_len_bytes = match header.kind {
+            FrameKind::Cluster => {
+                let mut head = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
+                directory::Head::parse(&mut head)?.directory_len_bytes()
+            }
+            FrameKind::Plain | FrameKind::Deltas | FrameKind::Tombstone => payload.len(),
+        };
+        let FrameHeader { kind, codec, version, schema_generation } = header;
+        let end = LEN_BYTES + summed_len_bytes;
+        Ok((Self::summed(kind, codec, schema_generation, row.to_vec(), end), version))
+    }
+
     /// What the payload is.
     pub const fn kind(&self) -> FrameKind {
         self.kind

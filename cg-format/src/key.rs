@@ -87,7 +87,7 @@ pub enum Space {
     ChangeMark = 14,
     /// Damaged rows that were set aside.
     Quarantine = 15,
-    /// Work too large for one batch, to be rolled forward.
+    /// A commit too large for one batch, to be rolled forward, and its parts: told by the length of their keys.
     Intent = 16,
     /// In which leaf a record lies.
     RecordPlace = 17,
@@ -269,6 +269,8 @@ pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
 /// Bytes of an intent's key.
 pub const INTENT_LEN_BYTES: usize = 1 + 8;
+/// Bytes of the key of a part of what an intent is to carry out.
+pub const STAGED_LEN_BYTES: usize = INTENT_LEN_BYTES + 4;
 /// The longest key of an object; the shortest has one byte.
 pub const OBJECT_MAX_LEN_BYTES: usize = 512;
 
@@ -522,6 +524,27 @@ pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", INTENT_TAG)?;
         reader.array("number").map(u64::from_be_bytes)
+    })
+}
+
+/// The key of a part of what an intent is to carry out. A part's key begins with its intent's, so it sorts behind it.
+pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
+    let mut rest = [0; STAGED_LEN_BYTES - 1];
+    let (head, tail) = rest.split_at_mut(8);
+    head.copy_from_slice(&number.to_be_bytes());
+    tail.copy_from_slice(&part.to_be_bytes());
+    tagged(INTENT_TAG, &rest)
+}
+
+/// The inverse of [`staged`]: the intent's number and the part's.
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`] for another length or tag.
+pub fn decode_staged(key: &[u8]) -> Result<(u64, u32), DecodeError> {
+    whole(key, |reader| {
+        reader.expect_u8("tag", INTENT_TAG)?;
+        let number = reader.array("number").map(u64::from_be_bytes)?;
+        Ok((number, reader.array("part").map(u32::from_be_bytes)?))
     })
 }
 

@@ -44,6 +44,7 @@ pub mod record;
 pub mod schema;
 pub mod side;
 pub mod source;
+pub mod staged;
 #[cfg(test)]
 mod testing;
 pub mod tier;

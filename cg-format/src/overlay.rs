@@ -8,7 +8,7 @@
 //! | 1 | 1 | `row state`: 0 deleted, 1 here |
 //! | 2 | 1 | `origin layer`: how many overlays stand between the world and what was there before |
 //! | 3 | 8 | `origin version`: its version in that layer; 0 if nothing was there |
-//! | 11 | … | the chunk or the entity as a world stores it; nothing if deleted |
+//! | 11 | … | `value`: the chunk or the entity as a world stores it; nothing if deleted |
 //!
 //! An arena, behind its frame:
 //!
@@ -24,7 +24,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{DecodeError, Lookup, Problem, Section};
 
 const ROW_VERSION: u8 = 1;
@@ -73,7 +73,17 @@ impl<'a> OverlayRow<'a> {
     /// # Errors
     /// [`DecodeError`] in [`Section::Overlay`].
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Section::Overlay);
+        Self::read(Reader::new(bytes, Section::Overlay))
+    }
+
+    /// Explains the stored form: the fields that [`decode`](Self::decode) reads, up to the first error.
+    pub fn trace(bytes: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
+        let trace = Trace::default();
+        let result = OverlayRow::read(Reader::new(bytes, Section::Overlay).traced(Some(&trace))).map(drop);
+        (trace.into_inner(), result)
+    }
+
+    fn read(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         reader.version_u8("row version", ROW_VERSION)?;
         let here = reader.clone();
         let state = reader.u8("row state")?;
@@ -83,7 +93,7 @@ impl<'a> OverlayRow<'a> {
                 reader.end("bytes behind a deletion")?;
                 Lookup::Deleted
             }
-            1 => Lookup::Here(reader.rest()),
+            1 => Lookup::Here(reader.take("value", reader.left_bytes())?),
             found => return Err(out_of_range(&here, "row state", found.into(), "0 or 1")),
         };
         Ok(Self { origin, value })
@@ -123,7 +133,17 @@ impl ArenaRow {
     /// # Errors
     /// [`DecodeError`] in [`Section::Overlay`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Section::Overlay);
+        Self::read(Reader::new(bytes, Section::Overlay))
+    }
+
+    /// Explains the stored form: the fields that [`decode`](Self::decode) reads, up to the first error.
+    pub fn trace(bytes: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
+        let trace = Trace::default();
+        let result = Self::read(Reader::new(bytes, Section::Overlay).traced(Some(&trace))).map(drop);
+        (trace.into_inner(), result)
+    }
+
+    fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         reader.version_u8("arena version", ARENA_VERSION)?;
         let here = reader.clone();
         let state = reader.u8("arena state")?;
@@ -150,9 +170,46 @@ fn out_of_range(here: &Reader<'_>, field: &'static str, found: u64, allowed: &'s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{annotated, golden};
+    use alloc::format;
     use alloc::string::ToString as _;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
+
+    #[test]
+    fn rows_are_pinned() {
+        let changed = Some(&b"what a world stores"[..]);
+        let rows = [
+            ("row_changed", Origin { layer: 0, version: 258 }, changed),
+            ("row_added", Origin::ABSENT, changed),
+            ("row_deleted", Origin { layer: 2, version: u64::MAX }, None),
+        ];
+        for (name, origin, value) in rows {
+            let bytes = row(origin, value);
+            let expected = OverlayRow { origin, value: value.map_or(Lookup::Deleted, Lookup::Here) };
+            golden(&format!("overlay/{name}"), &bytes, &format!("{expected:#?}\n"));
+            let (fields, read) = OverlayRow::trace(&bytes);
+            assert_eq!(read, Ok(()));
+            assert_eq!(OverlayRow::decode(&bytes), Ok(expected));
+            insta::assert_snapshot!(name, annotated(&bytes, &fields));
+        }
+    }
+
+    #[test]
+    fn arenas_are_pinned() {
+        let leased = ArenaRow { lease: 259, holder: Some("ada against grace".into()), since: 1000 };
+        for (name, arena) in
+            [("arena_leased", leased), ("arena_free", ArenaRow { lease: 1, holder: None, since: 0 })]
+        {
+            let mut bytes = Vec::new();
+            arena.encode(&mut bytes);
+            golden(&format!("overlay/{name}"), &bytes, &format!("{arena:#?}\n"));
+            let (fields, read) = ArenaRow::trace(&bytes);
+            assert_eq!(read, Ok(()));
+            assert_eq!(ArenaRow::decode(&bytes), Ok(arena));
+            insta::assert_snapshot!(name, annotated(&bytes, &fields));
+        }
+    }
 
     fn row(origin: Origin, value: Option<&[u8]>) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -59,9 +59,13 @@ where
     X: Send,
 {
     let mut capture = Capture::new(region, catalog, options)?;
-    let sections: Vec<Section> = region.sections().collect();
+    let mut sections = region.sections();
     let schema = source.schema();
-    for window in sections.chunks(SECTIONS_IN_FLIGHT) {
+    loop {
+        let window: Vec<Section> = sections.by_ref().take(SECTIONS_IN_FLIGHT).collect();
+        if window.is_empty() {
+            return Ok(capture.finish(catalog)?);
+        }
         let prepared: Result<Vec<_>, CaptureError<X>> = window
             .par_chunks(SECTIONS_AT_ONCE)
             .map(|batch| {
@@ -95,7 +99,6 @@ where
             }
         }
     }
-    Ok(capture.finish(catalog)?)
 }
 
 fn prepare(
@@ -175,6 +178,12 @@ impl std::fmt::Debug for Capture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Capture").field("region", &self.region).finish_non_exhaustive()
     }
+}
+
+/// Whether a capture of a region takes an entity: it belongs to one of its chunks and stands in its box.
+pub(crate) fn is_captured(entity: &Entity, region: Region) -> bool {
+    let Owner::Chunk(at) = entity.owner else { return false };
+    at.dimension == region.dimension() && region.area().chunks().contains(at.pos) && stands_in(entity, region)
 }
 
 pub(crate) fn stands_in(entity: &Entity, region: Region) -> bool {

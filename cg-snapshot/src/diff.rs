@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use cg_format::EntityId;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{EntityId, LocalPos};
 
 use crate::error::SnapshotError;
 use crate::region::Section;
 use crate::restore::BlockChange;
+use crate::section::all_blocks;
 use crate::snapshot::{Place, Snapshot};
 
 /// How much differs.
@@ -90,13 +91,13 @@ fn compare(
             }
         }
         (Some(gone), None) => {
-            for cell in LocalPos::all() {
-                difference.blocks += tell(cell.into(), Some(gone.block(cell)), None);
+            for (at, block) in all_blocks(gone) {
+                difference.blocks += tell(at, Some(block), None);
             }
         }
         (None, Some(come)) => {
-            for cell in LocalPos::all() {
-                difference.blocks += tell(cell.into(), None, Some(come.block(cell)));
+            for (at, block) in all_blocks(come) {
+                difference.blocks += tell(at, None, Some(block));
             }
         }
         (None, None) => {}

@@ -73,6 +73,16 @@ pub enum SnapshotError {
         /// What is wrong.
         error: DecodeError,
     },
+    /// A section uses an id that the snapshot's names do not explain.
+    #[error("{at} uses the {} {id}, which the snapshot does not name", .list.noun(1))]
+    NoName {
+        /// Its chunk.
+        at: ChunkAt,
+        /// The list of the id.
+        list: ListKind,
+        /// The id found.
+        id: u64,
+    },
     /// Names that the snapshot uses and a catalog does not have.
     #[error("{} not registered: {}", plural(.names.len()), list(.names))]
     UnknownNames {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
+use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::wire::Reader;
 use cg_format::{BlockId, CellOrder, LocalPos, SchemaView, Section as Part, SideKind};
 
@@ -118,7 +118,7 @@ pub(crate) fn portion<'c>(
     if part.sides().len() > 0 && !contents.sides {
         remove_sides(part.to_mut());
     }
-    if !contents.components && part.components().next().is_some() {
+    if !contents.components && (part.has_unread_components() || part.components().next().is_some()) {
         part = Cow::Owned(part.with_components(schema, |_, _, _| None)?);
     }
     Ok(part)
@@ -202,6 +202,11 @@ pub(crate) fn spliced(
         }
     }
     Ok(chunk)
+}
+
+/// Every block of a chunk: layer 0 by cell, then the upper layers.
+pub(crate) fn all_blocks(chunk: &Chunk) -> impl Iterator<Item = (CellLayer, BlockId)> {
+    LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell))).chain(chunk.upper_layers())
 }
 
 /// The bytes of a stored chunk before its references, and its side data.

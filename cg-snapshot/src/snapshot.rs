@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, EntityId};
+use cg_format::{ChunkAt, DecodeError, EntityId, Problem};
 use cg_registry::travel::{Arrival, Names, UnknownId, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
@@ -123,13 +123,30 @@ impl Snapshot {
     /// Decodes a section after checking its bytes.
     ///
     /// # Errors
-    /// [`SnapshotError::Unverifiable`] or [`SnapshotError::NoChunk`], which name the chunk.
+    /// [`SnapshotError::Unverifiable`], [`SnapshotError::NoChunk`] or [`SnapshotError::NoName`], which name the chunk.
     pub fn decode(&self, at: ChunkAt, kept: &KeptSection) -> Result<Chunk, SnapshotError> {
         let (found, expected) = (kept.computed(), kept.checksum());
         if found != expected {
             return Err(SnapshotError::Unverifiable { at, found, expected });
         }
-        Chunk::decode(kept.bytes(), &self.names).map_err(|error| SnapshotError::NoChunk { at, error })
+        let no_chunk = |error| SnapshotError::NoChunk { at, error };
+        let chunk = Chunk::decode(kept.bytes(), &self.names).map_err(no_chunk)?;
+        // A capture writes neither of these. Whoever does wants a restore to take entities from others, or to put blocks
+        // that mean something else where it is restored.
+        let references = chunk.entities().len() as u64;
+        if references > 0 {
+            let problem = Problem::NotZero { field: "references to entities", found: references };
+            return Err(no_chunk(DecodeError::new(cg_format::Section::Entities, 0, problem)));
+        }
+        if let Some(id) = chunk.kinds().into_iter().find(|id| !self.names.blocks.contains_key(id)) {
+            return Err(SnapshotError::NoName { at, list: ListKind::Blocks, id: id.get() });
+        }
+        let mut sides = chunk.sides().map(|(kind, _)| kind);
+        if let Some(kind) = sides.find(|kind| !self.names.sides.contains_key(kind)) {
+            return Err(SnapshotError::NoName { at, list: ListKind::Sides, id: kind.get().into() });
+        }
+        drop(sides);
+        Ok(chunk)
     }
 
     /// Checks every section that is kept: its checksum, and that it is a chunk. The first of each damaged one is named.
@@ -371,3 +388,6 @@ impl Snapshot {
         Self { info, names, places, kept, entities }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,7 @@ impl<E: Engine> World<E> {
     pub fn census(&self) -> Result<Census, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
             each_row(&view, family, |key, row| {

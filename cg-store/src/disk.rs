@@ -12,6 +12,7 @@ use crate::error::{Error, OpenError};
 use crate::meta::WorldRows;
 use crate::options::WorldOptions;
 use crate::registry::Registry;
+use crate::unfinished;
 use crate::world::{MAX_BATCH_BYTES, World};
 
 impl World<RocksEngine> {
@@ -78,6 +79,7 @@ impl World<RocksEngine> {
             RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
         rows.shape_for(options)?;
+        unfinished::check(examined.reader())?;
         change(&mut rows.catalog)?;
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
@@ -132,7 +134,10 @@ impl World<RocksEngine> {
         }
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
-        self.inner().settled_engine()?.checkpoint(&directory::engine_dir(dir))?;
+        let engine = self.inner().settled_engine()?;
+        let at_rest = engine.at_rest()?;
+        engine.checkpoint(&directory::engine_dir(dir))?;
+        drop(at_rest);
         WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())

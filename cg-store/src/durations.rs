@@ -45,7 +45,7 @@ impl Stopwatch {
         result
     }
 
-    fn note(&self, took: Duration) {
+    pub(crate) fn note(&self, took: Duration) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - (ns.saturating_sub(1) / 1000).leading_zeros()) as usize;
         self.counts[bucket.min(BUCKETS - 1)].fetch_add(1, Relaxed);

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cg_format::key::Family;
 use cg_format::{
     BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space, key,
 };
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
+use crate::engine::staged::TooLong;
 use crate::object::ObjectKey;
 use crate::record::RecordShape;
 
@@ -168,7 +170,7 @@ pub enum Error {
         /// The world's limit.
         limit_bytes: u64,
     },
-    /// A value or a transaction is over one of the world's limits. Nothing was written.
+    /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"
     )]
@@ -288,6 +290,21 @@ pub enum Error {
     Engine(EngineError),
 }
 
+impl Error {
+    /// Whether it says that something stored is damaged, by the store's own sums or by the engine's.
+    pub(crate) const fn is_damage(&self) -> bool {
+        matches!(self, Self::Corrupt(_) | Self::Engine(EngineError::Corrupt { .. }))
+    }
+}
+
+impl From<TooLong> for Error {
+    fn from(found: TooLong) -> Self {
+        let TooLong { space, key, len_bytes, limit_bytes } = found;
+        let what = format!("row {} of {}", hex(&key), space.family().name());
+        Self::TooLarge { what, len_bytes, limit_bytes }
+    }
+}
+
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
@@ -372,7 +389,13 @@ impl Damage {
             Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
                 "reset the overlay, or restore it from a copy; its base is not touched"
             }
-            Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2 | Space::Entity => {
+            Space::ChunkL0
+            | Space::ClusterL1
+            | Space::ClusterL2
+            | Space::Entity
+            | Space::Object
+            | Space::Record
+            | Space::RecordPlace => {
                 "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
             }
             Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
@@ -506,6 +529,28 @@ pub enum OpenError {
         path: PathBuf,
         /// What the engine said.
         source: EngineError,
+    },
+    /// A commit that was too large for one batch is not in its rows yet, and the world is opened for reading only.
+    #[error(
+        "commit {commit} is not carried out to its end, and nothing may be written; open the world for writing once"
+    )]
+    UnfinishedCommit {
+        /// Its number.
+        commit: u64,
+    },
+    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged.
+    #[error(
+        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint",
+        hex(key),
+        family.name()
+    )]
+    DamagedCommit {
+        /// The row's family.
+        family: Family,
+        /// Its key.
+        key: Box<[u8]>,
+        /// What is wrong with it.
+        what: String,
     },
     /// The system gave no threads.
     #[error("cannot start the world's threads: {source}")]

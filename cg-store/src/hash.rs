@@ -45,7 +45,7 @@ impl<E: Engine> World<E> {
     pub fn content_hash(&self) -> Result<ContentHash, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let catalog = inner.registry.catalog();
         let mut sum = Sum::default();
         inner.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
@@ -108,7 +108,7 @@ impl<E: Engine> World<E> {
     pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let mut sum = Sum::default();
         let catalog = inner.registry.catalog();
         let mut owned = Vec::new();

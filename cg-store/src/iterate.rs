@@ -62,7 +62,7 @@ impl<E: Engine> World<E> {
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
-        walk_folded(inner, &inner.settled_engine()?.snapshot(), area, visit)
+        walk_folded(inner, &inner.settled_engine()?.snapshot()?, area, visit)
     }
 
     /// As [`for_each_chunk`](Self::for_each_chunk), with the chunks decoded and carried to the current schema generation.
@@ -94,7 +94,7 @@ impl<E: Engine> World<E> {
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let folding = Folding::of(inner, &view)?;
         walk_live(&view, &inner.counters, area, |live| {
             visit(live.map(|live| {
@@ -120,7 +120,7 @@ impl<E: Engine> World<E> {
     ) -> Result<Option<B>, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let folding = Folding::of(inner, &view)?;
         let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
         while let Some(cube) = next.next_past_damage(&view, &inner.counters, &mut damaged)? {
@@ -155,7 +155,7 @@ impl<E: Engine> World<E> {
         &self,
         visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        entities(&self.inner().settled_engine()?.snapshot(), visit)
+        entities(&self.inner().settled_engine()?.snapshot()?, visit)
     }
 }
 

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::engine::{CommitSeq, Engine, EngineError};
+use crate::gate::{Gate, Passed};
 
 /// So many threads borrow without disturbing each other.
 const SHARDS: usize = 16;
@@ -32,6 +33,7 @@ pub(crate) struct EngineSlot<E> {
     reached: [AtomicU64; 2],
     /// Why there is no engine.
     gone: Mutex<Option<Arc<EngineError>>>,
+    gate: Gate,
 }
 
 /// One of the locks, in lines of memory of its own.
@@ -39,7 +41,10 @@ pub(crate) struct EngineSlot<E> {
 struct Shard<E>(RwLock<Option<Arc<E>>>);
 
 /// A borrowed engine.
-pub(crate) struct Lease<'s, E>(MappedRwLockReadGuard<'s, E>);
+pub(crate) struct Lease<'s, E> {
+    engine: MappedRwLockReadGuard<'s, E>,
+    gate: &'s Gate,
+}
 
 /// An engine that nobody else has borrowed.
 pub(crate) struct Vacant<'s, E> {
@@ -54,6 +59,7 @@ impl<E: Engine> EngineSlot<E> {
             shards: std::array::from_fn(|_| Shard(RwLock::new(Some(Arc::clone(&engine))))),
             reached: [AtomicU64::new(0), AtomicU64::new(0)],
             gone: Mutex::default(),
+            gate: Gate::default(),
         }
     }
 
@@ -64,7 +70,8 @@ impl<E: Engine> EngineSlot<E> {
     #[inline]
     pub(crate) fn lease(&self) -> Result<Lease<'_, E>, EngineError> {
         let found = RwLockReadGuard::try_map(self.shard().read(), Option::as_deref);
-        found.map(Lease).map_err(|_| self.gone())
+        let lease = |engine| Lease { engine, gate: &self.gate };
+        found.map(lease).map_err(|_| self.gone())
     }
 
     /// The newest commit that was written, and the newest that was synced. Never waits.
@@ -84,6 +91,11 @@ impl<E: Engine> EngineSlot<E> {
         let deadline = Instant::now() + at_most;
         let shards: Option<_> = self.shards.iter().map(|shard| shard.0.try_write_until(deadline)).collect();
         Some(Vacant { slot: self, shards: shards? })
+    }
+
+    /// What keeps readers of many rows out while a commit is carried out.
+    pub(crate) const fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     fn shard(&self) -> &RwLock<Option<Arc<E>>> {
@@ -130,12 +142,37 @@ impl<E: Engine> Vacant<'_, E> {
     }
 }
 
+impl<E: Engine> Lease<'_, E> {
+    /// A state of the engine in which each commit is wholly there or not at all. Waits while a commit is carried out
+    /// that is too large for one batch.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] if that got stuck.
+    pub(crate) fn snapshot(&self) -> Result<E::Snapshot<'_>, EngineError> {
+        let _passed = self.at_rest()?;
+        Ok(self.engine.snapshot())
+    }
+
+    /// The engine as it is now, for one who reads a single chunk or record, or who asks the queue about the rest. Never waits.
+    pub(crate) fn snapshot_of_now(&self) -> E::Snapshot<'_> {
+        self.engine.snapshot()
+    }
+
+    /// Keeps commits that are too large for one batch from the engine as long as the value is held.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
+    pub(crate) fn at_rest(&self) -> Result<Passed<'_>, EngineError> {
+        self.gate.pass()
+    }
+}
+
 impl<E> Deref for Lease<'_, E> {
     type Target = E;
 
     #[inline]
     fn deref(&self) -> &E {
-        &self.0
+        &self.engine
     }
 }
 

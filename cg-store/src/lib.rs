@@ -8,7 +8,7 @@
 //!
 //! # Three answers
 //! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
-//! blindly, never taken for absent; see [`World::set_aside`] and [`World::set_aside_entity`]).
+//! blindly, never taken for absent; see [`World::set_aside`] and its siblings).
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
@@ -30,6 +30,7 @@ pub mod engine;
 mod entity;
 mod error;
 mod forget;
+mod gate;
 mod gather;
 mod handle;
 mod hash;
@@ -59,6 +60,7 @@ mod steady_sync;
 mod sync;
 mod tiering;
 mod transaction;
+mod unfinished;
 mod verify;
 mod world;
 mod write_behind;
@@ -112,7 +114,7 @@ pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
     SyncRequest,
 };
-pub use tiering::{MoveCounts, TierReport, TracePart};
+pub use tiering::{DamageMet, MoveCounts, TierReport, TracePart};
 pub use transaction::{Committed, Durable, RELEASED, Transaction};
 pub use verify::{Finding, VerifyDepth, VerifyReport};
 pub use world::World;

@@ -1,16 +1,18 @@
 //! Work that can wait, done in slices of a host's tick.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cg_format::key::Family;
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
+use crate::delta::{Unsettled, Which};
 use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::opacity::Folding;
-use crate::tiering::{Due, MoveCounts, Work};
+use crate::opacity::TileBehind;
+use crate::tiering::{DamageMet, Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
 /// Settling does what it has found when it has found so much.
@@ -19,7 +21,7 @@ const STEPS_GATHERED: u64 = 1 << 12;
 const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 
 /// What a tick did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TickReport {
     /// The world's time: what the host said, or the later time that it had said before.
@@ -28,14 +30,23 @@ pub struct TickReport {
     pub moves: MoveCounts,
     /// Opacity tiles into which patches were folded.
     pub tiles_folded: usize,
+    /// Chunks whose deltas were folded into their rows.
+    pub deltas_folded: usize,
     /// Whether the budget ended before the work did that is known of.
     pub work_left: bool,
+    /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
+    /// [`World::set_aside`] or a checkpoint helps.
+    pub damaged: Vec<DamageMet>,
+    /// Whether nothing was looked at because a commit was being written that is too large for one batch.
+    pub made_way: bool,
 }
 
 /// Where maintenance stands between two ticks.
 #[derive(Debug)]
 pub(crate) struct Maintenance {
     state: Mutex<Progress>,
+    /// Steps that the last tick left in the plan, for those who only look.
+    moves_waiting: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -43,14 +54,27 @@ struct Progress {
     clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
+    unsettled: Unsettled,
+    tile: TileBehind,
 }
 
 impl Maintenance {
     /// Nothing is begun; the clock goes on where it was left.
     pub(crate) fn at(clock: GameTick) -> Self {
-        let mut state = Progress { clock: GameClock::default(), work: Work::default(), heat_kept_at: clock };
+        let mut state = Progress {
+            clock: GameClock::default(),
+            work: Work::default(),
+            heat_kept_at: clock,
+            unsettled: Unsettled::default(),
+            tile: TileBehind::default(),
+        };
         state.clock.advance(clock);
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
+    }
+
+    /// Steps of moves that the last tick left undone. Never waits.
+    pub(crate) fn moves_waiting(&self) -> u64 {
+        self.moves_waiting.load(Ordering::Relaxed)
     }
 
     /// Asks or tells the work that is under way. Waits for a tick.
@@ -62,18 +86,25 @@ impl Maintenance {
 impl<E: Engine> World<E> {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
-    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds opacity
-    /// patches into their tiles and keeps when places were last accessed. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
+    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
+    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
     /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
-    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one tile
-    /// at most; a tick that comes while another one runs waits for it. Never called, a world stays right: only its
-    /// chunks stay hot and its opacity map grows longer to read.
+    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one chunk at most,
+    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a cold cluster or a tile of the opacity map that is not
+    /// done by then is done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
+    /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
+    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one.
+    ///
+    /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
     ///
     /// # Errors
-    /// If a row of the opacity map is damaged, or the engine fails. Damaged chunks are no error: they are left where they
-    /// are, and counted.
+    /// If the engine fails otherwise.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
+        let begun = Instant::now();
+        let inner = self.inner();
+        let report = inner.ticks.time("a tick", || self.run_tick(now, players, budget));
+        inner.tick_excess.note(begun.elapsed().saturating_sub(budget));
+        report
     }
 
     fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
@@ -83,36 +114,58 @@ impl<E: Engine> World<E> {
         let mut progress = inner.maintenance.state.lock();
         let progress = &mut *progress;
         let now = progress.clock.advance(now);
-        let mut report = TickReport { now, moves: MoveCounts::default(), tiles_folded: 0, work_left: true };
+        let mut report = TickReport {
+            now,
+            moves: MoveCounts::default(),
+            tiles_folded: 0,
+            deltas_folded: 0,
+            work_left: true,
+            made_way: false,
+            damaged: Vec::new(),
+        };
+        let worked = self.work_until(progress, players, deadline, &mut report);
+        inner.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
+        worked?;
+        report.damaged = progress.work.told.take();
+        Ok(report)
+    }
+
+    fn work_until(
+        &self,
+        progress: &mut Progress,
+        players: &[PlayerAt],
+        deadline: Instant,
+        report: &mut TickReport,
+    ) -> Result<(), Error> {
+        let (inner, now) = (self.inner(), report.now);
         inner.tiering.set_now(now);
         inner.tiering.recorder.ticked(now, players);
         inner.tiering.observers(|seen| seen.check_players(players, now));
         self.prefetch(players, now);
+        if inner.engine.gate().is_closed() {
+            report.made_way = true;
+            return Ok(());
+        }
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
         let knows_of_more = !inner.consider(&mut progress.work, due)?;
         if !inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)? || due.is_over() {
-            return Ok(report);
+            return Ok(());
         }
         if now.since(progress.heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
             progress.heat_kept_at = now;
             progress.work.keep_heat(inner)?;
             inner.forget_heat(&mut progress.work)?;
         }
-        while !due.is_over() {
-            match inner.fold_known_tile()? {
-                Folding::Done => report.tiles_folded += 1,
-                Folding::Overtaken => break,
-                Folding::Searched | Folding::Nothing => {
-                    report.work_left = knows_of_more;
-                    break;
-                }
-            }
-        }
-        Ok(report)
+        let Progress { work, unsettled, tile, .. } = progress;
+        report.deltas_folded = inner.settle_waiting(unsettled, Which::Due, due, &mut work.told)?;
+        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
+        report.tiles_folded = folded.count;
+        report.work_left = knows_of_more || !folded.is_all;
+        Ok(())
     }
 
-    /// Moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
+    /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
     /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
     ///
     /// `progress` is told the counts so far after each round over the world; it may take hours in a large one. Ticks
@@ -129,13 +182,20 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         let mut state = inner.maintenance.state.lock();
         let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
-        let counts =
-            inner.settle(&self.visitor(), &mut state.work, Due::when_nobody_comes(at), &mut progress)?;
-        if counts.moved() > 0 {
+        let due = Due::when_nobody_comes(at);
+        let state = &mut *state;
+        let folded = inner.settle_waiting(&mut state.unsettled, Which::All, due, &mut state.work.told)?;
+        let counts = inner.settle(&self.visitor(), &mut state.work, due, &mut progress)?;
+        if counts.moved() > 0 || folded > 0 {
             // What was moved away is still in the engine's files; who settles a world wants it to be small.
-            for family in
-                [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::OpacityMap]
-            {
+            for family in [
+                Family::ChunkL0,
+                Family::ChunkL1,
+                Family::ChunkL2,
+                Family::Index,
+                Family::OpacityMap,
+                Family::ChunkDelta,
+            ] {
                 inner.engine()?.compact(family, ALL_KEYS)?;
             }
         }
@@ -207,7 +267,10 @@ mod tests {
                 now: GameTick::new(9),
                 moves: MoveCounts::default(),
                 tiles_folded: 0,
-                work_left: true
+                deltas_folded: 0,
+                work_left: true,
+                made_way: false,
+                damaged: vec![],
             }
         );
         let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
@@ -217,7 +280,10 @@ mod tests {
                 now: GameTick::new(9),
                 moves: MoveCounts::default(),
                 tiles_folded: 3,
-                work_left: false
+                deltas_folded: 0,
+                work_left: false,
+                made_way: false,
+                damaged: vec![],
             }
         );
         assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);

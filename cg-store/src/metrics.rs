@@ -30,6 +30,14 @@ pub struct Metrics {
     pub transactions: Durations,
     /// Calls of `tick`.
     pub ticks: Durations,
+    /// By how much ticks exceeded their budgets; most by nothing.
+    pub tick_excess: Durations,
+    /// What maintenance knows to be left, as the last tick left it: steps of moves, each of one 4³ cube.
+    pub moves_waiting: u64,
+    /// Opacity tiles that are known to have patches.
+    pub tiles_waiting: u64,
+    /// Chunks with deltas, which are folded once they have many or are left alone.
+    pub chunks_with_deltas: u64,
     /// What the system says is free where the world lies, if it can say.
     pub free_bytes: Option<u64>,
 }
@@ -50,6 +58,10 @@ impl<E: Engine> World<E> {
             queued_bytes,
             transactions: inner.transactions.read(),
             ticks: inner.ticks.read(),
+            tick_excess: inner.tick_excess.read(),
+            moves_waiting: inner.maintenance.moves_waiting(),
+            tiles_waiting: inner.unfolded.lock().len() as u64,
+            chunks_with_deltas: inner.deltas.len() as u64,
             free_bytes: inner.engine().ok().and_then(|engine| engine.free_bytes()),
         }
     }
@@ -73,7 +85,14 @@ impl fmt::Display for Metrics {
             let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
             write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;
         }
-        for (name, took) in [("transactions", self.transactions), ("ticks", self.ticks)] {
+        let Self { moves_waiting, tiles_waiting, chunks_with_deltas, .. } = self;
+        write!(
+            f,
+            ", {moves_waiting} moves and {tiles_waiting} tiles wait, {chunks_with_deltas} chunks have deltas"
+        )?;
+        let all =
+            [("transactions", self.transactions), ("ticks", self.ticks), ("ticks' excess", self.tick_excess)];
+        for (name, took) in all {
             let (p50, p99, longest) = (took.quantile(0.5), took.quantile(0.99), took.longest());
             write!(f, ", {} {name} (p50 {p50:?}, p99 {p99:?}, longest {longest:?})", took.count())?;
         }

@@ -29,7 +29,8 @@ pub struct WorldOptions {
     pub resources: Option<Resources>,
     /// Whether a commit that changes little of a chunk writes what it changes instead of the chunk: a few blocks without
     /// components, and references to entities. Default off. Loading such a chunk costs a scan of its deltas, at most 16;
-    /// saving it as a whole ends them. A world with deltas is read whatever this says.
+    /// saving it as a whole ends them, and so does a tick when it has so many, or when its place was left alone for a
+    /// minute. A world with deltas is read whatever this says.
     pub deltas: bool,
     /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
     /// chunk's outline; the map can be rebuilt later.
@@ -125,11 +126,12 @@ pub struct StoreLimits {
     pub entity_bytes: u64,
     /// One property. Default 16 MiB.
     pub property_bytes: u64,
-    /// One object, which has to fit into a transaction with its key too. Default 64 MiB.
+    /// One object. Default 64 MiB.
     pub object_bytes: u64,
     /// One spatial record. Default 1 MiB.
     pub record_bytes: u64,
-    /// One transaction. Default 64 MiB, at most 1 GiB.
+    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A transaction that is larger is put by in parts, made to count
+    /// by one small commit and then carried out: it is written twice, and seen whole or not at all like any other.
     pub batch_bytes: u64,
 }
 

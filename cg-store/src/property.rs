@@ -8,7 +8,7 @@ use cg_format::frame::FrameView;
 use cg_format::key::Family;
 use cg_registry::Name;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, ReadView as _};
 use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
@@ -94,20 +94,21 @@ impl<E: Engine> World<E> {
         mut visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let from = (Bound::Included(prefix.as_bytes()), Bound::Unbounded);
-        let ended = self.inner().settled_engine()?.scan(Family::WorldProperties, from, |key, row| {
-            if !key.starts_with(prefix.as_bytes()) {
-                return ControlFlow::Break(None);
-            }
-            let name = String::from_utf8_lossy(key);
-            let frame = FrameView::open(Space::WorldProperty, key, row).map_err(|problem| {
-                Damage::of_row(Space::WorldProperty, key, format!("property `{name}`"), problem)
-            });
-            match frame {
-                Ok(frame) => visit(Ok((&name, frame.payload()))),
-                Err(damage) => visit(Err(damage)),
-            }
-            .map_break(Some)
-        })?;
+        let ended =
+            self.inner().settled_engine()?.snapshot()?.scan(Family::WorldProperties, from, |key, row| {
+                if !key.starts_with(prefix.as_bytes()) {
+                    return ControlFlow::Break(None);
+                }
+                let name = String::from_utf8_lossy(key);
+                let frame = FrameView::open(Space::WorldProperty, key, row).map_err(|problem| {
+                    Damage::of_row(Space::WorldProperty, key, format!("property `{name}`"), problem)
+                });
+                match frame {
+                    Ok(frame) => visit(Ok((&name, frame.payload()))),
+                    Err(damage) => visit(Err(damage)),
+                }
+                .map_break(Some)
+            })?;
         Ok(ended.flatten())
     }
 }

@@ -25,6 +25,7 @@ use crate::lease::Vacant;
 use crate::meta::WorldRows;
 use crate::opacity::Unfolded;
 use crate::tiering::Written;
+use crate::unfinished;
 use crate::world::{Inner, World};
 
 /// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
@@ -165,6 +166,7 @@ impl<E: Engine> Inner<E> {
             resumption.begun = None;
             return Err(NotResumed::SyncFailed { cause }.into());
         }
+        self.engine.gate().open();
         *resumption = Resumption::NONE;
         tracing::info!(world = ?self, commit = self.engine.reached()[0].get(), "the world is writable again");
         self.queue.go_on();
@@ -220,6 +222,7 @@ impl<E: Engine> Inner<E> {
         committing: &mut Committing<'_>,
         in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
     ) -> Result<(), Error> {
+        unfinished::finish(engine)?;
         // What a write that failed has noted there may not be so.
         self.deltas.replace(DeltaIndex::read(engine)?);
         *self.unfolded.lock() = Unfolded::new();

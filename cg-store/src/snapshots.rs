@@ -47,8 +47,8 @@ struct Head {
 impl<E: Engine> World<E> {
     /// Keeps a value under a name; returns the commit that made it visible.
     ///
-    /// A value up to 16 MiB is one commit; a longer one is written in several, and is there with the last. Forces no sync:
-    /// [`flush`](Self::flush) does.
+    /// A value up to 16 MiB is one commit; a longer one is written in several, and is there with the last. Of several that
+    /// are kept under one name at once, one is kept. Forces no sync: [`flush`](Self::flush) does.
     ///
     /// # Errors
     /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::NoRoom`], and what the engine says.
@@ -67,6 +67,7 @@ impl<E: Engine> World<E> {
         });
         let mut head = Some(head);
         let mut written = 0;
+        let mut first_seq = None;
         loop {
             let now: Vec<_> = parts.iter().skip(written).take(PARTS_AT_ONCE).collect();
             let mut batch = Batch::new();
@@ -81,12 +82,15 @@ impl<E: Engine> World<E> {
             }
             inner.space.check(&*inner.engine()?, batch.len_bytes())?;
             let mut committing = inner.commit_alone()?;
-            // Who kept another one meanwhile was first.
-            if inner.snapshot_head(name)?.is_some() {
+            // Who kept another one meanwhile was first. So is who began to after this did: its parts lie over these.
+            if inner.snapshot_head(name)?.is_some()
+                || first_seq != inner.snapshot_part_seq(name, first_seq)?
+            {
                 return Err(Error::SnapshotExists { name: name.into() });
             }
             let seq = inner.commit_past_queue(batch, std::iter::empty())?;
             committing.publish(seq, []);
+            first_seq.get_or_insert(seq);
             if is_last {
                 return Ok(seq);
             }
@@ -100,7 +104,7 @@ impl<E: Engine> World<E> {
     pub fn snapshots(&self) -> Result<Vec<KeptSnapshot>, Error> {
         let mut kept = Vec::new();
         let engine = self.inner().settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let failed = view.scan(Family::Snapshot, ALL_KEYS, |row_key, row| match kept_in(row_key, row) {
             Ok(found) => {
                 kept.extend(found);
@@ -152,6 +156,15 @@ impl<E: Engine> Inner<E> {
         let engine = self.engine()?;
         let Some(row) = engine.get(Space::Snapshot, &row_key)? else { return Ok(None) };
         decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
+    }
+
+    /// The commit that wrote part 1, if it is asked for.
+    fn snapshot_part_seq(&self, name: &str, asked: Option<u64>) -> Result<Option<u64>, Error> {
+        if asked.is_none() {
+            return Ok(None);
+        }
+        let row = self.engine()?.get(Space::Snapshot, &row_key(name, 1)?)?.map(|row| frame::version_of(&row));
+        Ok(row.flatten())
     }
 
     fn snapshot_part(&self, name: &str, part: u32) -> Result<Vec<u8>, Error> {

@@ -36,6 +36,8 @@ counters! {
     bytes_read,
     /// Batches committed for transactions.
     commits,
+    /// Those of them that were too large for one batch, and were put by in parts and carried out.
+    commits_staged,
     /// Moves between tiers committed.
     moves,
     /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
@@ -44,6 +46,8 @@ counters! {
     busy,
     /// Deltas written in place of chunks.
     deltas_written,
+    /// Chunks whose deltas maintenance folded into their rows.
+    chunks_settled,
     /// Rows put or deleted.
     rows_written,
     /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.

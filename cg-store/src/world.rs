@@ -32,6 +32,7 @@ use crate::resume::Resumption;
 use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
+use crate::unfinished;
 use crate::write_behind::WriteBehind;
 
 #[cfg(feature = "rocks")]
@@ -92,6 +93,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) space: Space,
     pub(crate) transactions: Stopwatch,
     pub(crate) ticks: Stopwatch,
+    pub(crate) tick_excess: Stopwatch,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits>,
     pub(crate) record_shape: RecordShape,
@@ -154,6 +156,7 @@ impl<E: Engine> World<E> {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
+        unfinished::finish(&engine)?;
         let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&engine, rows.catalog)?;
         let mut batch = Batch::new();
@@ -180,6 +183,7 @@ impl<E: Engine> World<E> {
             space: Space::new(options.min_free_bytes),
             transactions: Stopwatch::default(),
             ticks: Stopwatch::default(),
+            tick_excess: Stopwatch::default(),
             registry,
             cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
@@ -253,11 +257,7 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         if to.batch_bytes > MAX_BATCH_BYTES {
             let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
-            return Err(Error::TooLarge {
-                what: "the limit on a transaction".into(),
-                len_bytes,
-                limit_bytes,
-            });
+            return Err(Error::TooLarge { what: "the limit on a batch".into(), len_bytes, limit_bytes });
         }
         let mut committing = inner.commit_alone()?;
         let raised = inner.limits.read().raised(to);
@@ -333,6 +333,11 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// The longest batch. What is longer is put by in parts, and carried out part by part.
+    pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
+        Ok(self.limits.read().batch_bytes.min(self.engine()?.caps().max_batch_bytes))
     }
 
     /// The engine, for as long as the value is held. Waits while it is being replaced.

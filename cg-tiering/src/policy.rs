@@ -194,7 +194,9 @@ impl TierPolicy {
 
     /// Whether chunks last accessed at a moment may be due for a colder tier. Where it says no nothing else need be asked.
     pub fn may_grow_colder(&self, last_access: GameTick, now: GameTick) -> bool {
-        now.since(last_access) >= self.warm_after_ticks.min(self.hysteresis_ticks)
+        let warm_at = last_access.get().saturating_add(self.warm_after_ticks);
+        let cold_from = last_access.get().saturating_add(self.cold_after_ticks.min(self.hysteresis_ticks));
+        now.get() >= warm_at.min(self.gathered(cold_from))
     }
 
     /// To which tier chunks will move, and when, if nobody comes, goes or asks for them. `None` if they stay for ever.

@@ -48,6 +48,10 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         is_key = true;
         assert_eq!(key::intent(number), bytes);
     }
+    if let Ok((number, part)) = key::decode_staged(bytes) {
+        is_key = true;
+        assert_eq!(key::staged(number, part), bytes);
+    }
     if let Ok((space, row, commit_seq)) = key::decode_quarantine(bytes) {
         is_key = true;
         assert_eq!(key::quarantine(space, row, commit_seq), bytes);

@@ -1,4 +1,4 @@
-//! `cargo xtask torture`: kills, flipped bits and cut logs, each with a control that must fail.
+//! `cargo xtask torture`: kills, flipped bits, cut logs and promotions that are killed, each with a control that must fail.
 
 use anyhow::Result;
 
@@ -14,12 +14,14 @@ pub(crate) enum Torment {
     Flip,
     /// Cut the log at every byte of its last records, and zero its last sectors.
     Cut,
+    /// Kill -9 while an overlay of 100,000 chunks is merged into its base.
+    Promote,
 }
 
 /// How much of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only this kind; all three when left out.
+    /// Only this kind; all four when left out.
     #[arg(long)]
     only: Option<Torment>,
     /// How many rounds of each kind: kills, flipped bits, random cuts.
@@ -54,6 +56,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
                 Torment::Kill => "kill",
                 Torment::Flip => "flip",
                 Torment::Cut => "cut",
+                Torment::Promote => "promote",
             },
         ]);
     }

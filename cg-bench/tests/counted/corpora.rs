@@ -17,6 +17,8 @@ mod delta;
 mod entity;
 #[path = "../../../fuzz/src/frame.rs"]
 mod frame;
+#[path = "../../../fuzz/src/intent.rs"]
+mod intent;
 #[path = "../../../fuzz/src/key.rs"]
 mod key;
 #[path = "../../../fuzz/src/nbt.rs"]
@@ -25,6 +27,8 @@ mod nbt;
 mod object;
 #[path = "../../../fuzz/src/opacity.rs"]
 mod opacity;
+#[path = "../../../fuzz/src/overlay.rs"]
+mod overlay;
 #[path = "../../../fuzz/src/pack.rs"]
 mod pack;
 #[path = "../../../fuzz/src/record.rs"]
@@ -46,17 +50,19 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 18] = [
+const TARGETS: [(&str, Check); 20] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
     ("delta_decode", delta::check),
     ("entity_decode", entity::check),
     ("frame_open", frame::check),
+    ("intent_decode", intent::check),
     ("key_decode", key::check),
     ("nbt_decode", nbt::check),
     ("object_decode", object::check),
     ("opacity_decode", opacity::check),
+    ("overlay_decode", overlay::check),
     ("pack_decode", pack::check),
     ("record_decode", record::check),
     ("region_read", region::check),

@@ -71,6 +71,22 @@ fn cut_logs_open_with_whole_steps_or_say_what_is_lost() {
     );
 }
 
+#[test]
+fn a_killed_promotion_is_there_wholly_or_not_at_all() {
+    check(
+        &["--only", "promote", "--ci"],
+        &[
+            "promote: seed 20, 600 chunks in ",
+            " MiB resident, the longest load beside it ",
+            "promote: killed at the parts: ",
+            "promote: killed at the intent: ",
+            "promote: killed at the carrying-out: 0 times as before, ",
+            "promote: 6 kills, 0 in between, opened again within ",
+            "promote: control without an intent caught after ",
+        ],
+    );
+}
+
 /// A failing torture ends with a failure, and says how to have it again.
 #[test]
 fn a_broken_worker_fails_the_run_and_the_run_can_be_repeated() {

@@ -194,7 +194,7 @@ fn key_text(key: &ObjectKey) -> String {
     }
 }
 
-fn key(text: &str) -> Result<ObjectKey, Failure> {
+pub(super) fn key(text: &str) -> Result<ObjectKey, Failure> {
     ObjectKey::new(key_bytes(text)?).map_err(|error| Failure::usage(error.to_string()))
 }
 

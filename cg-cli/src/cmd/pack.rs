@@ -1,12 +1,12 @@
 //! `cg pack`: objects and a box of chunks into one file.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cg_cli::new_file::NewFile;
 use cg_format::codec::Codec;
 use cg_format::{BlockBox, LocalPos};
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
@@ -15,6 +15,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::object::key_bytes;
+use super::snapshot::watched::Watched;
 use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 
@@ -62,18 +63,13 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     area.map_or(Ok(()), check_aligned)?;
     let prefixes = prefixes(&args.prefixes)?;
     let world = args.world.open()?;
-    let region = area.map(|area| captured(&world, area, args)).transpose()?;
     let failed = |error| Failure::io("write", &args.file, &error);
-    let file = File::create_new(&args.file).map_err(failed)?;
-    let written = write(&world, region.as_ref(), &prefixes, BufWriter::new(file)).and_then(|(file, info)| {
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        Ok(info)
-    });
-    let info = written.inspect_err(|_| {
-        // A part of a pack is none.
-        let _unfinished = fs::remove_file(&args.file);
-    })?;
+    // Before the work, not after it.
+    let file = NewFile::create(&args.file).map_err(failed)?;
+    let region = area.map(|area| captured(&world, area, args, out)).transpose()?;
+    let (file, info) = write(&world, region.as_ref(), &prefixes, BufWriter::new(file))?;
+    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.finish().map_err(failed)?;
     let region = info.region.as_ref();
     let of_region = |count: fn(&cg_snapshot::SnapshotInfo) -> u64| region.map_or(0, count);
     out.print(&Report {
@@ -109,12 +105,18 @@ fn prefixes(given: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
     Ok(all)
 }
 
-fn captured(world: &DiskWorld, area: BlockBox, args: &Args) -> Result<Snapshot, Failure> {
+fn captured(world: &DiskWorld, area: BlockBox, args: &Args, out: &Output) -> Result<Snapshot, Failure> {
     let region = Region::new(args.dimension.find(&world.catalog())?, area);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options =
         CaptureOptions { name: "pack".into(), created_ms: now.as_millis() as u64, contents: Contents::ALL };
-    world.still(|still| capture(still, still.catalog(), region, &options))?.map_err(Failure::failed)
+    let progress = out.progress("sections captured");
+    let captured = world.still(|still| {
+        let source = Watched { source: still, progress: &progress };
+        capture(&source, still.catalog(), region, &options)
+    });
+    progress.finish_and_clear();
+    captured?.map_err(Failure::failed)
 }
 
 fn write<W: Write>(

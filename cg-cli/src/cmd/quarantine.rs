@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-use cg_format::{ChunkAt, EntityId, Space};
+use cg_format::{ChunkAt, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
+use cg_store::ObjectKey;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::name_of;
+use super::object::key as object_key;
 use crate::args::{DimensionArg, WorldArg, YesArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, hex, unhex};
 
@@ -29,13 +31,15 @@ pub(crate) struct List {
     world: WorldArg,
 }
 
-/// Set a damaged chunk or entity aside: its row is kept in quarantine, and it is absent from then on. Writes.
+/// Set a damaged chunk, entity, object or record aside: its row is kept in quarantine, and it is absent from then on.
+/// Writes.
 ///
 /// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of an entity, the chunk
-/// that refers to it is searched for in the whole world, and lets go of it. What is not damaged is left alone (exit
+/// that refers to it is searched for in the whole world, and lets go of it. An object counts from 0 when it is written
+/// anew. A record that is sound is found again if its place is damaged or lost. What is not damaged is left alone (exit
 /// code 1).
 #[derive(Debug, clap::Args)]
-#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity"])]
+#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity", "object", "record"])]
 pub(crate) struct SetAside {
     #[command(flatten)]
     world: WorldArg,
@@ -47,6 +51,12 @@ pub(crate) struct SetAside {
     /// The UUID of the entity.
     #[arg(long, value_name = "UUID")]
     entity: Option<Uuid>,
+    /// The key of the object, as `cg object list` shows it.
+    #[arg(long, value_name = "KEY")]
+    object: Option<String>,
+    /// The UUID of the record.
+    #[arg(long, value_name = "UUID")]
+    record: Option<Uuid>,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -82,6 +92,38 @@ struct Row {
     bytes: usize,
 }
 
+/// What is to be set aside.
+enum Damaged {
+    Chunk(ChunkPos),
+    Entity(Uuid),
+    Object(ObjectKey),
+    Record(Uuid),
+}
+
+impl Damaged {
+    const fn noun(&self) -> &'static str {
+        match self {
+            Self::Chunk(_) => "chunk",
+            Self::Entity(_) => "entity",
+            Self::Object(_) => "object",
+            Self::Record(_) => "record",
+        }
+    }
+}
+
+impl SetAside {
+    fn damaged(&self) -> Result<Damaged, Failure> {
+        let Self { chunk, entity, object, record, .. } = self;
+        match (chunk, entity, object, record) {
+            (Some(pos), ..) => Ok(Damaged::Chunk(chunk_pos(pos)?)),
+            (_, Some(uuid), ..) => Ok(Damaged::Entity(*uuid)),
+            (_, _, Some(text), _) => Ok(Damaged::Object(object_key(text)?)),
+            (.., Some(uuid)) => Ok(Damaged::Record(*uuid)),
+            _ => Err(Failure::usage("say what is damaged: --chunk, --entity, --object or --record")),
+        }
+    }
+}
+
 /// What was done to one chunk or row.
 #[derive(Debug, Serialize)]
 struct Done {
@@ -110,20 +152,21 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
-    let pos = args.chunk.as_deref().map(chunk_pos).transpose()?;
-    let what = if pos.is_some() { "chunk" } else { "entity" };
+    let damaged = args.damaged()?;
+    let what = damaged.noun();
     args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
     let world = args.world.open_for_writing()?;
-    let (done, which) = match (pos, args.entity) {
-        (Some(pos), _) => {
+    let (done, which) = match damaged {
+        Damaged::Chunk(pos) => {
             let catalog = world.catalog();
             let dimension = args.dimension.find(&catalog)?;
             let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
             let (x, y, z) = (pos.x(), pos.y(), pos.z());
             (world.set_aside(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
         }
-        (None, Some(uuid)) => (world.set_aside_entity(EntityId::new(uuid))?, format!("entity {uuid}")),
-        (None, None) => return Err(Failure::usage("say what is damaged: --chunk or --entity")),
+        Damaged::Entity(uuid) => (world.set_aside_entity(EntityId::new(uuid))?, format!("entity {uuid}")),
+        Damaged::Object(key) => (world.set_aside_object(&key)?, format!("object `{key}`")),
+        Damaged::Record(uuid) => (world.set_aside_record(RecordId::new(uuid))?, format!("record {uuid}")),
     };
     world.close()?;
     let what = if done { "was set aside" } else { "is not damaged and was left alone" };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cg_cli::import::open_or_create;
-use cg_format::BlockPos;
+use cg_format::{BlockPos, Limits};
 use cg_snapshot::pack::{self, PackInfo};
 use cg_snapshot::{Merge, RestoreOptions, RestoreReport, Snapshot};
 use cg_store::Error;
@@ -70,6 +70,8 @@ impl From<MergeArg> for Merge {
 /// A pack that was checked from its first byte to its last.
 struct Checked {
     file: File,
+    /// What reading it may take of memory.
+    limits: Limits,
     info: PackInfo,
     region: Option<Arc<Snapshot>>,
 }
@@ -115,8 +117,10 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before a world is made for it.
     let file = File::open(&args.file).map_err(|error| Failure::io("read", &args.file, &error))?;
-    let (info, region) = pack::check(std::io::BufReader::new(&file), limits()).map_err(Failure::failed)?;
-    let pack = Checked { file, info, region };
+    let len_bytes = file.metadata().map_err(|error| Failure::io("read", &args.file, &error))?.len();
+    let limits = limits(len_bytes);
+    let (info, region) = pack::check(std::io::BufReader::new(&file), limits).map_err(Failure::failed)?;
+    let pack = Checked { file, limits, info, region };
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
     let options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
     let world = open(args)?;

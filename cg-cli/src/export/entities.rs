@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cg_format::EntityId;
 use cg_format::entity::Entity;
+use cg_format::{EntityId, EntitySource};
 use cg_registry::Catalog;
 use cg_store::engine::Engine;
 use cg_store::{Error, World};
@@ -40,8 +40,8 @@ pub(super) struct Listed {
 }
 
 /// How an entity goes into a save.
-pub(super) fn root<E: Engine>(
-    world: &World<E>,
+pub(super) fn root<S: EntitySource<Error = Error>>(
+    world: &S,
     catalog: &Catalog,
     id: EntityId,
     entity: &Entity,
@@ -83,8 +83,8 @@ pub(crate) enum Whole {
 ///
 /// # Errors
 /// If the engine fails.
-pub(crate) fn whole_entity<E: Engine>(
-    world: &World<E>,
+pub(crate) fn whole_entity<S: EntitySource<Error = Error>>(
+    world: &S,
     catalog: &Catalog,
     id: EntityId,
     entity: &Entity,
@@ -141,8 +141,8 @@ pub(super) fn listed<E: Engine>(
 /// An entity and everything that rides it, as the records that are joined again.
 ///
 /// A rider that is gone, or that says it rides something else, is left out of the vehicle's list.
-fn collect<E: Engine>(
-    world: &World<E>,
+fn collect<S: EntitySource<Error = Error>>(
+    world: &S,
     ids: &Ids,
     id: EntityId,
     records: &mut HashMap<EntityId, EntityRecord<EntityId>>,

@@ -29,7 +29,7 @@ pub(super) struct Arriving {
     /// Whether the schematic's place is one of the world; else the position is the lowest corner.
     pub(super) is_placed: bool,
     pub(super) uuid: Option<uuid::Uuid>,
-    origin: Origin,
+    pub(super) origin: Origin,
 }
 
 impl Arrival {

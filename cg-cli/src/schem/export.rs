@@ -1,18 +1,18 @@
 //! A box of a world as a schematic of version 3.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use cg_format::{BlockBox, Dimension};
-use cg_snapshot::schem::{SchemEntity, SchemError, SchemHead, SchemWriter};
+use cg_snapshot::schem::{SchemError, SchemHead, SchemWriter};
 use cg_store::engine::Engine;
 use cg_store::{Error, World};
 use serde::Serialize;
 
 use super::slab::{Slabs, TooWide};
 use super::survey::{Pass, Survey, Trouble};
+use crate::new_file::NewFile;
 
 /// Blocks along one side of a schematic at most.
 const MAX_SIDE: u128 = u16::MAX as u128;
@@ -87,7 +87,8 @@ impl ExportError {
 
 /// Writes a box, both corners included, as a schematic; `watch` is told how many layers are done, of twice the height.
 ///
-/// Goes through the box twice: the palette stands before the blocks. Holds at most sixteen layers of it, its block
+/// Goes through the box twice, the palette stands before the blocks, and both times sees the world as it was at one moment:
+/// who writes meanwhile is not seen and not held up. Holds at most sixteen layers of it, its block
 /// entities and entities in memory, and the UUIDs of what stands in it. The file has its name only when it is whole.
 ///
 /// # Errors
@@ -103,45 +104,55 @@ pub fn export<E: Engine>(
     let [Ok(width), Ok(height), Ok(length)] = area.size().map(u16::try_from) else {
         return Err(ExportError::TooLarge(area.size()));
     };
-    if file.exists() {
-        return Err(ExportError::Exists(file.to_owned()));
-    }
-    let failed = |trouble: Trouble| match trouble {
-        Trouble::Store(error) => ExportError::Store(error),
-        Trouble::Schem(source) => ExportError::File { path: file.to_owned(), source },
-    };
     let slabs = Slabs::new(area)?;
-    let mut survey = Survey::new(world, dimension, area);
+    // Before the work, not after it.
+    let mut out = NewFile::create(file).map_err(|error| failed(file, SchemError::Io(error).into()))?;
+    let head = SchemHead::sized([width, height, length]);
+    let written = world.still(|still| {
+        let mut survey = Survey::new(still, dimension, area);
+        write(&mut survey, slabs, &mut out, head, *options, &mut watch)
+    });
+    let report = written.map_err(ExportError::Store)?.map_err(|trouble| failed(file, trouble))?;
+    out.finish().map_err(|error| failed(file, SchemError::Io(error).into()))?;
+    Ok(report)
+}
+
+fn failed(file: &Path, trouble: Trouble) -> ExportError {
+    match trouble {
+        Trouble::Store(error) => ExportError::Store(error),
+        Trouble::Schem(SchemError::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            ExportError::Exists(file.to_owned())
+        }
+        Trouble::Schem(source) => ExportError::File { path: file.to_owned(), source },
+    }
+}
+
+fn write<E: Engine>(
+    survey: &mut Survey<'_, '_, E>,
+    slabs: Slabs,
+    out: &mut NewFile,
+    head: SchemHead,
+    options: ExportOptions,
+    watch: &mut impl FnMut(u64),
+) -> Result<ExportReport, Trouble> {
+    let [width, height, length] = head.size;
     let mut numbers = Vec::new();
     let mut layers = 0;
     for slab in slabs.iter() {
-        survey.states(&slab, &mut numbers, Pass::Count).map_err(failed)?;
-        survey.biomes(&slab, &mut numbers, Pass::Count).map_err(failed)?;
+        survey.states(&slab, &mut numbers, Pass::Count)?;
+        survey.biomes(&slab, &mut numbers, Pass::Count)?;
         layers += (slab.cells() / slab.layer_cells()) as u64;
         watch(layers);
     }
-    let entities = survey.entities().map_err(failed)?;
-    let data_version = options.data_version.or(survey.data_version);
-    let mut head = SchemHead::sized([width, height, length]);
-    head.data_version = data_version.unwrap_or(head.data_version);
-
-    let beside = beside(file);
-    let mut write = || -> Result<(), Trouble> {
-        let out = BufWriter::new(File::create(&beside).map_err(SchemError::Io)?);
-        let mut writer = SchemWriter::new(out, &head)?;
-        write_grids(&mut survey, slabs, &mut writer, |done| watch(layers + done))?;
-        finish(writer, &entities)?;
-        fs::rename(&beside, file).map_err(SchemError::Io)?;
-        Ok(())
-    };
-    if let Err(trouble) = write() {
-        // What is wrong with the file matters more than that it could not be deleted.
-        let _ = fs::remove_file(&beside);
-        return Err(failed(trouble));
-    }
+    let entities = survey.entities()?;
+    let data_version = options.data_version.or(survey.data_version).unwrap_or(head.data_version);
+    let head = SchemHead { data_version, ..head };
+    let mut writer = SchemWriter::new(BufWriter::new(out), &head)?;
+    write_grids(survey, slabs, &mut writer, |done| watch(layers + done))?;
+    writer.finish(&entities)?.flush().map_err(SchemError::Io)?;
     let blocks = u64::from(width) * u64::from(height) * u64::from(length);
     let has_biomes = !survey.biomes.names.is_empty();
-    let mut not_exported = survey.missed;
+    let mut not_exported = std::mem::take(&mut survey.missed);
     if has_biomes && survey.without_biome > 0 {
         not_exported.insert(
             "biomes of blocks that have none: they got the most common one".to_owned(),
@@ -163,10 +174,10 @@ pub fn export<E: Engine>(
     })
 }
 
-fn write_grids<E: Engine>(
-    survey: &mut Survey<'_, E>,
+fn write_grids<E: Engine, W: io::Write>(
+    survey: &mut Survey<'_, '_, E>,
     slabs: Slabs,
-    writer: &mut SchemWriter<BufWriter<File>>,
+    writer: &mut SchemWriter<W>,
     mut watch: impl FnMut(u64),
 ) -> Result<(), Trouble> {
     writer.blocks(&survey.states.names, &survey.states.counts)?;
@@ -191,17 +202,4 @@ fn write_grids<E: Engine>(
         writer.cells(&numbers)?;
     }
     Ok(())
-}
-
-fn finish(writer: SchemWriter<BufWriter<File>>, entities: &[SchemEntity]) -> Result<(), SchemError> {
-    let mut out = writer.finish(entities)?;
-    out.flush().map_err(SchemError::Io)?;
-    out.get_ref().sync_all().map_err(SchemError::Io)
-}
-
-/// The name under which a file is written before it is whole.
-fn beside(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::Catalog;
 use cg_snapshot::schem::{Cells, Grid, GridShape};
@@ -16,18 +16,15 @@ use serde::Serialize;
 
 use super::biomes::Biomes;
 use super::block_entity;
-use super::entity::{Arrival, Arriving};
 use super::file::{SchemFile, SchemFileError};
 use super::paste::{Inside, Paste, PasteError};
 use super::slab::{Slab, Slabs, TooWide};
+use super::standing::Standing;
 use crate::anvil::water;
-use crate::import::derived;
-use crate::mapping::{Ids, NO_CHUNK, name};
+use crate::mapping::{Ids, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 const TRANSACTION_BYTES: usize = 12 << 20;
-/// What an entity takes besides its NBT, generously.
-const ENTITY_BYTES: usize = 512;
 
 /// What an import did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,7 +41,7 @@ pub struct ImportReport {
     pub beside_their_block: u64,
     /// Entities that arrived, those without a chunk too.
     pub entities: u64,
-    /// Entities with another UUID than the schematic gives them, because the world has that one or there was none.
+    /// Entities with another UUID than the schematic gives them, because another entity has that one or there was none.
     pub rekeyed: u64,
     /// Blocks, or columns of them, whose biome arrived.
     pub biomes: u64,
@@ -90,8 +87,12 @@ impl From<Error> for ImportError {
 ///
 /// Its `Offset` is not applied. Every block of its box replaces what was there, air too, with the block's components;
 /// entities that are there stay. A chunk that was not there is air outside of the box. What fits one transaction
-/// arrives all or nothing; a larger schematic arrives in several, from the lowest layer to the highest, the entities
-/// last. Everything is on the disk when this returns, whatever the world's own durability.
+/// arrives all or nothing; a larger schematic arrives in several, from the lowest layer to the highest, each chunk with
+/// the entities that stand in it, and those without a chunk last. Everything is on the disk when this returns, whatever the
+/// world's own durability.
+///
+/// The same schematic at the same place again replaces its entities as well as its blocks: their UUIDs follow from the
+/// file and the place. So an import that was stopped is made whole by doing it again.
 ///
 /// Holds at most sixteen layers of the schematic, its block entities and entities in memory.
 ///
@@ -116,14 +117,16 @@ pub fn import<E: Engine>(
         pending: Pending::default(),
         report: ImportReport::default(),
         inside: HashMap::new(),
+        standing: BTreeMap::new(),
         written: HashSet::new(),
     };
     importer.take_block_entities();
     let catalog = importer.register()?;
     importer.note_not_carried();
+    importer.take_entities(&catalog)?;
     importer.blocks(slabs, &catalog, &mut watch)?;
     importer.note_left_over();
-    importer.entities(&catalog)?;
+    importer.put_other_entities()?;
     importer.commit()?;
     world.flush()?;
     importer.report.chunks = importer.written.len() as u64;
@@ -150,27 +153,29 @@ fn area(corner: BlockPos, size: [u16; 3]) -> Option<BlockBox> {
 pub(super) struct Importer<'a, E: Engine> {
     pub(super) file: &'a SchemFile,
     pub(super) world: &'a World<E>,
-    dimension: Dimension,
+    pub(super) dimension: Dimension,
     pub(super) area: BlockBox,
-    ids: Ids,
-    pending: Pending,
+    pub(super) ids: Ids,
+    pub(super) pending: Pending,
     pub(super) report: ImportReport,
     /// Block entities that wait for their chunk.
     pub(super) inside: HashMap<ChunkPos, Vec<Inside>>,
+    /// Entities that wait for their chunk.
+    pub(super) standing: BTreeMap<ChunkAt, Vec<Standing>>,
     written: HashSet<ChunkPos>,
 }
 
 /// What the next transaction will write.
 #[derive(Default)]
-struct Pending {
+pub(super) struct Pending {
     chunks: BTreeMap<ChunkAt, Chunk>,
-    entities: BTreeMap<EntityId, Entity>,
+    pub(super) entities: BTreeMap<EntityId, Entity>,
     /// About how many bytes all this takes.
-    len_bytes: usize,
+    pub(super) len_bytes: usize,
 }
 
 impl<E: Engine> Importer<'_, E> {
-    fn not_carried(&mut self, what: impl Into<String>, count: u64) {
+    pub(super) fn not_carried(&mut self, what: impl Into<String>, count: u64) {
         if count > 0 {
             *self.report.not_carried.entry(what.into()).or_default() += count;
         }
@@ -181,8 +186,8 @@ impl<E: Engine> Importer<'_, E> {
         if schematic.metadata().len() > 1 {
             self.not_carried("Metadata", 1);
         }
-        for field in schematic.unknown_fields() {
-            self.not_carried(field.as_str(), 1);
+        for (field, count) in schematic.unknown_fields() {
+            self.not_carried(field.as_str(), *count);
         }
     }
 
@@ -306,75 +311,15 @@ impl<E: Engine> Importer<'_, E> {
             self.pending.len_bytes += chunk.memory_bytes();
             self.pending.chunks.insert(at, chunk);
             self.written.insert(part.pos);
-            if self.pending.len_bytes > TRANSACTION_BYTES {
-                self.commit()?;
-            }
+            self.put_entities(at, &Owner::Chunk(at))?;
+            self.commit_if_full()?;
         }
         Ok(())
     }
 
-    fn entities(&mut self, catalog: &Catalog) -> Result<(), ImportError> {
-        let file = self.file;
-        let arrival = Arrival {
-            ids: self.ids,
-            dimension: self.dimension,
-            corner: self.area.min(),
-            data_version: file.schematic.data_version(),
-        };
-        let mut taken = HashSet::new();
-        for (entity, index) in file.schematic.entities().zip(0..) {
-            let Ok(arriving) = arrival.take(&entity, index) else {
-                self.not_carried("entities nested too deeply", 1);
-                continue;
-            };
-            self.not_carried(
-                "places of entities that are not in the world: they stand at the lowest corner",
-                u64::from(!arriving.is_placed),
-            );
-            let kind = name::of_entity_kind(&entity.id);
-            let kind = catalog.entity_type(kind.as_str()).expect("it was just registered");
-            let id = self.free_id(&arriving, &mut taken)?;
-            let at = arriving.chunk();
-            let is_stored = self.pending.chunks.contains_key(&at) || self.world.load(at)?.is_some();
-            let owner = if is_stored {
-                Owner::Chunk(at)
-            } else {
-                Owner::Detached(Reason::new(NO_CHUNK).expect("a short text"))
-            };
-            let len_bytes = arriving.nbt.len() + ENTITY_BYTES;
-            let limit_bytes = self.world.limits().entity_bytes;
-            if len_bytes as u64 > limit_bytes {
-                self.not_carried(format!("entities of more than the world's {limit_bytes} bytes"), 1);
-                continue;
-            }
-            let entity = arrival.entity(arriving, kind, owner).map_err(Error::from)?;
-            self.pending.entities.insert(id, entity);
-            self.pending.len_bytes += len_bytes;
-            self.report.entities += 1;
-            if self.pending.len_bytes > TRANSACTION_BYTES {
-                self.commit()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The UUID that an entity says, or one that follows from its bytes when that is taken.
-    fn free_id(
-        &mut self,
-        arriving: &Arriving,
-        taken: &mut HashSet<EntityId>,
-    ) -> Result<EntityId, ImportError> {
-        let own = arriving.uuid.map(EntityId::new);
-        let others = (0..).map(|n| derived(arriving.uuid, &arriving.nbt, n));
-        for id in own.into_iter().chain(others) {
-            if taken.contains(&id) || self.world.entity_version(id)?.is_some() {
-                continue;
-            }
-            taken.insert(id);
-            self.report.rekeyed += u64::from(Some(id) != own);
-            return Ok(id);
-        }
-        unreachable!("there are more numbers than entities");
+    /// Writes what is pending if it is enough for a transaction.
+    pub(super) fn commit_if_full(&mut self) -> Result<(), ImportError> {
+        if self.pending.len_bytes > TRANSACTION_BYTES { self.commit() } else { Ok(()) }
     }
 
     /// Writes everything pending in one transaction.

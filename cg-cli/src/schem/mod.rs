@@ -41,6 +41,7 @@ mod import;
 mod paste;
 mod register;
 mod slab;
+mod standing;
 mod state;
 mod survey;
 

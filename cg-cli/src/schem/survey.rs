@@ -1,15 +1,18 @@
 //! The first way through a box: which states and biomes it shows, how often, and what else is in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, Dimension, EntityId, LocalPos};
+use cg_format::{
+    BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkPos, ChunkSource as _, Dimension, EntityId,
+    EntitySource as _, LocalPos, Lookup,
+};
 use cg_registry::{Catalog, ListKind};
 use cg_snapshot::schem::{BlockEntity, MAX_STATES, SchemEntity, SchemError};
 use cg_store::engine::Engine;
-use cg_store::{Error, World};
+use cg_store::{Error, Still};
 
 use super::biomes::Biomes;
 use super::slab::{Part, Slab};
@@ -17,6 +20,9 @@ use super::{block_entity, entity};
 use crate::anvil::water;
 use crate::import::listed_block_entities;
 use crate::mapping::{Ids, Origin, name, place};
+
+/// Chunks that are read at once.
+const PARTS_AT_ONCE: usize = 256;
 
 /// Names that cells show, numbered in the order in which they are met.
 #[derive(Debug, Default)]
@@ -51,8 +57,8 @@ impl Shown {
 }
 
 /// What a box holds.
-pub(super) struct Survey<'a, E: Engine> {
-    world: &'a World<E>,
+pub(super) struct Survey<'s, 'w, E: Engine> {
+    still: &'s Still<'w, E>,
     catalog: Arc<Catalog>,
     ids: Ids,
     dimension: Dimension,
@@ -66,15 +72,16 @@ pub(super) struct Survey<'a, E: Engine> {
     pub(super) data_version: Option<i32>,
     /// Chunks that are not stored.
     pub(super) absent_chunks: u64,
+    damaged: HashSet<ChunkPos>,
     pub(super) missed: BTreeMap<String, u64>,
 }
 
-impl<'a, E: Engine> Survey<'a, E> {
-    pub(super) fn new(world: &'a World<E>, dimension: Dimension, area: BlockBox) -> Self {
-        let catalog = world.catalog();
+impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
+    pub(super) fn new(still: &'s Still<'w, E>, dimension: Dimension, area: BlockBox) -> Self {
+        let catalog = Arc::clone(still.catalog());
         let ids = Ids::find(&catalog);
         Self {
-            world,
+            still,
             catalog,
             ids,
             dimension,
@@ -86,6 +93,7 @@ impl<'a, E: Engine> Survey<'a, E> {
             block_entities: Vec::new(),
             data_version: None,
             absent_chunks: 0,
+            damaged: HashSet::new(),
             missed: BTreeMap::new(),
         }
     }
@@ -99,55 +107,82 @@ impl<'a, E: Engine> Survey<'a, E> {
     /// Numbers the states of a slab into `out`, in the order of a schematic.
     pub(super) fn states(&mut self, slab: &Slab, out: &mut Vec<u16>, pass: Pass) -> Result<(), Trouble> {
         out.resize(slab.cells(), 0);
-        for part in slab.parts() {
-            let chunk = self.load(&part, pass)?;
-            let Some(chunk) = chunk else {
-                let air = self.states.number(name::AIR)?;
-                self.put_all(&part, air, out, pass);
-                continue;
-            };
-            if let [only] = chunk.palette().as_slice()
-                && chunk.upper_layers().next().is_none()
-            {
-                let number = self.kind(only.block, None)?;
-                self.put_all(&part, number, out, pass);
-            } else {
-                self.mixed(&chunk, &part, out, pass)?;
-            }
-            if pass == Pass::Count {
-                self.beside(&chunk, &part);
-            }
+        self.each_part(slab, pass, |survey, part, chunk| survey.part_states(&part, chunk, out, pass))
+    }
+
+    fn part_states(
+        &mut self,
+        part: &Part,
+        chunk: Option<Arc<Chunk>>,
+        out: &mut [u16],
+        pass: Pass,
+    ) -> Result<(), Trouble> {
+        let Some(chunk) = chunk else {
+            let air = self.states.number(name::AIR)?;
+            self.put_all(part, air, out, pass);
+            return Ok(());
+        };
+        if let [only] = chunk.palette().as_slice()
+            && chunk.upper_layers().next().is_none()
+        {
+            let number = self.kind(only.block, None)?;
+            self.put_all(part, number, out, pass);
+        } else {
+            self.mixed(&chunk, part, out, pass)?;
+        }
+        if pass == Pass::Count {
+            self.beside(&chunk, part);
         }
         Ok(())
+    }
+
+    /// Shows the parts of a slab with their chunks, of which a few hundred are read at once. Damage is noted when counting.
+    fn each_part(
+        &mut self,
+        slab: &Slab,
+        pass: Pass,
+        mut visit: impl FnMut(&mut Self, Part, Option<Arc<Chunk>>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let mut parts = slab.parts();
+        loop {
+            let some: Vec<Part> = parts.by_ref().take(PARTS_AT_ONCE).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let at: Vec<ChunkAt> = some.iter().map(|part| ChunkAt::new(self.dimension, part.pos)).collect();
+            for (part, found) in some.into_iter().zip(self.still.lookup_many(&at)) {
+                let chunk = self.found(part.pos, found.map(Lookup::here), pass)?;
+                visit(self, part, chunk)?;
+            }
+        }
     }
 
     /// Numbers the biomes of a slab into `out`; a cell without one gets the box's most common one.
     pub(super) fn biomes(&mut self, slab: &Slab, out: &mut Vec<u16>, pass: Pass) -> Result<(), Trouble> {
         out.resize(slab.cells(), 0);
         let most = self.most_common_biome();
-        for part in slab.parts() {
-            // Damage was noted with the blocks.
-            let chunk = self.load(&part, Pass::Write)?;
-            let found = chunk.and_then(|chunk| Biomes::read(&chunk, &self.ids));
+        // Damage was noted with the blocks.
+        self.each_part(slab, Pass::Write, |survey, part, chunk| {
+            let found = chunk.and_then(|chunk| Biomes::read(&chunk, &survey.ids));
             for (first, count, at) in part.rows() {
                 let row = out.get_mut(at..at + count).unwrap_or_default();
                 let Some(found) = &found else {
                     row.fill(most);
-                    self.without_biome += if pass == Pass::Count { count as u64 } else { 0 };
+                    survey.without_biome += if pass == Pass::Count { count as u64 } else { 0 };
                     continue;
                 };
                 for (number, x) in row.iter_mut().zip(first.x()..) {
                     let biome = found.at(LocalPos::new(x, first.y(), first.z()));
-                    *number = biome.map_or(Ok(most), |biome| self.biomes.number(biome))?;
+                    *number = biome.map_or(Ok(most), |biome| survey.biomes.number(biome))?;
                     match (pass, biome) {
-                        (Pass::Count, Some(_)) => self.biomes.count(*number, 1),
-                        (Pass::Count, None) => self.without_biome += 1,
+                        (Pass::Count, Some(_)) => survey.biomes.count(*number, 1),
+                        (Pass::Count, None) => survey.without_biome += 1,
                         (Pass::Write, _) => {}
                     }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The number of the biome that most cells show.
@@ -155,17 +190,28 @@ impl<'a, E: Engine> Survey<'a, E> {
         (0..).zip(&self.biomes.counts).max_by_key(|(_, count)| **count).map_or(0, |(number, _)| number)
     }
 
-    fn load(&mut self, part: &Part, pass: Pass) -> Result<Option<Arc<Chunk>>, Trouble> {
-        let at = ChunkAt::new(self.dimension, part.pos);
-        match self.world.load(at) {
+    /// What was found of a chunk; one that is damaged counts as absent, in both ways through the box.
+    fn found(
+        &mut self,
+        pos: ChunkPos,
+        found: Result<Option<Arc<Chunk>>, Error>,
+        pass: Pass,
+    ) -> Result<Option<Arc<Chunk>>, Trouble> {
+        if pass == Pass::Write {
+            return match found {
+                _ if self.damaged.contains(&pos) => Ok(None),
+                // It was sound before: what was counted does not hold any more.
+                found => Ok(found?),
+            };
+        }
+        match found {
             Ok(found) => {
-                self.absent_chunks += u64::from(pass == Pass::Count && found.is_none());
+                self.absent_chunks += u64::from(found.is_none());
                 Ok(found)
             }
             Err(Error::Corrupt(_) | Error::NotUpgraded { .. }) => {
-                if pass == Pass::Count {
-                    self.missed(format!("damaged: {at}"), 1);
-                }
+                self.missed(format!("damaged: {}", ChunkAt::new(self.dimension, pos)), 1);
+                self.damaged.insert(pos);
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -284,7 +330,7 @@ impl<'a, E: Engine> Survey<'a, E> {
         let mut roots: Vec<(u32, EntityId)> = Vec::new();
         let (dimension, area, ids) = (self.dimension, self.area, self.ids);
         let mut damaged = 0;
-        self.world.for_each_entity(|found| {
+        self.still.for_each_entity(|found| {
             match found {
                 Ok((id, entity)) => {
                     let position = entity.position;
@@ -301,8 +347,8 @@ impl<'a, E: Engine> Survey<'a, E> {
         roots.sort_unstable();
         let mut out = Vec::new();
         for (_, id) in roots {
-            let Some(entity) = self.world.entity(id)? else { continue };
-            let whole = crate::export::whole_entity(self.world, &self.catalog, id, &entity)?;
+            let Some(entity) = self.still.entity(id)? else { continue };
+            let whole = crate::export::whole_entity(self.still, &self.catalog, id, &entity)?;
             let nbt = match whole {
                 crate::export::Whole::Rides => continue,
                 crate::export::Whole::NoNbt => {

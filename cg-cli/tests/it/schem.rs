@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cg_cli::anvil::nbt;
@@ -254,9 +255,16 @@ fn entities_get_uuids_of_their_own_and_go_where_the_host_moves_them() {
     let out = folder.path().join("out.schem");
     take(&world, overworld, corner, [2, 1, 1], &out);
     assert_eq!(content(&out).entities, cows[..2]);
-    // The same again: the world has these UUIDs now.
+    // The same again: these are the same three. Elsewhere they are others.
     let report = put(&world, overworld, &path, corner);
-    assert_eq!((report.entities, report.rekeyed), (3, 3));
+    assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 1, 3));
+    let report = put(&world, overworld, &path, BlockPos::new(0, 64, 0));
+    assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 3, 6));
+    let nether = world.register_dimension("minecraft:the_nether").expect("a name");
+    for _ in 0..2 {
+        let report = put(&world, nether, &path, corner);
+        assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 3, 9));
+    }
 
     // One block on, by the host.
     let id = EntityId::new(uuid::Uuid::from_u128(0x0000_0001_0000_0002_0000_0003_0000_0004));
@@ -276,6 +284,144 @@ fn entities_get_uuids_of_their_own_and_go_where_the_host_moves_them() {
     take(&world, overworld, corner, [2, 1, 1], &out);
     let found: Vec<_> = content(&out).entities;
     assert!(found.contains(&SchemEntity { pos: [1.5, 0.25, 0.0], ..cows[0].clone() }), "{found:?}");
+}
+
+fn entity_count(world: &Mem) -> usize {
+    let mut count = 0;
+    let shown = world.for_each_entity(|found| {
+        found.expect("sound");
+        count += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(shown.expect("memory fails never"), None);
+    count
+}
+
+#[test]
+fn a_stopped_import_is_made_whole_and_has_each_entity_once() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (world, overworld) = world();
+    // Large enough for several transactions: some with a UUID, some without, two with the same.
+    let cows: Vec<SchemEntity> = (0..40)
+        .map(|number| {
+            let data = nbt::payload(|out| {
+                if number % 2 == 0 {
+                    out.int_array("UUID", &[7, 7, 7, number.max(2)]);
+                }
+                out.byte_array("Filler", &vec![0; 900_000]);
+            });
+            let pos = [f64::from(number % 16) + 0.5, f64::from(number) * 1.6, 0.5];
+            SchemEntity { id: "minecraft:cow".to_owned(), pos, data }
+        })
+        .collect();
+    let path = made(folder.path(), [16, 64, 16], "minecraft:stone", &[], &cows);
+    let file = SchemFile::read(&path).expect("a schematic");
+    let corner = BlockPos::new(-5, 3, 7);
+    let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        import(&file, &world, overworld, corner, |blocks| assert!(blocks < 45 * 256, "it is stopped here"))
+    }));
+    assert!(stopped.is_err());
+    let some = entity_count(&world);
+    assert!(some > 0 && some < 40, "{some}");
+    let chunk = |y| world.load(ChunkAt::new(overworld, BlockPos::new(0, y, 8).chunk())).expect("sound");
+    assert!(chunk(3).is_some_and(|chunk| !chunk.entities().is_empty()), "with the entities that stand in it");
+
+    let report = put(&world, overworld, &path, corner);
+    assert_eq!((report.entities, report.rekeyed), (40, 21));
+    assert!(report.transactions > 1);
+    assert_eq!(entity_count(&world), 40);
+    let report = put(&world, overworld, &path, corner);
+    assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (40, 21, 40));
+    let out = folder.path().join("out.schem");
+    take(&world, overworld, corner, [16, 64, 16], &out);
+    assert_eq!(content(&out).entities.len(), 40);
+    assert!(content(&out).entities == cows);
+
+    let report = put(&world, overworld, &path, BlockPos::new(-5, 3, 8));
+    assert_eq!(
+        (report.entities, report.rekeyed, entity_count(&world)),
+        (40, 40, 80),
+        "elsewhere they are others"
+    );
+}
+
+#[test]
+fn an_export_is_of_the_state_at_which_it_began() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (world, overworld) = world();
+    let cows = [cow([0.5, 0.0, 0.5], &[1, 2, 3, 4])];
+    let path = made(folder.path(), [20, 20, 20], "minecraft:stone", &[], &cows);
+    let corner = BlockPos::new(-7, 60, 3);
+    put(&world, overworld, &path, corner);
+    let gold = world.register_blocks(["minecraft:gold_block"]).expect("a name")[0];
+    let area = BlockBox::new(corner, BlockPos::new(12, 79, 22));
+    let out = folder.path().join("out.schem");
+    // What others have beside it is not taken.
+    let theirs = folder.path().join("out.schem.new");
+    std::fs::write(&theirs, "theirs").expect("the disk takes it");
+    let mut height = 60;
+    let report = export(&world, overworld, area, &out, &ExportOptions::default(), |_| {
+        // After each slab of the first way through, all of the box becomes another one, and the cow goes.
+        let written = world.transaction(|tx| {
+            for x in corner.x..13 {
+                tx.set_block(overworld, BlockPos::new(x, height, 5), gold)?;
+            }
+            tx.delete_entity(EntityId::new(uuid::Uuid::from_u128(0x0000_0001_0000_0002_0000_0003_0000_0004)));
+            Ok::<_, Error>(())
+        });
+        written.expect("nobody waits for the export");
+        height += 5;
+    });
+    assert_eq!(report.expect("it is of one state").states, 1);
+    let before = content(&path);
+    assert!(content(&out) == before, "nothing of what came meanwhile, and the cow");
+    assert_eq!(std::fs::read(&theirs).expect("it is there"), b"theirs");
+    let names = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(names, 3, "nothing is left behind");
+}
+
+#[test]
+fn fields_beside_those_that_are_carried_are_named() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (world, overworld) = world();
+    let thing = |id: &str, field: &'static str, is_entity: bool| {
+        nbt::payload(|out| {
+            out.string("Id", id).expect("short");
+            if is_entity {
+                out.doubles("Pos", &[0.5; 3]);
+            } else {
+                out.int_array("Pos", &[0; 3]);
+            }
+            out.compound("Data", |data| data.int("Carried", 1));
+            out.int(field, 1);
+        })
+    };
+    let (chest, cow) = (thing("minecraft:chest", "Extra", false), thing("minecraft:cow", "Mood", true));
+    let bytes = nbt::document(|root| {
+        root.compound("Schematic", |out| {
+            out.int("Version", 3);
+            out.int("DataVersion", 3955);
+            for side in ["Width", "Height", "Length"] {
+                out.short(side, 1);
+            }
+            out.compound("Blocks", |blocks| {
+                blocks.compound("Palette", |palette| palette.int("minecraft:chest", 0));
+                blocks.byte_array("Data", &[0]);
+                blocks.raw_compounds("BlockEntities", [&chest[..]].into_iter());
+                blocks.int("Strange", 1);
+            });
+            out.raw_compounds("Entities", [&cow[..], &cow[..]].into_iter());
+            out.int("Whole", 1);
+        });
+    });
+    let path = folder.path().join("extra.schem");
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut out, &bytes).expect("memory takes it");
+    std::fs::write(&path, out.finish().expect("memory takes it")).expect("the disk takes it");
+    let report = put(&world, overworld, &path, BlockPos::new(0, 0, 0));
+    assert_eq!((report.blocks, report.block_entities, report.entities), (1, 1, 2));
+    let expected = [("BlockEntities.Extra", 1), ("Blocks.Strange", 1), ("Entities.Mood", 2), ("Whole", 1)];
+    assert_eq!(report.not_carried, expected.map(|(name, count)| (name.to_owned(), count)).into());
 }
 
 #[test]

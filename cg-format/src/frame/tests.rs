@@ -47,6 +47,19 @@ fn a_frame_comes_back() {
 }
 
 #[test]
+fn a_row_that_is_sealed_again_is_the_same() {
+    let deltas = Draft::deltas(Codec::None, 5, |out| out.extend(b"deltas"));
+    let rows = Codec::ALL.map(|codec| row(codec, &[7; 500]));
+    let others = [deltas, Draft::tombstone(4)].map(|draft| draft.seal(Space::ChunkL0, KEY, 43));
+    for bytes in rows.into_iter().chain(others) {
+        let (draft, version) = Draft::of_row(Space::ChunkL0, KEY, &bytes).unwrap();
+        assert_eq!(draft.clone().seal(Space::ChunkL0, KEY, version), bytes);
+        assert_ne!(draft.seal(Space::ChunkL0, KEY, version + 1), bytes);
+        assert!(Draft::of_row(Space::ChunkL0, b"another key", &bytes).is_err());
+    }
+}
+
+#[test]
 fn what_does_not_shrink_is_stored_as_it_is() {
     for codec in Codec::ALL {
         let draft = Draft::plain(codec, 0, |out| out.extend(b"abcdefgh"));

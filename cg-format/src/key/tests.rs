@@ -53,6 +53,7 @@ fn bytes_are_pinned() {
     );
     check(&hex(&quarantine(Space::Entity, &[1, 2], 258)), expect!["030601020000000000000102"]);
     check(&hex(&intent(258)), expect!["040000000000000102"]);
+    check(&hex(&staged(258, 7)), expect!["04000000000000010200000007"]);
     let id = RecordId::new(uuid::Uuid::from_u128(7));
     check(
         &hex(&record(&leaf(1, [-1, 2, -3], &[5, 258]), id)),
@@ -239,6 +240,7 @@ proptest! {
         }
         prop_assert_eq!(decode_heat(&heat(at)), Ok((at.dimension, at.pos.cluster(ClusterTier::L1))));
         prop_assert_eq!(decode_intent(&intent(seq)), Ok(seq));
+        prop_assert_eq!(decode_staged(&staged(seq, x as u32)), Ok((seq, x as u32)));
         let row = chunk(at);
         let set_aside = quarantine(Space::ChunkL0, &row, seq);
         prop_assert_eq!(decode_quarantine(&set_aside), Ok((Space::ChunkL0, &row[..], seq)));
@@ -252,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_key_or_an_error(mut bytes in proptest::collection::vec(any::<u8>(), 0..130), tag in 0_u8..4) {
+    fn any_bytes_are_a_key_or_an_error(mut bytes in proptest::collection::vec(any::<u8>(), 0..130), tag in 0_u8..5) {
         if let Some(first) = bytes.first_mut() { *first = tag; }
         if let Ok((leaf, id)) = decode_record(&bytes) { prop_assert_eq!(&record(&leaf, id), &bytes); }
         if let Ok(leaf) = decode_record_leaf(&bytes) { prop_assert_eq!(&record_leaf(&leaf), &bytes); }
@@ -266,6 +268,7 @@ proptest! {
             prop_assert_eq!(&heat(at)[..], &bytes[..]);
         }
         if let Ok(number) = decode_intent(&bytes) { prop_assert_eq!(&intent(number)[..], &bytes[..]); }
+        if let Ok((number, part)) = decode_staged(&bytes) { prop_assert_eq!(&staged(number, part)[..], &bytes[..]); }
         if let Ok((space, row, commit)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, row, commit), bytes); }
     }
 }

@@ -8,7 +8,9 @@ use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView};
+use cg_format::overlay::{ArenaRow, OverlayRow};
 use cg_format::record::RecordView;
+use cg_format::staged::{Intent, StagedOps};
 use cg_format::wire::Span;
 use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
 
@@ -46,6 +48,10 @@ fn layouts() -> Vec<Layout> {
     let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
     let objects = traces("object", "", |_, bytes| ObjectView::trace(bytes));
     let records = traces("record", "", |_, bytes| RecordView::trace(bytes));
+    let intents = traces("intent", "intent", |_, bytes| Intent::trace(bytes));
+    let parts = traces("intent", "part", |_, bytes| StagedOps::trace(bytes));
+    let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
+    let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
@@ -61,8 +67,12 @@ fn layouts() -> Vec<Layout> {
         of("entity", &[Section::Entity, Section::Components], entities),
         of("object", &[Section::Object], objects),
         of("record", &[Section::SpatialRecord], records),
+        of("intent", &[Section::Intent], intents),
+        of("intent-part", &[Section::Intent], parts),
         of("opacity-tile", &[Section::OpacityTile], tiles),
         of("opacity-patch", &[Section::OpacityPatch], patches),
+        of("overlay-row", &[Section::Overlay], overlays),
+        of("overlay-arena", &[Section::Overlay], arenas),
     ]
 }
 
@@ -124,7 +134,7 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::Heat => exactly(key::HEAT_LEN_BYTES),
         Space::ChangeMark => exactly(key::CHANGE_MARK_LEN_BYTES),
         Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
-        Space::Intent => exactly(key::INTENT_LEN_BYTES),
+        Space::Intent => (key::INTENT_LEN_BYTES, Some(key::STAGED_LEN_BYTES)),
         Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
         Space::Record => {
             let [shortest, longest] = [1, key::RECORD_MAX_LEVELS].map(key::record_len_bytes);

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 use std::ops::Range;
 
 use cg_format::codec::decompress;
-use cg_format::entity::{Entity, Owner};
+use cg_format::entity::Entity;
 use cg_format::wire::{Reader, Trace};
 use cg_format::{DecodeError, EntityId, Limits, Problem, Section};
 use cg_registry::travel::Names;
@@ -12,6 +12,7 @@ use cg_registry::travel::Names;
 use super::index::{Group, Index, Kept};
 use super::part::{Input, Kind};
 use super::{head, names};
+use crate::capture::is_captured;
 use crate::error::SnapshotError;
 use crate::restore::Unverifiable;
 use crate::section::KeptSection;
@@ -58,7 +59,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         let raw = input.part(Kind::Index, &mut limits)?;
         let index = Index::decode(&raw, &info, trace)?;
         let raw = input.part(Kind::Entities, &mut limits)?;
-        let entities = decode_entities(&raw, &info, trace)?;
+        let entities = decode_entities(&raw, &info, &names, trace)?;
         let groups_at = input.offset_bytes();
         Ok(Self { input, limits, info, names, index, entities, groups_at, last: None })
     }
@@ -104,9 +105,13 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
     /// Everything, into memory. With [`Unverifiable::Skip`] sections whose group or checksum does not match are
     /// [lost](crate::Place::Lost) and the rest is there; with [`Unverifiable::Fail`] the first of them is the error.
     ///
+    /// All sections together come out of the limits: they are in memory at once.
+    ///
     /// # Errors
     /// As [`section`](Self::section), and what is behind the last group.
     pub fn load(&mut self, unverifiable: Unverifiable) -> Result<Snapshot, SnapshotError> {
+        let all_bytes = self.info.unique_bytes;
+        self.limits.clone().spend(Section::SnapshotIndex, self.groups_at, "all sections", all_bytes)?;
         // Of each kept section, what it becomes: a number that counts those which are there, or lost.
         let mut numbers = Vec::with_capacity(self.index.kept.len());
         let mut kept = Vec::with_capacity(self.index.kept.len());
@@ -219,6 +224,7 @@ fn sections_of<'r>(
 fn decode_entities(
     raw: &[u8],
     info: &SnapshotInfo,
+    names: &Names,
     trace: Option<&Trace>,
 ) -> Result<Vec<(EntityId, Entity)>, DecodeError> {
     let mut reader = Reader::new(raw, Section::SnapshotEntities).traced(trace);
@@ -241,10 +247,24 @@ fn decode_entities(
             offset_bytes: here.offset_bytes() + error.offset_bytes,
             ..error
         })?;
-        if !matches!(entity.owner, Owner::Chunk(_)) {
-            let allowed = "an entity that a chunk owns";
+        if !is_captured(&entity, info.region) {
+            let allowed = "an entity that stands in the box and belongs to one of its chunks";
             return Err(here.error(Problem::OutOfRange { field: "entity", found: index, allowed }));
         }
+        if !names.entities.contains_key(&entity.kind) {
+            let (field, found) = ("entity kind", entity.kind.get());
+            return Err(here.error(Problem::OutOfRange { field, found, allowed: "a kind that has a name" }));
+        }
+        let mut components = entity.components().map(|(component, _)| component);
+        if let Some(component) = components.find(|it| !names.components.contains_key(it)) {
+            let (field, found) = ("entity component", component.get());
+            return Err(here.error(Problem::OutOfRange {
+                field,
+                found,
+                allowed: "a component that has a name",
+            }));
+        }
+        drop(components);
         entities.push((id, entity));
     }
     reader.end("bytes behind the entities")?;

@@ -7,148 +7,54 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
-use cg_format::{BlockId, BlockPos, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
+use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
 use cg_registry::{Catalog, ListKind};
 
+use super::options::{Merge, RestoreOptions, Unverifiable};
+use super::report::{BlockChange, RestoreReport};
 use crate::arrival::ArrivalReport;
-use crate::capture::stands_in;
 use crate::error::{RestoreError, SnapshotError};
 use crate::region::{Region, Section};
-use crate::section::{KeptSection, Outside, remove_sides, spliced, without_references};
-use crate::snapshot::{Place, Snapshot, moved_entity};
+use crate::section::{KeptSection, Outside, all_blocks, remove_sides, spliced, without_references};
+use crate::snapshot::{Place, Snapshot};
 
 /// Sections whose live chunks are read at once.
 const SECTIONS_AT_ONCE: usize = 256;
-
-/// A block that is another one now, or whose components are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockChange {
-    /// The dimension.
-    pub dimension: Dimension,
-    /// The block's position.
-    pub pos: BlockPos,
-    /// Its layer; 0 is the lowest.
-    pub layer: u8,
-    /// The kind that was there; `None` if the cell had no such layer, or there was no chunk.
-    pub old: Option<BlockId>,
-    /// The kind that is there now; `None` if the cell has no such layer any more. If it is the old one, only the components
-    /// of the block have changed.
-    pub new: Option<BlockId>,
-}
-
-/// What happens at a section whose bytes are not those that were captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unverifiable {
-    /// The restore ends with an error.
-    #[default]
-    Fail,
-    /// The section stays as it is and is reported; the rest is restored.
-    Skip,
-}
-
-/// What happens where the target has something already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Merge {
-    /// The snapshot replaces it; a chunk that was absent in the snapshot is deleted.
-    #[default]
-    Replace,
-    /// It stays: a chunk that is there keeps its content and its entities, and an entity that is there stays where it is.
-    Keep,
-}
-
-/// How a snapshot is put back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestoreOptions {
-    /// Whether the entities of the region are replaced by those of the snapshot, if it has any to say. Default: yes.
-    ///
-    /// At its own place an entity keeps its UUID. Elsewhere it gets another one, which follows from its own and from the
-    /// place, so that the same restore again finds the same entity.
-    pub entities: bool,
-    /// What happens at damaged sections. Default: the restore ends.
-    pub unverifiable: Unverifiable,
-    /// Another dimension. Default: the snapshot's own.
-    pub dimension: Option<Dimension>,
-    /// So many chunks further along x, y and z. Default: at its own place.
-    pub by_chunks: [i64; 3],
-    /// What happens where something is. Default: it is replaced.
-    pub merge: Merge,
-}
-
-impl Default for RestoreOptions {
-    fn default() -> Self {
-        Self {
-            entities: true,
-            unverifiable: Unverifiable::Fail,
-            dimension: None,
-            by_chunks: [0; 3],
-            merge: Merge::Replace,
-        }
-    }
-}
-
-/// What a restore has done so far.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RestoreReport {
-    /// Sections looked at.
-    pub sections: u64,
-    /// Sections that were as in the snapshot.
-    pub unchanged: u64,
-    /// Sections that were saved.
-    pub changed: u64,
-    /// Chunks that were made, which count as changed sections.
-    pub created: u64,
-    /// Chunks that were deleted because there was none when the snapshot was taken.
-    pub deleted: u64,
-    /// Parts of chunks that could not be restored: there is no chunk now to hold the rest, or there was none then.
-    pub left_alone: u64,
-    /// Sections that could not be verified and stayed as they are.
-    pub unverifiable: Vec<ChunkAt>,
-    /// Blocks that are of another kind now, in all layers.
-    pub blocks: u64,
-    /// Blocks of which only the components are other ones.
-    pub components: u64,
-    /// Sections that stayed as they are because there was a chunk and [`Merge::Keep`] was asked for.
-    pub kept: u64,
-    /// Entities that stayed as they are for the same reason.
-    pub entities_kept: u64,
-    /// Entities that were put back.
-    pub entities_put: u64,
-    /// Entities that were deleted.
-    pub entities_deleted: u64,
-    /// What was left behind because the target's registry differs.
-    pub arrival: ArrivalReport,
-}
 
 /// A section that is to be restored: a unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     index: usize,
     /// In the snapshot.
-    from: Section,
+    pub(super) from: Section,
     /// In the target.
     pub(crate) to: Section,
 }
 
 /// A restore under way. Each step handles one section whole, so it can stop between any two.
 pub struct RestoreJob {
-    snapshot: Arc<Snapshot>,
-    options: RestoreOptions,
-    target: Region,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) options: RestoreOptions,
+    pub(super) target: Region,
+    /// Whether the target is where the snapshot was taken, whatever the numbers of the dimension.
+    pub(super) is_own_place: bool,
     pieces: Box<dyn Iterator<Item = Piece> + Send>,
     /// By the chunk that owned them: places in the snapshot's list.
-    entities: BTreeMap<ChunkAt, Vec<usize>>,
+    pub(super) entities: BTreeMap<ChunkAt, Vec<usize>>,
     /// The ids that the snapshot's entities have in the target.
-    ids: BTreeSet<EntityId>,
-    report: RestoreReport,
+    pub(super) ids: BTreeSet<EntityId>,
+    /// Chunks that an entity was taken out of since they were read with others: what was read is no longer so.
+    pub(super) let_go: BTreeSet<ChunkAt>,
+    pub(super) report: RestoreReport,
     scratch: Vec<u8>,
 }
 
 /// What one section needs beside the job.
-struct Work<'w, E, F> {
-    editor: &'w mut E,
+pub(super) struct Work<'w, E, F> {
+    pub(super) editor: &'w mut E,
     schema: &'w (dyn SchemaView + Send + Sync),
     observe: &'w mut F,
-    piece: Piece,
+    pub(super) piece: Piece,
 }
 
 impl RestoreJob {
@@ -163,9 +69,11 @@ impl RestoreJob {
         catalog: &Catalog,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
+        let by = options.by_chunks;
+        let own = catalog.dimension(snapshot.info().dimension.as_str());
         let (snapshot, arrival) = at_home(snapshot, catalog, options.dimension)?;
         let dimension = options.dimension.unwrap_or(snapshot.region().dimension());
-        let by = options.by_chunks;
+        let is_own_place = by == [0; 3] && own == Some(dimension);
         let target = snapshot.region().moved(dimension, by).ok_or(SnapshotError::OutsideWorld)?;
         let pieces = snapshot
             .region()
@@ -175,9 +83,11 @@ impl RestoreJob {
         let mut job = Self {
             options,
             target,
+            is_own_place,
             pieces: Box::new(pieces),
             entities: BTreeMap::new(),
             ids: BTreeSet::new(),
+            let_go: BTreeSet::new(),
             report: RestoreReport { arrival, ..RestoreReport::default() },
             scratch: Vec::new(),
             snapshot,
@@ -232,20 +142,35 @@ impl RestoreJob {
         editor: &mut E,
         observe: &mut impl FnMut(BlockChange),
     ) -> Result<RestoreReport, RestoreError<E::Error>> {
-        let schema = editor.schema();
-        loop {
-            let pieces: Vec<Piece> = self.pieces.by_ref().take(SECTIONS_AT_ONCE).collect();
-            if pieces.is_empty() {
-                return Ok(self.report.clone());
-            }
-            let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
-            let live = editor.load_many(&at);
-            for (piece, live) in pieces.into_iter().zip(live) {
-                let at = piece.to.at;
-                let live = live.map_err(|error| RestoreError::Target { at, error })?;
-                self.perform(piece, live, &*schema, editor, observe)?;
-            }
+        while self.run_some(editor, observe, SECTIONS_AT_ONCE)? {}
+        Ok(self.report.clone())
+    }
+
+    /// Restores so many sections of what is left, whose chunks are read by one call; `false` if nothing was left.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step); the sections behind the one that failed are not restored by this job.
+    pub fn run_some<E: Editor>(
+        &mut self,
+        editor: &mut E,
+        observe: &mut impl FnMut(BlockChange),
+        section_count: usize,
+    ) -> Result<bool, RestoreError<E::Error>> {
+        let pieces: Vec<Piece> = self.pieces.by_ref().take(section_count).collect();
+        if pieces.is_empty() {
+            return Ok(false);
         }
+        let schema = editor.schema();
+        let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
+        self.let_go.clear();
+        let live = editor.load_many(&at);
+        for (piece, live) in pieces.into_iter().zip(live) {
+            let at = piece.to.at;
+            let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
+            let live = live.map_err(|error| RestoreError::Target { at, error })?;
+            self.perform(piece, live, &*schema, editor, observe)?;
+        }
+        Ok(true)
     }
 
     /// Takes the next section to be performed.
@@ -391,6 +316,10 @@ impl RestoreJob {
     ) -> Result<Chunk, EditError> {
         let contents = self.snapshot.info().contents;
         let section = &work.piece.to;
+        if !contents.components && live.has_unread_components() {
+            // It cannot be told which of it belongs to blocks that stay.
+            return Err(EditError::UnreadComponents { block: live.block(LocalPos::default()) });
+        }
         let mut new = if section.is_whole() {
             let mut new = saved;
             if !contents.sides {
@@ -415,64 +344,6 @@ impl RestoreJob {
         }
         Ok(new)
     }
-
-    /// Deletes the chunk's entities that stand in the region and are not the snapshot's, and puts the snapshot's.
-    fn replace_entities<E: Editor, F>(
-        &mut self,
-        references: &[EntityId],
-        work: &mut Work<'_, E, F>,
-    ) -> Result<(), RestoreError<E::Error>> {
-        let at = work.piece.to.at;
-        let target = |error| RestoreError::Target { at, error };
-        for id in references.iter().filter(|id| !self.ids.contains(id)) {
-            let entity = work.editor.entity(*id).map_err(target)?;
-            if entity.is_some_and(|entity| stands_in(&entity, self.target)) {
-                work.editor.delete_entity(*id).map_err(target)?;
-                self.report.entities_deleted += 1;
-            }
-        }
-        let Some(owned) = self.entities.get(&work.piece.from.at) else { return Ok(()) };
-        for (id, entity) in owned.iter().filter_map(|index| self.snapshot.entities().get(*index)) {
-            let Some(entity) = moved_entity(entity, self.target, self.options.by_chunks) else { continue };
-            let id = self.id_there(*id);
-            let there = work.editor.entity(id).map_err(target)?;
-            if self.options.merge == Merge::Keep && there.is_some() {
-                self.report.entities_kept += 1;
-            } else if there.as_ref() != Some(&entity) {
-                work.editor.put_entity(id, entity).map_err(target)?;
-                self.report.entities_put += 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// The id of a captured entity in the target.
-    fn id_there(&self, id: EntityId) -> EntityId {
-        if self.target == self.snapshot.region() {
-            return id;
-        }
-        // A UUID of its own kind (version 8) from the old one and the place, by the mixing steps of SplitMix64.
-        let min = self.target.area().min();
-        let place = [self.target.dimension().get(), min.x as u64, min.y as u64, min.z as u64];
-        let [low, high] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03].map(|seed: u64| {
-            let mut mixed = seed;
-            let bytes = id.to_bytes();
-            let (halves, _) = bytes.as_chunks::<8>();
-            for word in halves.iter().map(|half| u64::from_le_bytes(*half)).chain(place) {
-                mixed = (mixed ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                mixed ^= mixed >> 31;
-            }
-            mixed
-        });
-        let mut bytes = [0; 16];
-        for (byte, mixed) in bytes.iter_mut().zip(low.to_le_bytes().into_iter().chain(high.to_le_bytes())) {
-            *byte = mixed;
-        }
-        bytes[6] = bytes[6] & 0x0f | 0x80;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        EntityId::from_bytes(bytes)
-    }
 }
 
 impl<E: Editor, F: FnMut(BlockChange)> Work<'_, E, F> {
@@ -485,11 +356,6 @@ impl<E: Editor, F: FnMut(BlockChange)> Work<'_, E, F> {
         let at = self.piece.to.at;
         self.editor.save(at, Arc::new(chunk)).map_err(|error| RestoreError::Target { at, error })
     }
-}
-
-/// Every block of a chunk: layer 0 by cell, then the upper layers.
-fn all_blocks(chunk: &Chunk) -> impl Iterator<Item = (CellLayer, BlockId)> {
-    LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell))).chain(chunk.upper_layers())
 }
 
 /// The snapshot by the ids of a catalog.

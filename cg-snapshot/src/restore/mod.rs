@@ -2,12 +2,18 @@
 
 mod budget;
 mod dry_run;
+mod entities;
 mod job;
 mod operation;
+mod options;
 mod queue;
+mod report;
+mod running;
 
 pub use budget::TickBudget;
 pub use dry_run::DryRun;
-pub use job::{BlockChange, Merge, RestoreJob, RestoreOptions, RestoreReport, Unverifiable};
+pub use job::RestoreJob;
 pub use operation::{Event, Handle, Operation, OperationId, Outcome, Progress};
+pub use options::{Merge, RestoreOptions, Unverifiable};
 pub use queue::{Host, QueueHandle, RestoreQueue, TickReport};
+pub use report::{BlockChange, RestoreReport};

@@ -5,21 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::capture::CaptureOptions;
 use crate::region::Region;
-use crate::restore::job::{RestoreOptions, RestoreReport};
+use crate::restore::{RestoreOptions, RestoreReport};
 use crate::snapshot::Snapshot;
 
 /// What a queue is asked to do.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// Capture a region. It is of one state section by section; who needs one state of the whole lets nothing change it
-    /// meanwhile, or captures at once.
+    /// Capture a region. It is of one state, that at which it began, if the host calls
+    /// [`before_change`](crate::RestoreQueue::before_change) or changes nothing in it meanwhile; else each section is of the
+    /// state in which it was met. A world needs no queue for this: `World::still` is one state, read on any thread.
     Capture {
         /// The box.
         region: Region,
         /// How.
         options: CaptureOptions,
     },
-    /// Put a snapshot back.
+    /// Put a snapshot back. One with the ids of another registry is remapped in the tick in which it begins, all of it: let
+    /// it [arrive](Snapshot::arrive) before, on another thread.
     Restore {
         /// The snapshot.
         snapshot: Arc<Snapshot>,

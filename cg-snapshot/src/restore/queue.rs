@@ -5,19 +5,20 @@
 
 use std::collections::VecDeque;
 use std::fmt::Display;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Editor};
 use cg_registry::Catalog;
 
 use super::budget::{Expected, Spending, TickBudget};
-use super::job::{BlockChange, Piece, RestoreJob};
 use super::operation::{Event, Handle, Operation, OperationId, Outcome, Shared};
-use crate::capture::Capture;
-use crate::region::{Region, Section};
+use super::report::BlockChange;
+use super::running::{Kept, Running, Step};
+use crate::region::Region;
 
 /// A game whose tick thread captures and restores.
 pub trait Host: Editor {
@@ -54,6 +55,8 @@ struct Inbox {
     submitted: Mutex<Vec<Submitted>>,
     subscribers: Mutex<Vec<Sender<Event>>>,
     count: AtomicU64,
+    /// The queue is gone: nothing will ever be done.
+    is_closed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,8 @@ struct Submitted {
 }
 
 /// Operations that wait or run. Belongs to the tick thread.
+///
+/// Dropping it cancels what is left; [`close`](Self::close) also gives the tickets back.
 #[derive(Debug, Default)]
 pub struct RestoreQueue {
     inbox: Arc<Inbox>,
@@ -84,56 +89,18 @@ pub struct TickReport {
     pub spent: Duration,
 }
 
-#[derive(Debug)]
-struct Running {
-    id: OperationId,
-    shared: Arc<Shared>,
-    region: Region,
-    work: Work,
-    has_started: bool,
-    /// Chunks with a ticket, in the order in which they are handled.
-    window: VecDeque<Ahead>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Ahead {
-    Capture(Section),
-    Restore(Piece),
-    Relight(ChunkAt),
-}
-
-enum Work {
-    /// Not begun: the target is not known before the catalog of the tick is.
-    Waiting(Operation),
-    Capture {
-        capture: Box<Capture>,
-        sections: Box<dyn Iterator<Item = Section> + Send>,
-    },
-    Restore {
-        job: Box<RestoreJob>,
-        relight: bool,
-        changed: VecDeque<ChunkAt>,
-    },
-    Relight {
-        chunks: Box<dyn Iterator<Item = ChunkAt> + Send>,
-    },
-}
-
-/// What came of looking at an operation.
-enum Step {
-    Done,
-    /// Its next chunk is not ready, or it may hold no more tickets.
-    Waits,
-    Ended(Outcome),
-}
-
 impl QueueHandle {
-    /// Adds an operation behind all others.
+    /// Adds an operation behind all others. If the queue is gone, it is cancelled at once.
     pub fn submit(&self, operation: Operation) -> Handle {
         let mut submitted = self.inbox.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         let id = OperationId(self.inbox.count.fetch_add(1, Ordering::Relaxed) + 1);
         let shared = Arc::new(Shared::default());
-        submitted.push(Submitted { id, operation, shared: Arc::clone(&shared) });
+        // Under the lock: a queue that goes away sees all that was submitted before.
+        if self.inbox.is_closed.load(Ordering::Relaxed) {
+            shared.end(Outcome::Cancelled(0));
+        } else {
+            submitted.push(Submitted { id, operation, shared: Arc::clone(&shared) });
+        }
         Handle::new(id, shared)
     }
 
@@ -159,7 +126,8 @@ impl RestoreQueue {
     /// Works for one tick. The clock is any that does not go back; only differences count.
     ///
     /// At least one section is handled if any is ready, however small the budget. No further one begins that is not expected
-    /// to fit. Blocks on what the host blocks on, and on nothing else.
+    /// to fit. Blocks on what the host blocks on, and on nothing else. If the host panics, the operation it was asked for
+    /// fails in the next tick, and the others go on.
     pub fn run<H: Host>(
         &mut self,
         host: &mut H,
@@ -171,7 +139,7 @@ impl RestoreQueue {
         H::Error: Display,
     {
         let mut spending = Spending::begin(*budget, clock);
-        self.receive();
+        self.receive(catalog);
         let mut ended = self.end_cancelled(host);
         let mut at = 0;
         while at < self.running.len() {
@@ -214,20 +182,56 @@ impl RestoreQueue {
         TickReport { sections, ended, left, spent: spending.spent() }
     }
 
-    fn receive(&mut self) {
-        let mut submitted = self.inbox.submitted.lock().unwrap_or_else(PoisonError::into_inner);
-        for Submitted { id, operation, shared } in submitted.drain(..) {
+    /// To be called by the host before it changes a chunk, or an entity that belongs to it: captures that have begun and
+    /// did not come to the chunk yet keep it as it is now. So they are of one state, that at which they began.
+    ///
+    /// The chunk is one that there is, one that is about to be made, or one that is about to be deleted, and is read without
+    /// a ticket; for an entity that goes from one chunk to another it is called for both. Costs next to nothing while nothing
+    /// is captured, else reading the chunk once, which shares its memory, and its entities. What the queue itself restores
+    /// needs no call; an entity that it calls back from the region to another one is not in the capture.
+    ///
+    /// # Errors
+    /// What the host says when the chunk or an entity is read. The chunk then counts as it is when the capture comes to it.
+    pub fn before_change<E: Editor>(&mut self, host: &mut E, at: ChunkAt) -> Result<(), E::Error> {
+        let mut captures = self.running.iter_mut().filter_map(|running| running.capture_before(at));
+        let Some(first) = captures.next() else { return Ok(()) };
+        let chunk = host.load(at)?;
+        let mut entities = Vec::new();
+        for id in chunk.as_deref().map_or(&[][..], Chunk::entities) {
+            entities.extend(host.entity(*id)?.map(|entity| (*id, entity)));
+        }
+        let state = Arc::new(Kept { chunk, entities });
+        for kept in std::iter::once(first).chain(captures) {
+            kept.insert(at, Arc::clone(&state));
+        }
+        Ok(())
+    }
+
+    /// Cancels everything and gives all tickets back. What is submitted afterwards is done by the next [`run`](Self::run).
+    pub fn close<H: Host>(&mut self, host: &mut H) {
+        for Submitted { id, shared, .. } in self.inbox.take() {
+            self.inbox.end(id, &shared, Outcome::Cancelled(0));
+        }
+        while !self.running.is_empty() {
+            let done = self.running.front().map_or(0, |running| running.shared.done());
+            self.end(0, host, Outcome::Cancelled(done));
+        }
+    }
+
+    fn receive(&mut self, catalog: &Catalog) {
+        for Submitted { id, operation, shared } in self.inbox.take() {
             let region = match &operation {
                 Operation::Capture { region, .. } | Operation::Relight { region } => *region,
                 Operation::Restore { snapshot, options, .. } => {
                     let own = snapshot.region();
-                    let dimension = options.dimension.unwrap_or(own.dimension());
+                    // By name, as the restore will find it: the snapshot may say another number.
+                    let named = catalog.dimension(snapshot.info().dimension.as_str());
+                    let dimension = options.dimension.or(named).unwrap_or(own.dimension());
                     own.moved(dimension, options.by_chunks).unwrap_or(own)
                 }
             };
             shared.expect(u64::try_from(region.section_count()).unwrap_or(u64::MAX));
-            let (work, window) = (Work::Waiting(operation), VecDeque::new());
-            self.running.push_back(Running { id, shared, region, work, has_started: false, window });
+            self.running.push_back(Running::new(id, shared, region, operation));
         }
     }
 
@@ -243,158 +247,44 @@ impl RestoreQueue {
 
     fn end<H: Host>(&mut self, at: usize, host: &mut H, outcome: Outcome) {
         let Some(running) = self.running.remove(at) else { return };
+        self.inbox.end(running.id, &running.shared, outcome);
         for ahead in running.window {
             host.release_ticket(ahead.at());
         }
-        running.shared.end(outcome.clone());
-        self.inbox.tell(&Event::Ended(running.id, outcome));
+    }
+}
+
+impl Drop for RestoreQueue {
+    fn drop(&mut self) {
+        for Submitted { id, shared, .. } in self.inbox.close() {
+            self.inbox.end(id, &shared, Outcome::Cancelled(0));
+        }
+        for Running { id, shared, .. } in self.running.drain(..) {
+            let done = shared.done();
+            self.inbox.end(id, &shared, Outcome::Cancelled(done));
+        }
     }
 }
 
 impl Inbox {
+    fn take(&self) -> Vec<Submitted> {
+        std::mem::take(&mut *self.submitted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the last ones: none are accepted behind them.
+    fn close(&self) -> Vec<Submitted> {
+        let mut submitted = self.submitted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::Relaxed);
+        std::mem::take(&mut *submitted)
+    }
+
+    fn end(&self, id: OperationId, shared: &Shared, outcome: Outcome) {
+        shared.end(outcome.clone());
+        self.tell(&Event::Ended(id, outcome));
+    }
+
     fn tell(&self, event: &Event) {
         let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
-    }
-}
-
-impl Running {
-    /// Handles the next section, if its chunk is ready; takes tickets for those behind it.
-    fn step<H: Host>(&mut self, host: &mut H, catalog: &Catalog, may_take: usize) -> Step
-    where
-        H::Error: Display,
-    {
-        if let Err(why) = self.begin(catalog) {
-            return Step::Ended(Outcome::Failed(why));
-        }
-        for _ in 0..may_take {
-            let Some(ahead) = self.next() else { break };
-            host.take_ticket(ahead.at());
-            self.window.push_back(ahead);
-        }
-        let Some(ahead) = self.window.front().copied() else {
-            // Nothing is left, or no ticket may be taken.
-            return match may_take {
-                0 => Step::Waits,
-                _ => Step::Ended(self.finish(catalog)),
-            };
-        };
-        if !host.is_ready(ahead.at()) {
-            return Step::Waits;
-        }
-        self.window.pop_front();
-        let handled = self.handle(ahead, host);
-        host.release_ticket(ahead.at());
-        match handled {
-            Ok(()) => Step::Done,
-            Err(why) => Step::Ended(Outcome::Failed(why)),
-        }
-    }
-
-    fn begin(&mut self, catalog: &Catalog) -> Result<(), String> {
-        let Work::Waiting(operation) = &self.work else { return Ok(()) };
-        self.work = match operation {
-            Operation::Capture { region, options } => {
-                let capture = Capture::new(*region, catalog, options).map_err(|error| error.to_string())?;
-                Work::Capture { capture: Box::new(capture), sections: Box::new(region.sections()) }
-            }
-            Operation::Restore { snapshot, options, relight } => {
-                let job = RestoreJob::new(Arc::clone(snapshot), catalog, *options);
-                let job = job.map_err(|error| error.to_string())?;
-                Work::Restore { job: Box::new(job), relight: *relight, changed: VecDeque::new() }
-            }
-            Operation::Relight { region } => {
-                Work::Relight { chunks: Box::new(region.sections().map(|section| section.at)) }
-            }
-        };
-        Ok(())
-    }
-
-    /// The next chunk to take a ticket for. Light comes after all blocks: not before the last of them was handled.
-    fn next(&mut self) -> Option<Ahead> {
-        match &mut self.work {
-            Work::Waiting(_) => None,
-            Work::Capture { sections, .. } => sections.next().map(Ahead::Capture),
-            Work::Relight { chunks } => chunks.next().map(Ahead::Relight),
-            Work::Restore { job, relight, changed } => match job.pull() {
-                Some(piece) => Some(Ahead::Restore(piece)),
-                None if *relight && !self.window.iter().any(|it| matches!(it, Ahead::Restore(_))) => {
-                    changed.pop_front().map(Ahead::Relight)
-                }
-                None => None,
-            },
-        }
-    }
-
-    fn handle<H: Host>(&mut self, ahead: Ahead, host: &mut H) -> Result<(), String>
-    where
-        H::Error: Display,
-    {
-        let at = ahead.at();
-        let in_words = |error: H::Error| format!("{at}: {error}");
-        match (ahead, &mut self.work) {
-            (Ahead::Capture(section), Work::Capture { capture, .. }) => {
-                let chunk = host.load(at).map_err(in_words)?;
-                let schema = host.schema();
-                capture.add(&section, chunk.as_deref(), &*schema).map_err(|error| error.to_string())?;
-                for id in chunk.as_deref().map_or(&[][..], |chunk| chunk.entities()) {
-                    if let Some(entity) = host.entity(*id).map_err(in_words)? {
-                        capture.add_entity(*id, &entity, &section);
-                    }
-                }
-                Ok(())
-            }
-            (Ahead::Restore(piece), Work::Restore { job, relight, changed }) => {
-                let live = host.load(at).map_err(in_words)?;
-                let schema = host.schema();
-                let before = job.report().changed;
-                let mut told = Vec::new();
-                let done = job.perform(piece, live, &*schema, host, &mut |change| told.push(change));
-                done.map_err(|error| error.to_string())?;
-                for change in told {
-                    host.changed(change);
-                }
-                if *relight && job.report().changed > before {
-                    changed.push_back(at);
-                    self.shared.expect(1);
-                }
-                Ok(())
-            }
-            (Ahead::Relight(at), _) => host.relight(at).map_err(in_words),
-            _ => Ok(()),
-        }
-    }
-
-    fn finish(&mut self, catalog: &Catalog) -> Outcome {
-        let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
-        match std::mem::replace(&mut self.work, waiting) {
-            Work::Capture { capture, .. } => match capture.finish(catalog) {
-                Ok(snapshot) => Outcome::Captured(Arc::new(snapshot)),
-                Err(error) => Outcome::Failed(error.to_string()),
-            },
-            Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
-            Work::Relight { .. } | Work::Waiting(_) => Outcome::Relit(self.shared.done()),
-        }
-    }
-}
-
-impl Ahead {
-    const fn at(&self) -> ChunkAt {
-        match self {
-            Self::Capture(section) => section.at,
-            Self::Restore(piece) => piece.to.at,
-            Self::Relight(at) => *at,
-        }
-    }
-}
-
-impl std::fmt::Debug for Work {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Waiting(_) => "Waiting",
-            Self::Capture { .. } => "Capture",
-            Self::Restore { .. } => "Restore",
-            Self::Relight { .. } => "Relight",
-        })
     }
 }

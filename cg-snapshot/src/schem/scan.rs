@@ -1,5 +1,6 @@
 //! The first way through a file: every byte is read, everything but the indices is held, everything is checked.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::cells::Counted;
@@ -12,6 +13,8 @@ use crate::nbt::{Compound, NbtProblem, Tag, Text, Value};
 
 /// Names of unknown fields that are kept.
 const UNKNOWN: usize = 100;
+/// Under which the others are counted.
+const OTHERS: &str = "other unknown fields";
 /// Bytes of such a name that are kept.
 const UNKNOWN_BYTES: usize = 64;
 
@@ -43,7 +46,7 @@ struct Found {
     /// The first field that is not of the kind that it should be.
     wrong_kind: Option<SchemError>,
     names: Vec<String>,
-    unknown: Vec<String>,
+    unknown: BTreeMap<String, u64>,
 }
 
 const NUMBERS: [&str; 5] = ["Version", "DataVersion", "Width", "Height", "Length"];
@@ -169,9 +172,12 @@ impl Found {
                 return self.indices(input, ("Biomes.Data", tag, at_bytes), limits);
             }
             _ => {
-                if self.unknown.len() < UNKNOWN {
-                    self.unknown.push(shown(name));
-                }
+                let inside = match level {
+                    Level::Root | Level::Schematic => "",
+                    Level::Blocks => "Blocks.",
+                    Level::Biomes => "Biomes.",
+                };
+                note_unknown(&mut self.unknown, format!("{inside}{}", shown(name)));
                 input.field = "unknown fields";
                 return input.walk(tag, depth, &mut Walked::Skipped);
             }
@@ -261,6 +267,15 @@ impl Found {
         let things = |field, raw: Option<Vec<u8>>, is_pos: fn(Compound<'_>) -> bool| {
             raw.map_or(Ok(Things::default()), |raw| Things::new(field, raw, &limits.nbt, is_pos))
         };
+        let block_entities =
+            things(block_entities, self.block_entities, |thing| things::cell(thing).is_some())?;
+        let entities = things("Entities", self.entities, |thing| things::point(thing).is_some())?;
+        let mut unknown = self.unknown;
+        for (list, things) in [("BlockEntities", &block_entities), ("Entities", &entities)] {
+            things.each_beside_data(version, |name| {
+                note_unknown(&mut unknown, format!("{list}.{}", shown(name.0)));
+            });
+        }
         Ok(Schematic {
             version,
             data_version,
@@ -269,11 +284,9 @@ impl Found {
             metadata: self.metadata.unwrap_or_else(|| Compound::EMPTY.raw().to_vec()),
             blocks,
             biomes,
-            block_entities: things(block_entities, self.block_entities, |thing| {
-                things::cell(thing).is_some()
-            })?,
-            entities: things("Entities", self.entities, |thing| things::point(thing).is_some())?,
-            unknown: self.unknown,
+            block_entities,
+            entities,
+            unknown,
         })
     }
 }
@@ -371,6 +384,11 @@ fn palette(
         entries += 1;
     }
     Ok((states, entries))
+}
+
+fn note_unknown(unknown: &mut BTreeMap<String, u64>, name: String) {
+    let name = if unknown.len() < UNKNOWN || unknown.contains_key(&name) { name } else { OTHERS.to_owned() };
+    *unknown.entry(name).or_default() += 1;
 }
 
 fn shown(name: &[u8]) -> String {

@@ -1,5 +1,6 @@
 //! What a file is, and the ways to what it holds.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::cells::{Cells, Counted};
@@ -38,7 +39,7 @@ pub struct Schematic {
     pub(super) biomes: Option<Grid>,
     pub(super) block_entities: Things,
     pub(super) entities: Things,
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: BTreeMap<String, u64>,
 }
 
 /// A palette and an array of indices into it: the blocks, or the biomes.
@@ -123,8 +124,10 @@ impl Schematic {
         })
     }
 
-    /// Names of fields that no schematic has, at most a hundred.
-    pub fn unknown_fields(&self) -> &[String] {
+    /// Fields that no schematic has, and how often: by name, those in a part of it as `Blocks.NAME`, and in version 3 those
+    /// that block entities and entities have beside `Id`, `Pos` and `Data` as `Entities.NAME`. Only their names are read.
+    /// A hundred names are kept, the others are counted together.
+    pub const fn unknown_fields(&self) -> &BTreeMap<String, u64> {
         &self.unknown
     }
 

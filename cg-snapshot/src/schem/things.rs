@@ -79,6 +79,15 @@ impl Things {
         list.map(move |thing| (id(thing).unwrap_or_default(), thing, data(thing, version)))
     }
 
+    /// Shows the fields that are in no `Data` and so in no [`BlockEntity`] or [`SchemEntity`].
+    pub(super) fn each_beside_data(&self, version: u8, mut show: impl FnMut(Text<'_>)) {
+        let list = self.list().into_iter().flat_map(List::compounds);
+        for thing in list.filter(|thing| has_data(*thing, version)) {
+            let is_known = |name: Text<'_>| OWN.iter().chain(&["Data"]).any(|known| name == **known);
+            thing.fields().map(|field| field.name).filter(|name| !is_known(*name)).for_each(&mut show);
+        }
+    }
+
     pub(super) fn block_entities(&self, version: u8) -> impl Iterator<Item = BlockEntity> {
         let each = self.each(version);
         each.map(|(id, thing, data)| BlockEntity { id, pos: cell(thing).unwrap_or_default(), data })
@@ -90,6 +99,11 @@ impl Things {
     }
 }
 
+/// Whether the other fields are in a `Data` of their own.
+fn has_data(thing: Compound<'_>, version: u8) -> bool {
+    version > 2 && thing.compound("Data").is_some()
+}
+
 fn id(thing: Compound<'_>) -> Option<String> {
     let id = thing.text("Id").or_else(|| thing.text("id"))?;
     id.decode().map(std::borrow::Cow::into_owned)
@@ -97,7 +111,7 @@ fn id(thing: Compound<'_>) -> Option<String> {
 
 /// `Data` of version 3, or what version 2 has beside `Id` and `Pos`, where a `Data` is a field as any other.
 fn data(thing: Compound<'_>, version: u8) -> Vec<u8> {
-    if let Some(data) = thing.compound("Data").filter(|_| version > 2) {
+    if let Some(data) = thing.compound("Data").filter(|_| has_data(thing, version)) {
         return data.raw().to_vec();
     }
     let own = |name: Text<'_>| OWN.iter().any(|own| name == **own);

@@ -28,7 +28,7 @@ impl<E: Engine> Inner<E> {
     fn ask_about_cubes(&self, at: ChunkAt) -> Result<Absence, Error> {
         // Between two looks a move may carry rows from where the second looks to where the first has looked.
         let engine = self.engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot_of_now();
         let cold = at.pos.cluster(ClusterTier::L2);
         Counters::add(&self.counters.engine_reads, 1);
         if view.get(Space::ClusterL2, &key::cluster(at.dimension, cold))?.is_some() {

@@ -205,7 +205,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         if self.deltas.has(at) {
             let engine = self.engine()?;
-            let view = engine.snapshot();
+            let view = engine.snapshot_of_now();
             return find_in(&view, &self.counters, at, |stored| self.read_folded(&view, &catalog, stored));
         }
         find(&*self.engine()?, &self.counters, at, |stored| self.read(&catalog, stored))
@@ -219,7 +219,7 @@ impl<E: Engine> Inner<E> {
     ) -> Result<Lookup<T>, Error> {
         if self.deltas.has(at) {
             let catalog = self.registry.catalog();
-            return find_folded_in(&self.engine()?.snapshot(), &self.counters, &catalog, at, read);
+            return find_folded_in(&self.engine()?.snapshot_of_now(), &self.counters, &catalog, at, read);
         }
         find(&*self.engine()?, &self.counters, at, read)
     }

@@ -1,6 +1,7 @@
 //! Many reads of one state of the world: what is committed or moved between two of them is not seen.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -10,9 +11,10 @@ use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
 use crate::cache::{ChunkCache, Moment};
-use crate::delta::chunks_with_deltas;
+use crate::delta::WithDeltas;
 use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
+use crate::iterate::entities;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
@@ -22,7 +24,7 @@ pub(crate) struct StillWorld<'w, E: Engine> {
     view: E::Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
-    with_deltas: HashMap<ChunkAt, u64>,
+    with_deltas: WithDeltas,
 }
 
 impl<E: Engine> Inner<E> {
@@ -33,7 +35,7 @@ impl<E: Engine> Inner<E> {
         let _no_commit = self.commit_alone()?;
         let view = engine.snapshot();
         Ok(StillWorld {
-            with_deltas: chunks_with_deltas(&view)?,
+            with_deltas: WithDeltas::of(&view)?,
             world: self,
             view,
             moment: self.cache.moment(),
@@ -74,7 +76,7 @@ impl<E: Engine> StillWorld<'_, E> {
         world.tiering.touch(missed.iter().copied());
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
-            let stored = if self.with_deltas.contains_key(&chunk.at) {
+            let stored = if self.with_deltas.has(chunk.at) {
                 world.read_folded(&self.view, &self.catalog, chunk)?
             } else {
                 world.read(&self.catalog, chunk)?
@@ -140,8 +142,19 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Still<'_, E> {
     /// The registry as it was at that moment, which issued the ids of what is read.
-    pub fn catalog(&self) -> &Catalog {
+    pub fn catalog(&self) -> &Arc<Catalog> {
         &self.still.catalog
+    }
+
+    /// Shows every entity of that moment, ascending by UUID, until `visit` breaks. A damaged one is shown as an error.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_entity<B>(
+        &self,
+        visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        entities(&self.still.view, visit)
     }
 }
 

@@ -63,7 +63,7 @@ impl<E: Engine> Inner<E> {
         let mut found = Vec::new();
         let area = Area::Box(dimension, area);
         let failed =
-            walk_live(&self.settled_engine()?.snapshot(), &self.counters, area, |live| match live {
+            walk_live(&self.settled_engine()?.snapshot()?, &self.counters, area, |live| match live {
                 Ok(live) => {
                     found.push(live.place().0);
                     ControlFlow::Continue(())

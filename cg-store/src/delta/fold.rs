@@ -1,6 +1,5 @@
 //! Reading chunks with what their deltas say.
 
-use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -11,23 +10,13 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, DecodeError, Lookup, Problem, Section, Space};
 use cg_registry::Catalog;
 
+use super::WithDeltas;
 use crate::chunk::decode::{decode_as_stored, schema_of};
 use crate::chunk::{Area, StoredChunk, find_in, walk};
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
-
-/// The chunks that have deltas in a view, with the commit of each one's last.
-pub(crate) fn chunks_with_deltas<V: ReadView>(view: &V) -> Result<HashMap<ChunkAt, u64>, Error> {
-    let mut found = HashMap::new();
-    // The keys of a chunk's deltas ascend with their commits, so the last one stays.
-    view.scan(Family::ChunkDelta, ALL_KEYS, |key, _| {
-        found.extend(key::decode_delta(key).ok());
-        ControlFlow::<()>::Continue(())
-    })?;
-    Ok(found)
-}
 
 /// Decodes a chunk with the schema of its row and applies what its deltas say; its version is that of the last.
 ///
@@ -101,18 +90,18 @@ fn show_folded<V: ReadView, T>(
 pub(crate) struct Folding<'v, V> {
     view: &'v V,
     catalog: Arc<Catalog>,
-    with_deltas: HashMap<ChunkAt, u64>,
+    with_deltas: WithDeltas,
 }
 
 impl<'v, V: ReadView> Folding<'v, V> {
     /// Reads the keys of all deltas.
     pub(crate) fn of<E: Engine>(world: &Inner<E>, view: &'v V) -> Result<Self, Error> {
-        Ok(Self { view, catalog: world.registry.catalog(), with_deltas: chunks_with_deltas(view)? })
+        Ok(Self { view, catalog: world.registry.catalog(), with_deltas: WithDeltas::of(view)? })
     }
 
     /// The version of a chunk whose row has one.
     pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
-        self.with_deltas.get(&at).map_or(of_row, |last| of_row.max(*last))
+        self.with_deltas.last(at).map_or(of_row, |last| of_row.max(last))
     }
 
     /// Shows what a walk has come to, with its deltas folded in.
@@ -122,7 +111,7 @@ impl<'v, V: ReadView> Folding<'v, V> {
         visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         match stored {
-            Ok(stored) if self.with_deltas.contains_key(&stored.at) => {
+            Ok(stored) if self.with_deltas.has(stored.at) => {
                 match show_folded(self.view, &self.catalog, stored, |stored| visit(Ok(stored))) {
                     Ok(flow) => flow,
                     Err(error) => visit(Err(error)),

@@ -5,15 +5,21 @@
 //!
 //! **Invariants**.
 //! - A delta has the schema generation of the row that it goes on, and is applied before that row is upgraded.
-//! - The batch that saves or deletes a chunk as a whole deletes its deltas.
+//! - The batch that saves or deletes a chunk as a whole deletes its deltas. So does maintenance, which [folds](settle) them
+//!   into the row in time.
 //! - [`DeltaIndex`] names every chunk that has deltas, and may name some that have none any more: a look-up that it
 //!   does not send to the deltas has none to miss.
 
 mod fold;
 mod index;
+mod known;
+mod settle;
+mod waiting;
 
-pub(crate) use fold::{Folding, chunks_with_deltas, find_folded_in, fold_stored, read, walk_folded};
+pub(crate) use fold::{Folding, find_folded_in, fold_stored, read, walk_folded};
 pub(crate) use index::DeltaIndex;
+pub(crate) use known::WithDeltas;
+pub(crate) use waiting::{Unsettled, Which};
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;

@@ -1,6 +1,8 @@
 //! What one commit writes, and what must hold for it to be written.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::ops::Range;
 
 use cg_format::Space;
@@ -157,19 +159,56 @@ impl Batch {
         })
     }
 
+    /// Of the operations that belong together, those with the most bytes of keys and frames: where the first of them
+    /// writes, and how many bytes. What belongs to nothing stands for itself.
+    pub(crate) fn longest_group<G: Eq + Hash>(
+        &self,
+        group_of: impl Fn(Space, &[u8]) -> Option<G>,
+    ) -> Option<(Space, &[u8], u64)> {
+        let numbers = self.numbers_of_groups(group_of);
+        let mut lens = vec![0; self.ops.len()];
+        for (op, number) in self.ops.iter().zip(&numbers) {
+            lens[*number] += op.len_bytes();
+        }
+        let (longest, len_bytes) = lens.into_iter().enumerate().max_by_key(|(_, len_bytes)| *len_bytes)?;
+        let (space, key) = self.ops.get(longest)?.place();
+        Some((space, self.keys.get(key)?, len_bytes))
+    }
+
+    /// As [`drain`](Self::drain), with operations that belong together behind each other, each with its group's number.
+    /// Groups come as their first operations do.
+    pub(crate) fn drain_grouped<G: Eq + Hash, X>(
+        mut self,
+        group_of: impl Fn(Space, &[u8]) -> Option<G>,
+        mut each: impl FnMut(usize, Op<'_>) -> Result<(), X>,
+    ) -> Result<(), X> {
+        let numbers = self.numbers_of_groups(group_of);
+        let mut ops: Vec<_> = numbers.into_iter().zip(std::mem::take(&mut self.ops)).collect();
+        ops.sort_by_key(|(number, _)| *number);
+        for (number, op) in ops {
+            each(number, op.hand_over(&self.keys))?;
+        }
+        Ok(())
+    }
+
+    /// For each operation the place of the first one of its group.
+    fn numbers_of_groups<G: Eq + Hash>(&self, group_of: impl Fn(Space, &[u8]) -> Option<G>) -> Vec<usize> {
+        let mut groups = HashMap::new();
+        let number = |(index, op): (usize, &StoredOp)| {
+            let (space, key) = op.place();
+            match group_of(space, &self.keys[key]) {
+                Some(group) => *groups.entry(group).or_insert(index),
+                None => index,
+            }
+        };
+        self.ops.iter().enumerate().map(number).collect()
+    }
+
     /// Hands the operations over in order.
     pub(crate) fn drain(self, mut each: impl FnMut(Op<'_>)) {
         let Self { keys, ops, .. } = self;
         for op in ops {
-            each(match op {
-                StoredOp::Put { space, key, draft, stamp } => {
-                    Op::Put { space, key: &keys[key], draft, stamp }
-                }
-                StoredOp::Delete { space, key } => Op::Delete { space, key: &keys[key] },
-                StoredOp::DeleteRange { space, from, to } => {
-                    Op::DeleteRange { space, from: &keys[from], to: &keys[to] }
-                }
-            });
+            each(op.hand_over(&keys));
         }
     }
 
@@ -203,6 +242,34 @@ enum StoredOp {
 }
 
 impl StoredOp {
+    /// The operation, with its keys out of all keys.
+    fn hand_over(self, keys: &[u8]) -> Op<'_> {
+        match self {
+            Self::Put { space, key, draft, stamp } => Op::Put { space, key: &keys[key], draft, stamp },
+            Self::Delete { space, key } => Op::Delete { space, key: &keys[key] },
+            Self::DeleteRange { space, from, to } => {
+                Op::DeleteRange { space, from: &keys[from], to: &keys[to] }
+            }
+        }
+    }
+
+    /// The row that it writes or removes, or the first of them.
+    fn place(&self) -> (Space, Range<usize>) {
+        match self {
+            Self::Put { space, key, .. } | Self::Delete { space, key } => (*space, key.clone()),
+            Self::DeleteRange { space, from, .. } => (*space, from.clone()),
+        }
+    }
+
+    /// Bytes of its keys and frame.
+    fn len_bytes(&self) -> u64 {
+        (match self {
+            Self::Put { key, draft, .. } => key.len() + draft.len_bytes(),
+            Self::Delete { key, .. } => key.len(),
+            Self::DeleteRange { from, to, .. } => from.len() + to.len(),
+        }) as u64
+    }
+
     /// The same operation, when its keys lie so much further back.
     fn moved(self, base: usize) -> Self {
         let by = |key: Range<usize>| key.start + base..key.end + base;

@@ -209,8 +209,25 @@ pub enum Place {
         /// Where the damaged part starts.
         offset_bytes: u64,
     },
+    /// A sorted file of the engine's directory.
+    Table(Box<Table>),
     /// Somewhere in the engine's directory.
     Dir(PathBuf),
+    /// Nobody said.
+    Unknown,
+}
+
+/// A sorted file, and the keys between which its rows lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its name in the engine's directory.
+    pub name: String,
+    /// The family whose rows it has.
+    pub family: Family,
+    /// The first key.
+    pub from: Box<[u8]>,
+    /// The last key.
+    pub to: Box<[u8]>,
 }
 
 impl fmt::Display for Place {
@@ -219,7 +236,12 @@ impl fmt::Display for Place {
             Self::Row { family, key } => write!(f, "{} row {}", family.name(), Hex(key)),
             Self::Family(family) => write!(f, "family {}", family.name()),
             Self::File { name, offset_bytes } => write!(f, "file {name} at byte {offset_bytes}"),
+            Self::Table(table) => {
+                let Table { name, family, from, to } = &**table;
+                write!(f, "file {name} of {}, with keys from {} to {},", family.name(), Hex(from), Hex(to))
+            }
             Self::Dir(dir) => write!(f, "{}", dir.display()),
+            Self::Unknown => f.write_str("a place that nobody named"),
         }
     }
 }

@@ -58,12 +58,13 @@ mod readable;
 mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
+pub(crate) mod staged;
 
 pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
-pub use error::{EngineError, Place};
+pub use error::{EngineError, Place, Table};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
-pub(crate) use readable::{Met, scan_past_damage};
+pub(crate) use readable::{Met, Past, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]
@@ -187,7 +188,8 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// written, after which the engine takes no commits. Nothing is lost: the log still holds it.
     fn flush(&self) -> Result<(), EngineError>;
 
-    /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes.
+    /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes. A family in which
+    /// something is known to be damaged may be left as it is.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::OpenedReadOnly`] and [`EngineError::Closed`].

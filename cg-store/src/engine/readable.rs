@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use cg_format::Space;
 use cg_format::key::Family;
 
 use super::{EngineError, KeyRange, ReadView};
@@ -54,6 +55,33 @@ pub(crate) fn scan_past_damage<V: ReadView, B>(
             Some(key) => from = Bound::Included(key),
             None => return Ok(None),
         }
+    }
+}
+
+/// A view whose scans are of rows that nobody is likely to ask for soon: see [`ReadView::scan_past`].
+pub(crate) struct Past<'v, V>(pub(crate) &'v V);
+
+impl<V: ReadView> ReadView for Past<'_, V> {
+    type Val<'a>
+        = V::Val<'a>
+    where
+        Self: 'a;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.0.get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        self.0.get_many(keys)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.0.scan_past(family, range, visit)
     }
 }
 
@@ -124,7 +152,6 @@ fn sum(number: &[u8], power: usize) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::engine::Place;
-    use cg_format::Space;
 
     /// Rows of which some cannot be read: a seek to one of them, or a step onto it, fails.
     struct Damaged {

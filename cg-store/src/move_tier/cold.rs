@@ -13,7 +13,7 @@ use cg_tiering::{ClusterAt, CubeAt, Heat};
 
 use super::cube::{HotRows, bit, group_of, row_of};
 use super::warm::demote_warm;
-use super::{MoveWrites, Outcome};
+use super::{MoveWrites, Outcome, past_damage};
 use crate::engine::{Engine, Guard, ReadView as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -35,8 +35,6 @@ pub(crate) struct ColdMerge {
     /// The groups that were made. The others will be copied as they are stored.
     made: BTreeMap<u8, EncodedGroup<'static>>,
     writes: MoveWrites,
-    /// The first damage that was met; what lies in it stays where it is.
-    damage: Option<Error>,
 }
 
 /// A group that was encoded, and the rows that it takes the place of.
@@ -46,7 +44,8 @@ pub(crate) struct GroupMade {
     /// `None` if the group is to stay as it is stored.
     encoded: Option<EncodedGroup<'static>>,
     writes: MoveWrites,
-    damage: Option<Error>,
+    /// What keeps the group as it is.
+    pub(crate) damage: Option<Error>,
 }
 
 impl ColdMerge {
@@ -55,7 +54,11 @@ impl ColdMerge {
     /// `Err` in the answer says that the cluster is damaged.
     pub(crate) fn begin<E: Engine>(engine: &E, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
         let (space, row_key) = row_of(cluster);
-        let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
+        let base = match engine.get(space, &row_key).map_err(Error::from) {
+            Ok(base) => base.map(|row| row.to_vec()),
+            Err(error) if error.is_damage() => return Ok(Err(error)),
+            Err(error) => return Err(error),
+        };
         let mut writes = MoveWrites::default();
         match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
             Ok(_) => writes.guards.push(match &base {
@@ -65,7 +68,7 @@ impl ColdMerge {
             Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
         }
         writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
-        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), writes, damage: None }))
+        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), writes }))
     }
 
     /// The cluster.
@@ -74,8 +77,24 @@ impl ColdMerge {
     }
 
     /// Makes the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several may
-    /// be made at once.
+    /// be made at once. What is damaged stays as it is, and is told in the answer.
     pub(crate) fn make<E: Engine>(
+        &self,
+        engine: &E,
+        counters: &Counters,
+        cube: CubeAt,
+        heat: Heat,
+    ) -> Result<GroupMade, Error> {
+        match self.make_of_sound(engine, counters, cube, heat) {
+            Err(error) if error.is_damage() => {
+                let (group, writes) = (group_of(cube, TIER), MoveWrites::default());
+                Ok(GroupMade { group, encoded: None, writes, damage: Some(error) })
+            }
+            made => made,
+        }
+    }
+
+    fn make_of_sound<E: Engine>(
         &self,
         engine: &E,
         counters: &Counters,
@@ -149,22 +168,15 @@ impl ColdMerge {
 
     /// Takes a group that was made.
     pub(crate) fn take(&mut self, made: GroupMade) {
-        let GroupMade { group, encoded, writes, damage } = made;
+        let GroupMade { group, encoded, writes, damage: _ } = made;
         self.made.extend(encoded.map(|encoded| (group, encoded)));
         self.writes.append(writes);
-        if self.damage.is_none() {
-            self.damage = damage;
-        }
     }
 
-    /// Writes the cluster in place of all that is in it now, and says how that ended and what was damaged on the way.
-    pub(crate) fn commit<E: Engine>(
-        mut self,
-        engine: &E,
-        counters: &Counters,
-    ) -> Result<(Outcome, Option<Error>), Error> {
+    /// Writes the cluster in place of all that is in it now, and says how that ended.
+    pub(crate) fn commit<E: Engine>(mut self, engine: &E, counters: &Counters) -> Result<Outcome, Error> {
         if self.writes.batch.is_empty() {
-            return Ok((Outcome::Nothing, self.damage));
+            return Ok(Outcome::Nothing);
         }
         let builder = self.builder();
         let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
@@ -178,12 +190,10 @@ impl ColdMerge {
             Ok(Some(cluster)) => self.writes.batch.put(space, row_key, cluster, Stamp::Commit),
             Ok(None) => self.writes.batch.delete(space, row_key),
             // The row ends before a group does, so it cannot be copied.
-            Err(AssembleError::Damaged(problem)) => {
-                return Ok((Outcome::Damaged(self.damage(problem)), self.damage));
-            }
-            Err(_) => return Ok((Outcome::TooLarge, self.damage)),
+            Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(self.damage(problem))),
+            Err(_) => return Ok(Outcome::TooLarge),
         }
-        Ok((self.writes.commit(engine, counters)?, self.damage))
+        past_damage(self.writes.commit(engine, counters))
     }
 
     fn builder(&self) -> ClusterBuilder<'_> {

@@ -103,3 +103,11 @@ impl MoveWrites {
         }
     }
 }
+
+/// How a move ended that may have met what the engine cannot read: that is damage like any other.
+pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
+    match end {
+        Err(error) if error.is_damage() => Ok(Outcome::Damaged(error)),
+        end => end,
+    }
+}

@@ -7,16 +7,19 @@ use cg_format::frame::version_of;
 use cg_format::key::Family;
 
 use super::{ObjectKey, decode};
-use crate::engine::{ALL_KEYS, Batch, Engine};
+use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Met, scan_past_damage};
 use crate::error::{ConflictKey, Error};
 use crate::world::Inner;
 
 impl<E: Engine> Inner<E> {
-    /// The keys of objects that commits before this one deleted. Costs a scan of all objects.
+    /// The keys of objects that commits before this one deleted. Costs a scan of all objects. What cannot be read is not
+    /// forgotten.
     pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {
         let mut found = Vec::new();
-        self.engine()?.scan(Family::Object, ALL_KEYS, |key, row| {
-            if is_mark(key, row, commit) {
+        scan_past_damage(&*self.engine()?, Family::Object, ALL_KEYS, |met| {
+            if let Met::Row(key, row) = met
+                && is_mark(key, row, commit)
+            {
                 found.extend(ObjectKey::new(key));
             }
             ControlFlow::<()>::Continue(())
@@ -34,7 +37,10 @@ impl<E: Engine> Inner<E> {
     ) -> Result<Vec<ConflictKey>, Error> {
         let (engine, mut forgotten) = (self.engine()?, Vec::new());
         for key in keys {
-            let row = engine.get(Space::Object, key.as_bytes())?;
+            let row = match engine.get(Space::Object, key.as_bytes()) {
+                Err(EngineError::Corrupt { .. }) => continue,
+                row => row?,
+            };
             if row.is_some_and(|row| is_mark(key.as_bytes(), &row, commit)) {
                 batch.delete(Space::Object, key.as_bytes());
                 forgotten.push(ConflictKey::Object(key));

@@ -47,7 +47,9 @@ impl<E: Engine> Objects<E> {
     ) -> Result<ObjectPage, Error> {
         let mut page = ObjectPage { entries: Vec::new(), next: None };
         let behind = position.map(ObjectKey::as_bytes);
-        let failed = scan_objects(&*self.engine()?, prefix.as_ref(), behind, |object| {
+        let engine = self.engine()?;
+        let _at_rest = engine.at_rest()?;
+        let failed = scan_objects(&*engine, prefix.as_ref(), behind, |object| {
             let entry = match object.and_then(|(key, object)| ObjectEntry::of(key, object)) {
                 Ok(Some(entry)) => entry,
                 Ok(None) => return ControlFlow::Continue(()),
@@ -73,7 +75,7 @@ impl<E: Engine> Objects<E> {
         prefix: impl AsRef<[u8]>,
         mut visit: impl FnMut(Result<(&[u8], i64, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        scan_objects(&*self.engine()?, prefix.as_ref(), None, |object| match object {
+        scan_objects(&self.engine()?.snapshot()?, prefix.as_ref(), None, |object| match object {
             Ok((key, ObjectView { version, bytes: Some(bytes) })) => visit(Ok((key, version, bytes))),
             Ok((_, ObjectView { bytes: None, .. })) => ControlFlow::Continue(()),
             Err(error) => visit(Err(error)),

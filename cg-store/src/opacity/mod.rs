@@ -4,6 +4,7 @@
 //! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
 //! tile is maintenance and changes no answer.
 
+mod behind;
 mod draw;
 mod parts;
 mod rebuild;
@@ -19,11 +20,12 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
-use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView, Stamp};
+use crate::engine::{Batch, Engine, EngineError, Guard, Level, Met, Past, ReadView, Stamp, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
+pub(crate) use behind::TileBehind;
 pub(crate) use draw::Drawing;
 pub(crate) use parts::{Column, Part, each_part};
 use unfolded::Next;
@@ -90,7 +92,10 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let tile = folded(&*self.inner().settled_engine()?, key::opacity_tile(at))?;
+        let engine = self.inner().settled_engine()?;
+        let at_rest = engine.at_rest()?;
+        let tile = folded(&*engine, key::opacity_tile(at))?;
+        drop(at_rest);
         let bytes = tile.unwrap_or_else(|| cg_format::opacity::transparent(cg_format::ClusterTier::L1));
         let view = TileView::new(&bytes).expect("folding writes sound tiles");
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
@@ -104,8 +109,7 @@ impl<E: Engine> World<E> {
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
             let Some((tile, folded)) = self.inner().fold_next_tile(&behind)? else { break };
-            // Every patch of the tile sorts behind it and below its key with one more byte of ones.
-            behind = [&tile[..], &[0xff]].concat();
+            behind = behind_tile(&tile);
             done += usize::from(folded);
         }
         Ok(done)
@@ -117,57 +121,83 @@ impl<E: Engine> Inner<E> {
     /// none.
     fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.check_open()?;
-        let Found::Patch(tile) = self.find_patch(behind, usize::MAX)? else { return Ok(None) };
+        let (found, damage) = self.find_patch(behind, usize::MAX)?;
+        if let Some(damage) = damage {
+            return Err(damage);
+        }
+        let Found::Patch(tile) = found else { return Ok(None) };
         let folded = self.fold_tile(tile)?;
         Ok(Some((tile, folded)))
     }
 
-    /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known.
+    /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known. What
+    /// is damaged is left as it is until a commit changes it, and goes to `damage`.
     ///
     /// Costs nothing when there is nothing to fold, however large the map is.
-    pub(crate) fn fold_known_tile(&self) -> Result<Folding, Error> {
+    fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
         self.check_open()?;
         let next = self.unfolded.lock().next();
         let tile = match next {
             None => return Ok(Folding::Nothing),
             Some(Next::Tile(tile)) => tile,
-            Some(Next::Search(search)) => match self.find_patch(&search.behind, ROWS_SEARCHED)? {
-                Found::Patch(tile) => tile,
-                Found::End => {
-                    self.unfolded.lock().searched(&search, None);
-                    return Ok(Folding::Nothing);
+            Some(Next::Search(search)) => {
+                let (found, met) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
+                damage.extend(met);
+                let (up_to, folding) = match found {
+                    // Its patches sort behind it. Until they are folded the tile is remembered.
+                    Found::Patch(tile) => (Some(behind_tile(&tile)), Err(tile)),
+                    Found::Nothing { up_to } => (Some(up_to), Ok(Folding::Searched)),
+                    Found::End => (None, Ok(Folding::Nothing)),
+                };
+                self.unfolded.lock().searched(&search, up_to);
+                match folding {
+                    Ok(folding) => return Ok(folding),
+                    Err(tile) => tile,
                 }
-                Found::Nothing { up_to } => {
-                    self.unfolded.lock().searched(&search, Some(up_to));
-                    return Ok(Folding::Searched);
-                }
-            },
+            }
         };
-        Ok(if self.fold_tile(tile)? { Folding::Done } else { Folding::Overtaken })
+        match self.fold_tile(tile) {
+            Ok(true) => Ok(Folding::Done),
+            Ok(false) => Ok(Folding::Overtaken),
+            Err(error) if keeps_unfolded(&error) => {
+                damage.push(error);
+                Ok(Folding::Searched)
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    /// Looks for a patch behind a key among so many rows.
-    fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<Found, Error> {
+    /// Looks for a patch behind a key among so many rows. Says what could not be read on the way.
+    fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<(Found, Option<Error>), Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
-        let mut passed = 0;
+        let (mut passed, mut damage) = (0, None);
         // It goes through the whole map once, which would end up in the engine's cache.
-        let found = self.engine()?.scan_past(Family::OpacityMap, range, |key, _| {
+        let engine = self.engine()?;
+        let found = scan_past_damage(&Past(&*engine), Family::OpacityMap, range, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             passed += 1;
-            let is_patch = Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch);
-            if is_patch || passed >= most_rows {
-                return ControlFlow::Break((key.to_vec(), is_patch));
+            let key = match met {
+                Met::Row(key, _) => key,
+                Met::Gap { error, .. } => {
+                    damage.get_or_insert(error.into());
+                    return ControlFlow::Continue(());
+                }
+            };
+            if Space::of_row(Family::OpacityMap, key) == Some(Space::OpacityPatch) {
+                match key::decode_opacity_patch(key) {
+                    Ok(at) => return ControlFlow::Break(Found::Patch(key::opacity_tile(at))),
+                    Err(problem) => {
+                        let error = Damage::of_row(Space::OpacityPatch, key, "an opacity patch", problem);
+                        damage.get_or_insert(error);
+                    }
+                }
+            }
+            if passed >= most_rows {
+                return ControlFlow::Break(Found::Nothing { up_to: key.to_vec() });
             }
             ControlFlow::Continue(())
         })?;
-        match found {
-            None => Ok(Found::End),
-            Some((up_to, false)) => Ok(Found::Nothing { up_to }),
-            Some((key, true)) => match key::decode_opacity_patch(&key) {
-                Ok(at) => Ok(Found::Patch(key::opacity_tile(at))),
-                Err(problem) => Err(Damage::of_row(Space::OpacityPatch, &key, "an opacity patch", problem)),
-            },
-        }
+        Ok((found.unwrap_or(Found::End), damage))
     }
 
     /// Folds a tile, unless a commit changes it meanwhile; whether it was folded.
@@ -175,7 +205,8 @@ impl<E: Engine> Inner<E> {
         // Before its patches are read: a commit that adds one later says so later too.
         self.unfolded.lock().forget(&tile_key);
         let folded = self.replace_by_folded(tile_key);
-        if !matches!(folded, Ok(true)) {
+        // What is damaged stays so until it is drawn again, or a commit puts another patch in its place.
+        if !folded.as_ref().is_ok_and(|folded| *folded) && !folded.as_ref().is_err_and(keeps_unfolded) {
             self.unfolded.lock().add([tile_key]);
         }
         folded
@@ -183,7 +214,8 @@ impl<E: Engine> Inner<E> {
 
     fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
         let engine = self.engine()?;
-        let view = engine.snapshot();
+        // What it says of a column's chunks need not be of one commit: each patch is whole.
+        let view = engine.snapshot_of_now();
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
         for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
@@ -204,13 +236,24 @@ impl<E: Engine> Inner<E> {
     }
 }
 
+/// Whether folding a tile failed in a way in which it will fail again: something is damaged, or the tile would be too large.
+const fn keeps_unfolded(error: &Error) -> bool {
+    error.is_damage() || matches!(error, Error::OpacityTile(_))
+}
+
+/// A key behind which no patch of a tile comes: each sorts behind the tile and below its key with one more byte of ones.
+fn behind_tile(tile: &TileKey) -> Vec<u8> {
+    [&tile[..], &[0xff]].concat()
+}
+
 /// What became of the wish to fold a tile.
-pub(crate) enum Folding {
+#[derive(Debug)]
+enum Folding {
     /// One was folded.
     Done,
     /// A commit came in between; it stays as it is until it is met again.
     Overtaken,
-    /// A part of the map was searched in vain; there may be patches behind it.
+    /// A part of the map was searched in vain, or what was found is damaged; there may be patches behind it.
     Searched,
     /// None is known to have patches, and the map was searched for them.
     Nothing,
@@ -227,15 +270,14 @@ enum Found {
 }
 
 /// That a tile and its patches are what they are.
-fn guards_of_tile<V: ReadView>(view: &V, tile_key: &[u8]) -> Result<Vec<Guard>, Error> {
+fn guards_of_tile<V: ReadView>(view: &V, tile_key: &TileKey) -> Result<Vec<Guard>, Error> {
     let mut guards = Vec::new();
-    view.scan(Family::OpacityMap, (Bound::Included(tile_key), Bound::Unbounded), |key, row| {
-        if !key.starts_with(tile_key) {
-            return ControlFlow::Break(());
-        }
+    let behind = behind_tile(tile_key);
+    // What lies behind the tile may be unreadable, and is none of its business.
+    view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         guards.push(Guard::same(space, key, row));
-        ControlFlow::Continue(())
+        ControlFlow::<()>::Continue(())
     })?;
     if !guards.iter().any(|guard| guard.space == Space::OpacityTile) {
         guards.push(Guard::absent(Space::OpacityTile, tile_key));
@@ -248,10 +290,8 @@ pub(crate) fn folded<V: ReadView>(view: &V, tile_key: TileKey) -> Result<Option<
     let mut tile: Option<Vec<u8>> = None;
     let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
     let mut failed = None;
-    view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Unbounded), |key, row| {
-        if !key.starts_with(&tile_key) {
-            return ControlFlow::Break(());
-        }
+    let behind = behind_tile(&tile_key);
+    view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         let read = FrameView::open(space, key, row).and_then(|frame| {
             if space == Space::OpacityTile {

@@ -40,7 +40,7 @@ impl<E: Engine> World<E> {
         }
         // Which parts there are is asked of one state; what belongs into them, of the newest.
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let mut redrawn = 0;
         each_part(&view, &inner.counters, |part| {
             match part {
@@ -87,7 +87,7 @@ impl<E: Engine> Inner<E> {
     }
 
     fn draw(&self, column: Column) -> Result<Drawing, Error> {
-        Drawing::of(self, &self.settled_engine()?.snapshot(), &self.registry.catalog(), column)
+        Drawing::of(self, &self.settled_engine()?.snapshot()?, &self.registry.catalog(), column)
     }
 
     /// Replaces a tile by what was drawn behind a commit; `None` if a chunk over it was written since.

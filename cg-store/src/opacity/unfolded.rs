@@ -53,6 +53,11 @@ impl Unfolded {
         }
     }
 
+    /// How many tiles are known to have patches.
+    pub(crate) fn len(&self) -> usize {
+        self.tiles.len()
+    }
+
     /// What to look at next, if anything is to be folded.
     pub(super) fn next(&self) -> Option<Next> {
         let tile = self.tiles.first().copied().map(Next::Tile);

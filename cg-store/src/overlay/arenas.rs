@@ -8,8 +8,9 @@ use cg_format::overlay::ArenaRow;
 use cg_registry::{Catalog, Registration};
 use cg_tiering::GameTick;
 
+use super::arena::Arena;
 use super::base::Base;
-use super::store::{Arena, Store};
+use super::store::Store;
 use super::{Overlay, OverlayError, OverlayStats};
 use crate::engine::{Engine, MemEngine, Usage};
 use crate::error::Error;
@@ -178,10 +179,15 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     /// # Errors
     /// What the engine says.
     pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
+        self.store.check_base()?;
+        // Handles are made under this lock, so nobody gets one between the look and the end.
+        let arenas = self.store.arenas.lock();
         let mut count = 0;
-        for info in self.list() {
-            if info.holder.is_some() && !info.is_open {
-                self.resume(info.arena)?.give_back(now)?;
+        for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
+            let mut row = arena.row.lock();
+            if row.holder.is_some() {
+                let lease = self.store.give_lease_among(&arenas, arena);
+                self.store.free(arena, &mut row, lease, now)?;
                 count += 1;
             }
         }
@@ -255,13 +261,20 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     pub fn give_back(self, now: GameTick) -> Result<(), Error> {
         let _alone = self.write()?;
         let lease = self.store.give_lease(&self.arena);
-        let mut row = self.arena.row.lock();
+        self.store.free(&self.arena, &mut self.arena.row.lock(), lease, now)
+    }
+}
+
+impl<S: Base, E: Engine> Store<S, E> {
+    /// Ends an arena's tenancy: empty under a lease that nobody had, and held by nobody.
+    fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
-        self.store.put_arena(self.arena.number, &free)?;
-        self.arena.tenancy.fetch_add(1, Ordering::AcqRel);
-        self.arena.lease.store(lease, Ordering::Release);
+        self.put_arena(arena.number, &free)?;
+        // First: who reads under the new lease is then refused.
+        arena.tenancy.fetch_add(1, Ordering::AcqRel);
+        arena.lease.store(lease, Ordering::Release);
         *row = free;
-        self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
+        self.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -63,7 +63,8 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
 
 /// A layer that an overlay can be merged into.
 pub trait PromoteTarget: Base {
-    /// Issues ids for names, as [`World::register`] does.
+    /// Issues ids for names, as [`World::register`] does. They survive a power cut when it returns: the overlay forgets
+    /// that they were its own.
     ///
     /// # Errors
     /// As [`World::register`].
@@ -73,8 +74,7 @@ pub trait PromoteTarget: Base {
     /// promotion writes over; returns how many changes were applied.
     ///
     /// # Errors
-    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), [`Error::TooLarge`] if it is larger than one
-    /// transaction may be, and what a transaction answers. Nothing was written.
+    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and what a transaction answers. Nothing was written.
     fn apply(&self, promotion: &super::Promotion) -> Result<u64, Error>;
 }
 

@@ -7,6 +7,7 @@
 //! What it is *not*: no copy of the base. What was not written in an overlay is read from the base as it is now, so a base
 //! that plays on shows through; [`promote_into`](Overlay::promote_into) notices what it changed under the overlay.
 
+mod arena;
 mod arenas;
 mod base;
 mod diff;
@@ -29,13 +30,14 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
+use arena::Arena;
 pub use arenas::{ArenaInfo, Arenas};
 pub(crate) use base::origin_of;
 pub use base::{Base, Found, Identity, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
 pub use promote::{Promoted, Promotion};
-use store::{Arena, Row, Store};
+use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
 use crate::engine::{Engine, MemEngine};
@@ -208,12 +210,16 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 
     /// Shows what one lease says, again if the overlay was reset meanwhile: the rows may have been swept.
+    ///
+    /// Whether the arena and its base are still the same is asked before and behind: between the two, the next holder of
+    /// the arena may have written, and a base that is an overlay may have been reset.
     fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             self.check()?;
             let lease = self.lease();
             let shown = show(lease);
             if self.lease() == lease {
+                self.check()?;
                 return shown;
             }
         }

@@ -116,6 +116,11 @@ impl Names {
         Ok(Arc::clone(own))
     }
 
+    /// Whether there is no name of the base that is not remembered. What has names of its own lets the base issue none.
+    pub(super) fn has_all(&self, base: &Catalog) -> bool {
+        self.own.is_some() || self.shared == lens(base)
+    }
+
     /// The catalog, whether or not the base still fits it.
     pub(super) fn unchecked(&self, base: Arc<Catalog>) -> Arc<Catalog> {
         self.own.as_ref().map_or(base, Arc::clone)

@@ -52,9 +52,8 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
-    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since;
-    /// [`Error::TooLarge`] if the transaction would be larger than the base allows: its limit on a transaction can be
-    /// [raised](World::raise_limits) up to 1 GiB. Nothing was merged then.
+    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since. Nothing was
+    /// merged then.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
@@ -122,7 +121,9 @@ fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<
 
 impl<E: Engine> PromoteTarget for World<E> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.register(new)
+        let names = self.register(new)?;
+        self.flush()?;
+        Ok(names)
     }
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
@@ -155,11 +156,20 @@ impl<E: Engine> PromoteTarget for World<E> {
 
 impl<S: Base, E: Engine> PromoteTarget for Overlay<S, E> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.register(new)
+        let names = self.register(new)?;
+        self.arenas().flush()?;
+        Ok(names)
     }
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
         let applied = self.transaction(|tx| {
+            // The rows remember what was there at this look, not what comes between it and the end.
+            for at in promotion.chunks.keys() {
+                tx.load(*at)?;
+            }
+            for id in promotion.entities.keys() {
+                tx.entity(*id)?;
+            }
             promotion.check(tx.overlay())?;
             for (at, promoting) in &promotion.chunks {
                 match &promoting.new {

@@ -15,40 +15,39 @@
 //! - What is remembered of a row is what the engine holds: it is put in under the lock under which the row is written, by
 //!   a reader only if nothing was written since before it read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::ThreadId;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::overlay::{ArenaRow, Origin, OverlayRow};
-use cg_format::wire::{Reader, Writer};
-use cg_format::{ChunkAt, EntityId, Lookup, Section, Space, Tier, key};
+use cg_format::overlay::{Origin, OverlayRow};
+use cg_format::{ChunkAt, EntityId, Lookup, Space, Tier, key};
 use cg_registry::{Catalog, Registration};
 use parking_lot::{Mutex, RwLock};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
+use super::arena::{Arena, read_arenas, read_next_lease};
 use super::base::Base;
 use super::names::{Head, Names};
 use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
-use crate::engine::{Batch, CommitSeq, Engine, Level, Stamp};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, ReadView as _, Stamp, staged};
 use crate::entity;
 use crate::error::{Damage, Error};
+use crate::gate::{Closed, Gate};
 use crate::meta;
 use crate::options::{StoreLimits, WorldOptions};
+use crate::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";
-const LEASES_KEY: &[u8] = b"leases";
-const ARENA_PREFIX: &str = "arena/";
 
 /// What the layers of a row said: of a chunk or an entity.
 #[derive(Debug, Clone)]
@@ -60,23 +59,6 @@ pub(super) struct Row<T> {
     pub(super) origin: Origin,
 }
 
-/// One arena of a store, as all handles to it share it.
-#[derive(Debug)]
-pub(super) struct Arena {
-    pub(super) number: u32,
-    /// The lease whose rows are its content.
-    pub(super) lease: AtomicU64,
-    /// A lease that it is about to get.
-    next: AtomicU64,
-    /// Counts who had it: a handle of an earlier tenancy is refused.
-    pub(super) tenancy: AtomicU64,
-    pub(super) row: Mutex<ArenaRow>,
-    /// Held by the one transaction, reset or promotion under way.
-    pub(super) writing: Mutex<()>,
-    /// The thread that holds it.
-    pub(super) writer: Mutex<Option<ThreadId>>,
-}
-
 /// All arenas over one base.
 pub(super) struct Store<S, E: Engine> {
     pub(super) base: S,
@@ -86,13 +68,16 @@ pub(super) struct Store<S, E: Engine> {
     pub(super) limits: StoreLimits,
     head: Mutex<Head>,
     names: RwLock<Names>,
-    level: Level,
+    pub(super) level: Level,
     kept: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
     /// Held while rows are written and what is remembered of them follows.
     publishing: Mutex<()>,
+    /// Held while a commit has a number and is not written.
+    numbering: Mutex<()>,
+    gate: Gate,
     /// How many batches were written.
     written: AtomicU64,
-    next_lease: AtomicU64,
+    pub(super) next_lease: AtomicU64,
     pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>>,
     pub(super) counts: Counts,
 }
@@ -149,10 +134,10 @@ impl<S: Base, E: Engine> Store<S, E> {
                 (head, names)
             }
         };
+        unfinished::finish(&engine)?;
         head.shared = names.shared;
         let arenas = read_arenas(&engine)?;
-        let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
-        let next_lease = given.max(read_number(&engine, LEASES_KEY)?.unwrap_or(0));
+        let next_lease = read_next_lease(&engine, &arenas)?;
         let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
         let store = Self {
             layer,
@@ -162,6 +147,8 @@ impl<S: Base, E: Engine> Store<S, E> {
             level: if options.durability.is_synced() { Level::Power } else { Level::Process },
             kept: Cache::with_weighter(capacity, options.cache_bytes, Weight),
             publishing: Mutex::default(),
+            numbering: Mutex::default(),
+            gate: Gate::default(),
             written: AtomicU64::default(),
             next_lease: AtomicU64::new(next_lease),
             arenas: Mutex::new(arenas),
@@ -170,14 +157,15 @@ impl<S: Base, E: Engine> Store<S, E> {
             engine,
         };
         if !store.engine.caps().read_only {
-            store.keep_names(&store.names.read())?;
+            store.keep_names(&store.names.read(), base_catalog)?;
         }
         Ok(store)
     }
 
     /// Refuses a base that is not the one that was there at the beginning.
     pub(super) fn check_base(&self) -> Result<(), Error> {
-        Ok(self.head.lock().check(self.base.identity())?)
+        let found = self.base.identity();
+        Ok(self.head.lock().check(found)?)
     }
 
     pub(super) fn head(&self) -> Head {
@@ -195,8 +183,9 @@ impl<S: Base, E: Engine> Store<S, E> {
 
     pub(super) fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let mut names = self.names.write();
-        if let Some(grown) = names.grown(self.base.catalog(), new)? {
-            self.keep_names(&grown)?;
+        let base = self.base.catalog();
+        if let Some(grown) = names.grown(Arc::clone(&base), new)? {
+            self.keep_names(&grown, base)?;
             *names = grown;
         }
         Ok(names.catalog(self.base.catalog())?)
@@ -209,15 +198,32 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// The base has registered the overlay's own names under the same ids.
     pub(super) fn names_adopted(&self) -> Result<(), Error> {
         let mut names = self.names.write();
-        let adopted = names.adopted(&self.base.catalog())?;
-        self.keep_names(&adopted)?;
+        let base = self.base.catalog();
+        let adopted = names.adopted(&base)?;
+        self.keep_names(&adopted, base)?;
         *names = adopted;
         Ok(())
     }
 
-    /// Stores the head and the names, as far as they are not stored yet.
-    fn keep_names(&self, names: &Names) -> Result<(), Error> {
-        let catalog = names.unchecked(self.base.catalog());
+    /// Stores the names that the base has issued since, before rows use them: a base that lost its newest names in a
+    /// crash, and issues their ids for others, must not pass for the one that the rows were written over.
+    fn remember_names(&self) -> Result<(), Error> {
+        if self.names.read().has_all(&self.base.catalog()) {
+            return Ok(());
+        }
+        let mut names = self.names.write();
+        let base = self.base.catalog();
+        if !names.has_all(&base) {
+            let grown = Names::of_base(&base);
+            self.keep_names(&grown, base)?;
+            *names = grown;
+        }
+        Ok(())
+    }
+
+    /// Stores the head and the names over those of a base, as far as they are not stored yet.
+    fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
+        let catalog = names.unchecked(base);
         let mut stored = meta::registry_rows(&self.engine)?;
         let mut batch = Batch::new();
         for (name, bytes) in catalog.encode_full() {
@@ -232,7 +238,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         let now = Head { shared: names.shared, ..*head };
         if !batch.is_empty() || read_head(&self.engine)? != Some(now) {
             put(&mut batch, HEAD_KEY, |out| now.encode(out));
-            self.engine.commit(batch, &[], self.level)?;
+            self.commit(batch, self.level)?;
             *head = now;
         }
         Ok(())
@@ -245,7 +251,10 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let before = self.written.load(Ordering::Acquire);
         let key = key::overlay_chunk(lease, at);
-        let Some(bytes) = self.engine.get(Space::ChunkL0, &key)? else { return Ok(None) };
+        let passed = self.gate.pass()?;
+        let bytes = self.engine.get(Space::ChunkL0, &key)?;
+        drop(passed);
+        let Some(bytes) = bytes else { return Ok(None) };
         let row = self.decode_chunk(at, &key, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
@@ -276,7 +285,10 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
     pub(super) fn entity(&self, lease: u64, id: EntityId) -> Result<Option<Row<Entity>>, Error> {
         let key = key::overlay_entity(lease, id);
-        let Some(bytes) = self.engine.get(Space::Entity, &key)? else { return Ok(None) };
+        let passed = self.gate.pass()?;
+        let bytes = self.engine.get(Space::Entity, &key)?;
+        drop(passed);
+        let Some(bytes) = bytes else { return Ok(None) };
         self.decode_entity(id, &key, &bytes).map(Some)
     }
 
@@ -294,13 +306,16 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(Row { value, version: frame.header().version, origin: row.origin })
     }
 
-    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails.
+    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails. All are of one state.
     pub(super) fn for_each(
         &self,
         lease: u64,
         mut chunk: impl FnMut(ChunkAt, Row<Arc<Chunk>>) -> Result<(), Error>,
         mut entity: impl FnMut(EntityId, Row<Entity>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let passed = self.gate.pass()?;
+        let view = self.engine.snapshot();
+        drop(passed);
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         let mut each_chunk = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
@@ -309,22 +324,24 @@ impl<S: Base, E: Engine> Store<S, E> {
             })?;
             chunk(at, self.decode_chunk(at, row_key, bytes)?)
         };
-        let failed = self.engine.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
+        let failed = view.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
         failed.map_or(Ok(()), Err)?;
         let mut each_entity = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
             let (_, id) = key::decode_overlay_entity(row_key)
                 .map_err(|problem| Damage::of_row(Space::Entity, row_key, "a row of the overlay", problem))?;
             entity(id, self.decode_entity(id, row_key, bytes)?)
         };
-        let failed = self.engine.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
+        let failed = view.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
         failed.map_or(Ok(()), Err)
     }
 
-    /// Writes the changes of one transaction as one batch.
+    /// Writes the changes of one transaction, seen whole or not at all. Readers of rows wait while it takes more than one
+    /// batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], and what the engine says.
+    /// [`Error::TooLarge`] for a row that is longer than any batch, and what the engine says.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
+        self.remember_names()?;
         let mut batch = Batch::new();
         for (at, chunk, origin) in &edits.chunks {
             let value = chunk.as_deref().map(|chunk: &Chunk| move |out: &mut Vec<u8>| chunk.encode(out));
@@ -338,114 +355,43 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
         let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
-        if len_bytes > limit_bytes {
-            let what = "the transaction".into();
-            return Err(Error::TooLarge { what, len_bytes, limit_bytes });
+        let is_staged = len_bytes > limit_bytes;
+        if is_staged {
+            staged::check(&batch, self.engine.caps().max_batch_bytes)?;
         }
         let _readers_keep_nothing = self.publishing.lock();
-        let version = self.engine.commit(batch, &[], self.level)?.get();
+        let (version, closed) = if is_staged {
+            let (version, closed) = self.commit_in_parts(batch, limit_bytes)?;
+            (version, Some(closed))
+        } else {
+            (self.commit(batch, self.level)?.get(), None)
+        };
         self.written.fetch_add(1, Ordering::AcqRel);
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for (at, chunk, origin) in edits.chunks {
             let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
             self.kept.insert((lease, at), Row { value, version, origin });
         }
+        if let Some(closed) = closed {
+            closed.open();
+            if self.level == Level::Power {
+                self.engine.sync()?;
+            }
+        }
         Ok(version)
     }
 
-    /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
-    pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
-        let _nobody_looks_for_garbage = self.arenas.lock();
-        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
-        arena.next.store(lease, Ordering::Release);
-        lease
+    /// Writes a batch as the next commit.
+    pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
+        let _in_order = self.numbering.lock();
+        self.engine.commit(batch, &[], level)
     }
 
-    /// Adds an arena with a lease of its own; its row is not stored yet.
-    pub(super) fn add_arena(&self, holder: &str, since: u64) -> Arc<Arena> {
-        let mut arenas = self.arenas.lock();
-        let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
-        let number = arenas.keys().next_back().map_or(0, |last| last + 1);
-        let arena = Arc::new(Arena::new(number, ArenaRow { lease, holder: Some(holder.into()), since }));
-        arenas.insert(number, Arc::clone(&arena));
-        arena
-    }
-
-    /// Stores an arena's row: one put.
-    pub(super) fn put_arena(&self, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
-        let mut batch = Batch::new();
-        put(&mut batch, arena_key(number).as_bytes(), |out| row.encode(out));
-        Ok(self.engine.commit(batch, &[], self.level)?)
-    }
-
-    /// Deletes the rows of arenas, and notes that their leases were given.
-    pub(super) fn remove_arenas(&self, numbers: impl IntoIterator<Item = u32>) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        for number in numbers {
-            batch.delete(Space::WorldMeta, arena_key(number));
-        }
-        let next = self.next_lease.load(Ordering::Acquire);
-        put(&mut batch, LEASES_KEY, |out| Writer::new(out).u64(next));
-        self.engine.commit(batch, &[], self.level)?;
-        Ok(())
-    }
-
-    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left.
-    pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
-        let mut rows = Vec::new();
-        let (live, limit) = {
-            let arenas = self.arenas.lock();
-            let leases = arenas.values().flat_map(|arena| [&arena.lease, &arena.next]);
-            let live: BTreeSet<u64> = leases.map(|lease| lease.load(Ordering::Acquire)).collect();
-            // Whatever is given from here on is none of what is looked at.
-            (live, self.next_lease.load(Ordering::Acquire))
-        };
-        for (family, space) in [(Family::ChunkL0, Space::ChunkL0), (Family::Entity, Space::Entity)] {
-            let mut from = 0;
-            while rows.len() < max_rows {
-                let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);
-                let Some(next) = next else { break };
-                if !live.contains(&next) {
-                    self.rows_of(family, space, next, max_rows, &mut rows)?;
-                }
-                from = next + 1;
-            }
-        }
-        let mut batch = Batch::new();
-        for (space, key) in &rows {
-            batch.delete(*space, key);
-        }
-        if !rows.is_empty() {
-            // Lost to a power cut, they are swept again.
-            self.engine.commit(batch, &[], Level::Process)?;
-            self.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        }
-        Ok(rows.len())
-    }
-
-    /// The first lease from a number on that has rows.
-    fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
-        let key = key::lease(from);
-        let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
-        let lease = self.engine.scan(family, range, |key, _| ControlFlow::Break(key::lease_of(key)))?;
-        Ok(lease.flatten())
-    }
-
-    fn rows_of(
-        &self,
-        family: Family,
-        space: Space,
-        lease: u64,
-        max_rows: usize,
-        rows: &mut Vec<(Space, Vec<u8>)>,
-    ) -> Result<(), Error> {
-        let (from, to) = (key::lease(lease), key::lease(lease + 1));
-        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.engine.scan(family, range, |key, _| {
-            rows.push((space, key.to_vec()));
-            if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(())
+    /// Writes what is too large for one batch as the next commit. No row is read until the second value is opened.
+    fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Closed<'_>), EngineError> {
+        let _in_order = self.numbering.lock();
+        let seq = self.engine.last_commit().next().get();
+        Ok((seq, self.gate.write_in_parts(&self.engine, batch, seq, limit_bytes)?))
     }
 
     pub(super) fn stats(&self) -> OverlayStats {
@@ -475,20 +421,6 @@ impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
     }
 }
 
-impl Arena {
-    fn new(number: u32, row: ArenaRow) -> Self {
-        Self {
-            number,
-            lease: AtomicU64::new(row.lease),
-            next: AtomicU64::new(row.lease),
-            tenancy: AtomicU64::default(),
-            row: Mutex::new(row),
-            writing: Mutex::default(),
-            writer: Mutex::default(),
-        }
-    }
-}
-
 /// Whether an engine holds overlays.
 #[cfg(feature = "rocks")]
 pub(super) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
@@ -510,12 +442,8 @@ fn in_row(error: Error, key: &[u8]) -> Error {
     }
 }
 
-fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
     batch.put(Space::WorldMeta, key, Draft::plain(Codec::None, 0, write), Stamp::Commit);
-}
-
-fn arena_key(number: u32) -> String {
-    format!("{ARENA_PREFIX}{number:08x}")
 }
 
 fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
@@ -524,42 +452,4 @@ fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
         FrameView::open(Space::WorldMeta, HEAD_KEY, &row).and_then(|frame| Head::decode(frame.payload()));
     head.map(Some)
         .map_err(|problem| Damage::of_row(Space::WorldMeta, HEAD_KEY, "the head of the overlay", problem))
-}
-
-fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> {
-    let Some(row) = engine.get(Space::WorldMeta, key)? else { return Ok(None) };
-    let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
-        let mut reader = Reader::new(frame.payload(), Section::Overlay);
-        let number = reader.u64("lease")?;
-        reader.end("bytes behind the number")?;
-        Ok(number)
-    });
-    number
-        .map(Some)
-        .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
-}
-
-fn read_arenas<E: Engine>(engine: &E) -> Result<BTreeMap<u32, Arc<Arena>>, Error> {
-    let mut arenas = BTreeMap::new();
-    let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
-    let failed = engine.scan(Family::WorldMeta, from, |key, row| {
-        let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(None) };
-        let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let arena =
-            FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
-        match (number, arena) {
-            (Some(number), Ok(row)) => {
-                arenas.insert(number, Arc::new(Arena::new(number, row)));
-                ControlFlow::Continue(())
-            }
-            (None, Ok(_)) => ControlFlow::Continue(()),
-            (_, Err(problem)) => ControlFlow::Break(Some(Damage::of_row(
-                Space::WorldMeta,
-                key,
-                format!("arena {}", String::from_utf8_lossy(digits)),
-                problem,
-            ))),
-        }
-    })?;
-    failed.flatten().map_or(Ok(arenas), Err)
 }

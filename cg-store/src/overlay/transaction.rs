@@ -12,8 +12,9 @@ use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, E
 use cg_registry::Catalog;
 use parking_lot::MutexGuard;
 
+use super::arena::Arena;
 use super::base::Base;
-use super::store::{Arena, Edits};
+use super::store::Edits;
 use super::{Overlay, Shown};
 use crate::cache::Stored;
 use crate::engine::Engine;
@@ -31,6 +32,8 @@ pub struct OverlayTransaction<'o, S: Base, E: Engine> {
     catalog: Arc<Catalog>,
     chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
     entities: BTreeMap<EntityId, Option<Entity>>,
+    /// What was there when the closure looked first. What it writes is built on that, whatever the base did since.
+    seen: Origins,
 }
 
 /// The right to write to an arena.
@@ -59,8 +62,13 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     ) -> Result<T, X> {
         let _alone = self.write()?;
         let catalog = self.store.catalog()?;
-        let mut tx =
-            OverlayTransaction { overlay: self, catalog, chunks: BTreeMap::new(), entities: BTreeMap::new() };
+        let mut tx = OverlayTransaction {
+            overlay: self,
+            catalog,
+            chunks: BTreeMap::new(),
+            entities: BTreeMap::new(),
+            seen: Origins::default(),
+        };
         let value = body(&mut tx)?;
         tx.commit()?;
         Ok(value)
@@ -91,10 +99,12 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// As [`Overlay::load`].
     pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
-        match self.chunks.get(&at) {
-            Some(written) => Ok(written.clone()),
-            None => self.overlay.load(at),
+        if let Some(written) = self.chunks.get(&at) {
+            return Ok(written.clone());
         }
+        let shown = self.overlay.show_chunk(at)?;
+        self.seen.chunks.entry(at).or_insert(shown.origin);
+        Ok(shown.found.here().map(|(chunk, _)| chunk))
     }
 
     /// Stores a chunk with its side data and its entity references, replacing what the overlay shows there. One that is
@@ -177,10 +187,12 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// As [`Overlay::entity`].
     pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
-        match self.entities.get(&id) {
-            Some(written) => Ok(written.clone()),
-            None => self.overlay.entity(id),
+        if let Some(written) = self.entities.get(&id) {
+            return Ok(written.clone());
         }
+        let shown = self.overlay.show_entity(id)?;
+        self.seen.entities.entry(id).or_insert(shown.origin);
+        Ok(shown.found.here().map(|(entity, _)| entity))
     }
 
     /// Stores an entity; the references of the chunks that own it and that owned it before follow by themselves.
@@ -211,7 +223,11 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         let ground = OverlayGround { overlay: self.overlay, origins: RefCell::default() };
         let settled = settle(&ground, &self.chunks, &self.entities)?;
         let check = Check { catalog: &self.catalog, limits: &self.overlay.store.limits };
-        let origins = ground.origins.into_inner();
+        let now = ground.origins.into_inner();
+        let Origins { mut chunks, mut entities } = self.seen;
+        // What the closure did not write itself is as it is now, but for a reference.
+        chunks.retain(|at, _| self.chunks.contains_key(at));
+        entities.retain(|id, _| self.entities.contains_key(id));
         let mut edits = Edits::default();
         for (at, change) in settled.chunks {
             if !change.is_change() {
@@ -220,14 +236,14 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
             if let Some(new) = &change.new {
                 check.chunk(at, new)?;
             }
-            let origin = origins.chunks.get(&at).copied().unwrap_or_default();
+            let origin = chunks.get(&at).or_else(|| now.chunks.get(&at)).copied().unwrap_or_default();
             edits.chunks.push((at, change.new, origin));
         }
         for (id, entity) in settled.entities {
             if let Some(entity) = &entity {
                 check.entity(id, entity)?;
             }
-            let origin = origins.entities.get(&id).copied().unwrap_or_default();
+            let origin = entities.get(&id).or_else(|| now.entities.get(&id)).copied().unwrap_or_default();
             edits.entities.push((id, entity, origin));
         }
         if !edits.chunks.is_empty() || !edits.entities.is_empty() {

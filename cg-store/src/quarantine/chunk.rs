@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use cg_format::entity::{Entity, Owner};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
+use cg_format::{ChunkAt, EntityId, Lookup, Space, Tier, key};
 
 use super::{Damaged, put_change_marks};
+use crate::chunk::decode::row_of;
 use crate::commit_log::Committing;
 use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Place, Stamp};
 use crate::error::{ConflictKey, Error};
@@ -34,7 +35,7 @@ impl<E: Engine> World<E> {
     /// `Ok(false)` if the chunk is not damaged; nothing was written then.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one transaction; nothing was written,
+    /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one batch; nothing was written,
     /// and [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside(&self, at: ChunkAt) -> Result<bool, Error> {
         let inner = self.inner();
@@ -95,9 +96,25 @@ impl<E: Engine> Inner<E> {
             Err(Error::Engine(EngineError::Corrupt { place: Place::Row { family, key }, .. })) => {
                 (Space::of_row(family, &key).unwrap_or(Space::ChunkL0), key.into())
             }
+            // Nobody can tell what became of the chunk since its row was written, so the row goes too.
+            Err(Error::Engine(EngineError::Corrupt { place: Place::Family(Family::ChunkDelta), .. })) => {
+                self.row_of_chunk(at)?
+            }
             Err(error) => return Err(error),
         };
         self.damaged_row(space, &row).map(Some)
+    }
+
+    /// The row at which a look-up of a chunk would end if it had no deltas.
+    fn row_of_chunk(&self, at: ChunkAt) -> Result<(Space, Vec<u8>), Error> {
+        let engine = self.engine()?;
+        for tier in Tier::ALL {
+            let (space, row) = row_of(at, tier);
+            if !matches!(engine.get(space, &row), Ok(None)) {
+                return Ok((space, row.to_vec()));
+            }
+        }
+        Ok((Space::ChunkL0, key::chunk(at).to_vec()))
     }
 
     /// Copies a damaged delta into quarantine and takes it away: the chunk is as its row and its other deltas say.

@@ -35,7 +35,7 @@ impl<E: Engine> World<E> {
     /// `Ok(false)` if the entity is not damaged or not there; nothing was written then.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it is too much for one transaction; nothing was written, and
+    /// [`Error::TooLarge`] if it is too much for one batch; nothing was written, and
     /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside_entity(&self, id: EntityId) -> Result<bool, Error> {
         let inner = self.inner();
@@ -102,7 +102,7 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        walk_folded(self, &self.engine()?.snapshot(), Area::World, |stored| {
+        walk_folded(self, &self.engine()?.snapshot()?, Area::World, |stored| {
             // Nobody can tell what a damaged chunk refers to.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)

@@ -2,7 +2,8 @@
 //!
 //! A damaged row is copied under a quarantine key as it is, and then taken out of its place. Where a chunk was, a
 //! deletion mark stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
-//! was, nothing stands, and the reference to it is gone. From then on the place is absent and may be filled again.
+//! was, nothing stands, and the reference to it is gone; where an object or a record was, nothing. From then on the place
+//! is absent and may be filled again.
 //!
 //! **Invariant**: nothing is discarded that was not copied first, in the same batch, and no copy is written over: its
 //! key ends with the commit that made it.
@@ -12,6 +13,8 @@
 
 mod chunk;
 mod entity;
+mod object;
+mod record;
 
 use std::ops::{Bound, ControlFlow};
 

@@ -128,7 +128,7 @@ impl<E: Engine> Inner<E> {
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record are of one state.
         let mut found = match self.engine() {
-            Ok(engine) => read_records(&engine.snapshot(), &others),
+            Ok(engine) => read_records(&engine.snapshot_of_now(), &others),
             Err(error) => {
                 let cause = match error {
                     EngineError::NotReopened { cause } => cause,

@@ -20,10 +20,12 @@
 //! leaves (dimension u64, x, y, z i64), and u32 length and bytes of the entity as it arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 use cg_format::entity::{Entity, Owner};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{ChunkAt, DecodeError, EntityId};
+use parking_lot::MutexGuard;
 
 use super::place::{crossing_property, entity_property, whole};
 use super::transaction::encode as encode_segment;
@@ -33,6 +35,21 @@ use crate::error::Error;
 use crate::transaction::Check;
 
 const VERSION: u8 = 1;
+
+/// Why entities did not arrive.
+enum NoArrival {
+    /// They were refused, and none has arrived.
+    Refused(Error),
+    /// The storage failed: what it holds is seen when it can be read and written again.
+    Broken(Error),
+}
+
+impl NoArrival {
+    fn error(self) -> Error {
+        let (Self::Refused(error) | Self::Broken(error)) = self;
+        error
+    }
+}
 
 /// One entity on its way.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +63,7 @@ struct Traveller {
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Moves entities to the chunks that own them now, whichever segments they are in and go to: each arrives as it is given
-    /// here and is gone where it was. All of one call together.
+    /// here and is gone where it was. All of one call together; of one that is given twice the later counts.
     ///
     /// Whatever crashes, an entity is in one place and not in two or none. Readers of chunks may see a reference in both
     /// for a moment; readers of entities wait. Costs two commits in the root and one in each segment that is left or
@@ -55,9 +72,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ///
     /// # Errors
     /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::ChunkAbsent`], after which nothing was changed; what the
-    /// segments' transactions answer. After a failure of the storage the crossing is finished when the world is opened.
+    /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
+    /// written again, at the latest when the world is opened; until then its entities are
+    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did.
     pub fn cross(&self, entities: impl IntoIterator<Item = (EntityId, Entity)>) -> Result<(), Error> {
-        let _alone = self.shared.moving.lock();
+        let entities: BTreeMap<_, _> = entities.into_iter().collect();
+        let alone = self.shared.moving.lock();
+        self.settle(&alone)?;
         let _others_wait = self.shared.borders.write();
         let catalog = self.catalog();
         let limits = self.shared.root.limits();
@@ -77,22 +98,92 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         let touched = travellers.iter().flat_map(|traveller| [traveller.from, self.segment_of(traveller.to)]);
         if touched.collect::<BTreeSet<_>>().len() <= 1 {
-            return self.arrive(&travellers);
+            return self.arrive(&travellers).map_err(NoArrival::error);
         }
-        self.begin_crossing(&travellers)?;
-        if let Err(error) = self.arrive(&travellers) {
-            // The storage failed, and what it holds is seen when it is opened again; or a segment refused the entities.
-            if !matches!(error, Error::Engine(_) | Error::Closed | Error::Corrupt(_)) {
-                self.give_up(&travellers)?;
-            }
-            return Err(error);
+        let crossed = self.cross_border(&travellers);
+        if crossed.is_err() {
+            self.shared.unfinished.store(true, Ordering::Release);
         }
-        self.leave(&travellers)?;
-        self.end_crossing(&travellers)
+        crossed
     }
 
-    /// Brings a crossing that a crash interrupted to its end.
-    pub(super) fn finish_crossing(&self) -> Result<(), Error> {
+    fn cross_border(&self, travellers: &[Traveller]) -> Result<(), Error> {
+        self.begin_crossing(travellers)?;
+        match self.arrive(travellers) {
+            Ok(()) => {}
+            Err(NoArrival::Refused(error)) => {
+                self.give_up(travellers)?;
+                return Err(error);
+            }
+            Err(NoArrival::Broken(error)) => return Err(error),
+        }
+        self.leave(travellers)?;
+        self.end_crossing(travellers)
+    }
+
+    /// Finishes the crossing that failed before, if one did.
+    pub(super) fn settle(&self, _alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+        if !self.shared.unfinished.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _others_wait = self.shared.borders.write();
+        self.finish_crossing()?;
+        self.shared.unfinished.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted.
+    pub(super) fn settle_but_for(
+        &self,
+        deleted: SegmentPos,
+        alone: &MutexGuard<'_, ()>,
+    ) -> Result<(), Error> {
+        match self.settle(alone) {
+            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// As [`settle`](Self::settle), if it can be done at once. Where it fails, what is on its way is refused.
+    pub(super) fn try_to_settle(&self) {
+        // Not waited for: this thread may keep a segment open that whoever moves waits for.
+        if self.shared.unfinished.load(Ordering::Acquire)
+            && let Some(alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.settle(&alone)
+        {
+            tracing::warn!(%error, "a crossing of a border is still not finished");
+        }
+    }
+
+    /// Refuses an entity of a crossing that is not finished. The caller keeps others from crossing.
+    pub(super) fn refuse_on_its_way(&self, id: EntityId) -> Result<(), Error> {
+        if !self.shared.unfinished.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(bytes) = self.shared.root.property(&crossing_property()?)? else { return Ok(()) };
+        let travellers = whole("crossing", &bytes, decode)?;
+        match travellers.into_iter().find(|traveller| traveller.id == id) {
+            Some(Traveller { from, to, .. }) => {
+                Err(SegmentError::OnItsWay { id, from, to: self.segment_of(to) }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a crossing that a crash interrupted to its end. If a segment of it is lost the world is opened all the same:
+    /// the segment cannot be deleted otherwise.
+    pub(super) fn finish_crossing_at_open(&self) -> Result<(), Error> {
+        match self.finish_crossing() {
+            Err(Error::Segment(error @ SegmentError::Lost { .. })) => {
+                tracing::warn!(%error, "a crossing of a border is not finished");
+                self.shared.unfinished.store(true, Ordering::Release);
+                Ok(())
+            }
+            finished => finished,
+        }
+    }
+
+    fn finish_crossing(&self) -> Result<(), Error> {
         let Some(bytes) = self.shared.root.property(&crossing_property()?)? else { return Ok(()) };
         let travellers = whole("crossing", &bytes, decode)?;
         let mut left = Vec::new();
@@ -118,11 +209,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 self.leave(&missing)?;
                 self.end_crossing(&missing)
             }
-            Err(error @ (Error::Engine(_) | Error::Closed | Error::Corrupt(_) | Error::Open(_))) => {
-                Err(error)
-            }
+            Err(NoArrival::Broken(error)) => Err(error),
             // Refused now as it was, or would have been, before the crash.
-            Err(_) => self.give_up(&missing),
+            Err(NoArrival::Refused(_)) => self.give_up(&missing),
         }
     }
 
@@ -140,7 +229,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Puts entities where they arrive. All of it is durable before anything of [`leave`](Self::leave) is.
-    fn arrive(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn arrive(&self, travellers: &[Traveller]) -> Result<(), NoArrival> {
         let entered: BTreeSet<_> = travellers.iter().map(|traveller| self.segment_of(traveller.to)).collect();
         let mut done = Vec::new();
         for segment in entered {
@@ -155,10 +244,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 })
             });
             if let Err(error) = arrived {
-                if !matches!(error, Error::Engine(_) | Error::Closed) {
-                    self.delete_from(done)?;
-                }
-                return Err(error);
+                let lost = |error: &SegmentError| matches!(error, SegmentError::Lost { .. });
+                let is_broken = match &error {
+                    Error::Engine(_) | Error::Closed | Error::Open(_) => true,
+                    Error::Segment(error) => lost(error),
+                    _ => false,
+                };
+                return Err(if is_broken {
+                    NoArrival::Broken(error)
+                } else {
+                    self.delete_from(done).map_or_else(NoArrival::Broken, |()| NoArrival::Refused(error))
+                });
             }
             let entered = arriving.into_iter().filter(|traveller| traveller.from != segment);
             done.extend(entered.map(|traveller| (segment, traveller.id)));

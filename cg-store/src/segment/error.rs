@@ -63,6 +63,29 @@ pub enum SegmentError {
         /// Where it should be.
         path: PathBuf,
     },
+    /// What lies in the place of a segment is a world that the root does not know. Nothing was touched.
+    #[error(
+        "{segment} lies in {} and its root does not know it; restore both from one backup, or move it away",
+        path.display()
+    )]
+    NotKnown {
+        /// The segment.
+        segment: SegmentPos,
+        /// Where it lies.
+        path: PathBuf,
+    },
+    /// The storage failed while the entity crossed a border, and the crossing could not be finished yet.
+    #[error(
+        "entity {id} is on its way from {from} to {to}, whose storage failed; it arrives once both can be written again"
+    )]
+    OnItsWay {
+        /// The entity.
+        id: EntityId,
+        /// The segment that it leaves.
+        from: SegmentPos,
+        /// The segment that it goes to.
+        to: SegmentPos,
+    },
     /// The directory holds no segmented world.
     #[error("{} is no segmented world: {why}", path.display())]
     NotSegmented {

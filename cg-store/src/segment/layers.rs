@@ -75,7 +75,9 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
+        self.try_to_settle();
         let _none_crosses = self.shared.borders.read_recursive();
+        self.refuse_on_its_way(id)?;
         let Some(segment) = self.claimed(id)? else { return Ok(Lookup::NotHere) };
         let found = self.with_stored(segment, |world| world.find_entity(id))?;
         Ok(found.unwrap_or(Lookup::NotHere))

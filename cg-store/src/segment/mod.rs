@@ -14,21 +14,21 @@ mod home;
 mod layers;
 mod open;
 mod place;
+mod stored;
 mod transaction;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::key::Family;
 use cg_format::wire::Writer;
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
-use cg_registry::{Catalog, ListKind, PackManifest, Registration};
+use cg_registry::{Catalog, PackManifest, Registration};
 use parking_lot::{Mutex, RwLock};
-use uuid::Uuid;
 
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]
@@ -36,10 +36,8 @@ pub use home::OnDisk;
 pub use home::{InMemory, SegmentHome};
 use open::OpenSegments;
 pub use place::SegmentPos;
-use place::{
-    ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, check_side, entity_property, own_property, side_property,
-    whole,
-};
+use place::{SegmentState, check_side, entity_property, side_property, whole};
+use stored::read_known;
 pub use transaction::SegmentTransaction;
 
 use crate::durability::Durability;
@@ -105,6 +103,10 @@ struct Shared<H: SegmentHome> {
     borders: RwLock<()>,
     /// Held by crossings and deletions: neither sees the other half done. Taken before every other lock.
     moving: Mutex<()>,
+    /// A crossing failed, and its record may be there: it is finished before the next one is begun.
+    unfinished: AtomicBool,
+    /// Which segment is about to have which entities, and how many transactions of it are.
+    putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
     /// One registration at a time.
     naming: Mutex<()>,
 }
@@ -198,12 +200,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             open: OpenSegments::new(options.max_open),
             borders: RwLock::default(),
             moving: Mutex::default(),
+            unfinished: AtomicBool::default(),
+            putting: Mutex::default(),
             naming: Mutex::default(),
             root,
         };
         let world = Self { shared: Arc::new(shared) };
         world.finish_deletions()?;
-        world.finish_crossing()?;
+        world.finish_crossing_at_open()?;
         Ok(world)
     }
 
@@ -275,7 +279,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        self.try_to_settle();
         let _none_crosses = self.shared.borders.read_recursive();
+        self.refuse_on_its_way(id)?;
         self.entity_at_rest(id)
     }
 
@@ -321,50 +327,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
-    ///
-    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
-    ///
-    /// # Errors
-    /// [`SegmentError::Missing`], and what the disk says.
-    pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
-        let _alone = self.shared.moving.lock();
-        let slot = self.shared.open.slot(segment);
-        let mut world = slot.world.write();
-        if !self.shared.known.read().contains_key(&segment) {
-            return Err(SegmentError::Missing { segment }.into());
-        }
-        self.note(segment, Some(SegmentState::Deleting), Durability::Safe)?;
-        if let Some(world) = world.take() {
-            world.close()?;
-        }
-        self.shared.home.remove(segment)?;
-        self.note(segment, None, Durability::Safe)?;
-        // Who puts entities looks into this segment while it keeps crossings off.
-        drop(world);
-        self.forget_entities_of(segment)
-    }
-
-    /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
-    fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
-        let _nobody_puts = self.shared.borders.write();
-        let mut ids = Vec::new();
-        let value = transaction::encode(segment);
-        let failed = self.shared.root.for_each_property(ENTITY_PREFIX, |property| {
-            match property {
-                Ok((name, place)) if place == value => {
-                    let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok());
-                    ids.extend(id.map(EntityId::new));
-                }
-                Ok(_) => {}
-                Err(error) => return ControlFlow::Break(error),
-            }
-            ControlFlow::Continue(())
-        })?;
-        failed.map_or(Ok(()), Err)?;
-        self.unclaim(segment, &ids)
-    }
-
     /// Rewrites a segment's files without what was overwritten or deleted in it. May take minutes; reads and writes go on.
     ///
     /// # Errors
@@ -401,181 +363,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let closed = self.shared.open.close(|world| self.shared.home.close(world));
         closed.and(self.shared.root.close())
     }
-
-    /// Shows a segment's world; `None` if it is not stored.
-    fn with_stored<T>(
-        &self,
-        segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
-        if self.shared.known.read().get(&segment) != Some(&SegmentState::There) {
-            return Ok(None);
-        }
-        self.with_slot(
-            segment,
-            |world| world.map(show).transpose(),
-            |world| world.open_segment(segment).map(Some),
-        )
-    }
-
-    /// Shows a segment's world, which is created if it is not stored.
-    fn with_made<T, X: From<Error>>(
-        &self,
-        segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, X>,
-    ) -> Result<T, X> {
-        self.with_slot(
-            segment,
-            |world| match world {
-                Some(world) => show(world),
-                None => Err(Error::from(SegmentError::Missing { segment }).into()),
-            },
-            |world| {
-                let state = world.shared.known.read().get(&segment).copied();
-                let made = if state == Some(SegmentState::There) {
-                    world.open_segment(segment)
-                } else {
-                    world.create_segment(segment)
-                };
-                made.map(Some)
-            },
-        )
-    }
-
-    fn with_slot<T, X: From<Error>>(
-        &self,
-        segment: SegmentPos,
-        show: impl FnOnce(Option<&World<H::Engine>>) -> Result<T, X>,
-        make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
-    ) -> Result<T, X> {
-        let slot = self.shared.open.slot(segment);
-        loop {
-            let world = slot.world.read_recursive();
-            if world.is_some() {
-                return show(world.as_ref());
-            }
-            drop(world);
-            // Before the slot is held: who closes others holds theirs one at a time.
-            self.shared.open.make_room(|world| self.shared.home.close(world))?;
-            let mut world = slot.world.write();
-            if world.is_none() {
-                *world = make(self)?;
-                if world.is_none() {
-                    drop(world);
-                    return show(None);
-                }
-            }
-        }
-    }
-
-    fn create_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
-        let safe = self.level();
-        self.note(segment, Some(SegmentState::Creating), safe)?;
-        let world = self.shared.home.create(segment, self.catalog(), &self.shared.options)?;
-        let property = own_property()?;
-        let mut bytes = self.shared.root.uuid().as_bytes().to_vec();
-        segment.encode(&mut bytes);
-        world.transaction_at(safe, |tx| {
-            tx.set_property(property, Some(bytes));
-            Ok::<_, Error>(())
-        })?;
-        self.note(segment, Some(SegmentState::There), safe)?;
-        Ok(world)
-    }
-
-    fn open_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
-        if !self.shared.home.has(segment) {
-            return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
-        }
-        let names = self.catalog();
-        let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
-        let world = self.shared.home.open(segment, Arc::clone(&names), &check, &self.shared.options)?;
-        let Some(bytes) = world.property(&own_property()?)? else {
-            let why = "it does not say that it is one";
-            return Err(SegmentError::NotASegment { segment, why }.into());
-        };
-        let (found, place) = whole(segment, &bytes, |reader| {
-            let root = reader.array("root uuid").map(Uuid::from_bytes)?;
-            Ok((root, SegmentPos::read(reader)?))
-        })?;
-        let expected = self.shared.root.uuid();
-        if found != expected {
-            return Err(SegmentError::WrongRoot { segment, expected, found }.into());
-        }
-        if place != segment {
-            return Err(SegmentError::Misplaced { segment, found: place }.into());
-        }
-        Ok(world)
-    }
-
-    /// Notes in the root what is to become of a segment.
-    fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
-        let property = segment.property()?;
-        self.shared.root.transaction_at(level, |tx| {
-            tx.set_property(property, state.map(SegmentState::encode));
-            Ok::<_, Error>(())
-        })?;
-        let mut known = self.shared.known.write();
-        match state {
-            Some(state) => drop(known.insert(segment, state)),
-            None => drop(known.remove(&segment)),
-        }
-        Ok(())
-    }
-
-    /// What commits of the root and of segments that belong together return at: synced, if any commit of the world is to be.
-    fn level(&self) -> Durability {
-        match self.shared.options.durability {
-            Durability::Fast | Durability::Process => Durability::Process,
-            _ => Durability::Safe,
-        }
-    }
-
-    fn finish_deletions(&self) -> Result<(), Error> {
-        let known = self.shared.known.read().clone();
-        for (segment, state) in known {
-            if state == SegmentState::Deleting {
-                self.shared.home.remove(segment)?;
-                self.note(segment, None, Durability::Safe)?;
-                self.forget_entities_of(segment)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The segments that a root knows.
-fn read_known<E: Engine>(root: &World<E>) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
-    let mut known = BTreeMap::new();
-    let failed = root.for_each_property(SEGMENT_PREFIX, |property| {
-        let read = || -> Result<(), Error> {
-            let (name, bytes) = property?;
-            let place = name.strip_prefix(SEGMENT_PREFIX).and_then(SegmentPos::parse);
-            let state = SegmentState::decode(bytes)
-                .map_err(|problem| SegmentError::DamagedRoot { what: name.into(), problem })?;
-            if let Some(place) = place {
-                known.insert(place, state);
-            }
-            Ok(())
-        };
-        match read() {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
-    })?;
-    failed.map_or(Ok(known), Err)
-}
-
-/// Refuses a segment whose names are not the root's.
-fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
-    for list in ListKind::ALL {
-        for (id, name) in (0..).zip(stored.list(list).names()) {
-            if root.list(list).id(name.as_str()) != Some(id) {
-                return Err(SegmentError::Names { segment, list, id, name: name.clone() });
-            }
-        }
-    }
-    Ok(())
 }
 
 impl<H: SegmentHome> Clone for SegmentedWorld<H> {

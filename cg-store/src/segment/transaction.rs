@@ -4,19 +4,21 @@
 //! found, and one that is put into a second segment is refused; a place in the root without the entity is a transaction
 //! that came to nothing, or an entity that is gone since, and is free.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, Dimension, EntityId};
 use cg_registry::Catalog;
+use parking_lot::Mutex;
 
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{ConflictKey, Error};
 use crate::overlay::Promotion;
 use crate::transaction::Transaction;
 
@@ -56,6 +58,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
     ) -> Result<T, X> {
+        self.try_to_settle();
         let (mut none_crosses, mut deleted) = (None, Vec::new());
         let value = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
@@ -67,7 +70,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 deleted = inner.deleted;
                 if !put.is_empty() {
                     // Until the segment has committed.
-                    none_crosses = Some(self.shared.borders.read_recursive());
+                    let border = self.shared.borders.read_recursive();
+                    none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));
                     self.claim(segment, &put)?;
                 }
                 Ok::<_, X>(value)
@@ -107,6 +111,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn claim(&self, segment: SegmentPos, put: &[EntityId]) -> Result<(), Error> {
         let mut free = BTreeMap::new();
         for id in put {
+            self.refuse_on_its_way(*id)?;
             let claimed = self.claimed(*id)?;
             if claimed == Some(segment) {
                 continue;
@@ -127,7 +132,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let encoded = claimed.map(encode);
                 // Whoever claimed it meanwhile was first.
                 if tx.property(&property)? != encoded {
-                    return Err(Error::Conflict { key: crate::error::ConflictKey::Entity(*id) });
+                    return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
                 }
                 tx.set_property(property, Some(encode(segment)));
             }
@@ -159,6 +164,47 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
             Ok(promotion.len())
         })
+    }
+}
+
+/// Entities that a transaction is about to put into its segment: what the root says of them may be older, so until it
+/// has committed no other segment may have them.
+struct Putting<'a> {
+    all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+    ids: BTreeSet<EntityId>,
+}
+
+impl<'a> Putting<'a> {
+    fn begin(
+        all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+        segment: SegmentPos,
+        put: &[EntityId],
+    ) -> Result<Self, Error> {
+        let ids: BTreeSet<_> = put.iter().copied().collect();
+        let mut putting = all.lock();
+        let elsewhere = |id: &&EntityId| putting.get(id).is_some_and(|(other, _)| *other != segment);
+        if let Some(id) = ids.iter().find(elsewhere) {
+            return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
+        }
+        for id in &ids {
+            putting.entry(*id).or_insert((segment, 0)).1 += 1;
+        }
+        drop(putting);
+        Ok(Self { all, ids })
+    }
+}
+
+impl Drop for Putting<'_> {
+    fn drop(&mut self) {
+        let mut putting = self.all.lock();
+        for id in &self.ids {
+            if let Entry::Occupied(mut entry) = putting.entry(*id) {
+                entry.get_mut().1 -= 1;
+                if entry.get().1 == 0 {
+                    entry.remove();
+                }
+            }
+        }
     }
 }
 

@@ -77,7 +77,7 @@ impl<E: Engine> World<E> {
         let engine = inner.settled_engine()?;
         // Read before the view is taken, which so has at least that.
         let commit = engine.last_commit().get();
-        let view = engine.snapshot();
+        let view = engine.snapshot().map_err(Error::from)?;
         // Read after it, as marks of deletions may go while it is held.
         let forgotten = self.forgotten_before();
         let catalog = inner.registry.catalog();

@@ -3,6 +3,7 @@
 //! Rows are read only of a cube that is due and in which something was saved since they were last read, of one that a
 //! move changed, and of one with marks of deletions when more of them may be forgotten. Each of these is read once.
 
+use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
 use cg_format::cluster::StoredCluster;
@@ -10,8 +11,8 @@ use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
 
 use super::known::KnownCube;
-use super::sweep::Rows;
-use super::{Due, Work};
+use super::sweep::{Rows, Sweep};
+use super::{Due, Told, Work};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::move_tier::row_of;
@@ -23,8 +24,6 @@ use crate::world::Inner;
 const CUBES_CONSIDERED: usize = 64;
 /// Of so many the rows are read in one tick at most.
 const CUBES_READ: usize = 8;
-/// Of so many in the round after opening.
-const CUBES_SEARCHED: usize = 2;
 
 /// Where the chunks of a cube that lie in one tier are to be moved, and what was seen of it.
 #[derive(Debug, Clone, Copy)]
@@ -46,24 +45,18 @@ impl<E: Engine> Inner<E> {
     ///
     /// What cannot be read is no reason not to open a world: whoever needs it will say so.
     pub(crate) fn know_if_empty(&self) {
-        if let Ok(None) = self.next_cube(None) {
+        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut Told::default()) {
             self.maintenance.work(|work| work.known.nothing_there());
         }
     }
 
     /// Considers the next cubes and offers what is due to the plan; `false` if it knows of more that is to be read.
     ///
-    /// Reads nothing where nothing is due and nothing has changed, once all rows were met after opening. Costs a look into
+    /// Reads nothing where nothing is due and nothing has changed, once the world was searched after opening. Costs a look into
     /// a few maps for each cube otherwise.
     pub(crate) fn consider(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         work.known.note(self.tiering.take_written());
-        if !work.known.is_whole() {
-            for _ in 0..CUBES_SEARCHED {
-                if due.is_over() || !self.sweep_one(work, due)? {
-                    break;
-                }
-            }
-        }
+        let is_searched = self.search(work, due)?;
         let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
         while considered < CUBES_CONSIDERED && !due.is_over() {
             let Some(cluster) = work.known.next_cluster().filter(|next| first != Some(*next)) else { break };
@@ -74,7 +67,8 @@ impl<E: Engine> Inner<E> {
             }
             work.known.go_on_behind(cluster);
         }
-        Ok(true)
+        self.forget_too_much(work);
+        Ok(is_searched)
     }
 
     /// Considers the cubes of a cold cluster. All that are due are offered at once, so that they are one move; `false` if
@@ -90,12 +84,15 @@ impl<E: Engine> Inner<E> {
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
         let rewrites = self.due_rewrites(due);
-        let is_whole = work.known.is_whole();
+        if !work.known.is_whole(cluster) {
+            // The search comes to its other cubes before any of it is due, and all of it is to be one move.
+            return Ok(true);
+        }
         for known in work.known.cubes_in(cluster).to_vec() {
             let cube = known.cube;
             let (mut known, mut due_moves) = (known, None);
-            if !known.is_offered(now) && !work.sweep.is_left_alone(cube, now) {
-                due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
+            if !known.is_offered(now) {
+                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
             }
             let must_look = known.must_look(forgotten_before);
             let knows_heat = known.has_no_heat || self.knows_heat(cube);
@@ -110,24 +107,20 @@ impl<E: Engine> Inner<E> {
                 if known.rows == 0 && warm.is_none() && self.has_no_warm(work, known)? {
                     continue;
                 }
-                due_moves = Some(self.due_moves(known, due)).filter(DueMoves::is_some);
+                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
             }
             if let Some(due_moves) = due_moves {
                 offers.push((known, due_moves));
             }
-            if is_whole {
-                let hot = known.rows.count_ones();
-                let above_warm = Rows { hot, most_shadows: hot };
-                work.sweep.old_marks(cube, known.old_marks, forgotten_before);
-                if known.warm != Some(false) {
-                    work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
-                }
-                above_cold += known.rows_above();
+            let hot = known.rows.count_ones();
+            let above_warm = Rows { hot, most_shadows: hot };
+            work.sweep.old_marks(cube, known.old_marks, forgotten_before);
+            if known.warm != Some(false) {
+                work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
             }
+            above_cold += known.rows_above();
         }
-        if is_whole {
-            work.sweep.rows_above(cluster, above_cold, rewrites);
-        }
+        work.sweep.rows_above(cluster, above_cold, rewrites);
         for (known, due_moves) in offers {
             self.offer(work, known, due_moves)?;
         }
@@ -139,7 +132,14 @@ impl<E: Engine> Inner<E> {
     fn has_no_warm(&self, work: &mut Work, known: KnownCube) -> Result<bool, Error> {
         let (space, row_key) = row_of(known.cube.cluster(ClusterTier::L1));
         Counters::add(&self.counters.engine_reads, 1);
-        let has_warm = self.engine()?.get(space, &row_key)?.is_some();
+        let has_warm = match self.engine()?.get(space, &row_key).map_err(Error::from) {
+            Ok(row) => row.is_some(),
+            Err(error) if error.is_damage() => {
+                work.told.tell(&error);
+                true
+            }
+            Err(error) => return Err(error),
+        };
         work.known.learn_warm(known.cube, Some(has_warm));
         let is_gone = !has_warm && !self.knows_heat(known.cube);
         if is_gone {
@@ -153,11 +153,13 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Where a cube's chunks are to be moved. Decided from memory.
-    pub(super) fn due_moves(&self, known: KnownCube, due: Due) -> DueMoves {
-        let cube = known.cube;
+    pub(super) fn due_moves(&self, sweep: &mut Sweep, known: KnownCube, due: Due) -> DueMoves {
+        let (cube, now) = (known.cube, self.tiering.now());
+        let is_left_alone = sweep.is_left_alone(cube.cluster(ClusterTier::L1), now);
+        let may_be_cold = !sweep.is_left_alone(cube.cluster(ClusterTier::L2), now);
         self.tiering.observers(|seen| {
             let last_access = seen.heat().last_access(cube);
-            if !seen.policy().may_grow_colder(last_access, due.at()) {
+            if is_left_alone || !seen.policy().may_grow_colder(last_access, due.at()) {
                 let seen = Observation::alone(Tier::L0, last_access);
                 return DueMoves { seen, from_hot: None, from_warm: None };
             }
@@ -165,10 +167,11 @@ impl<E: Engine> Inner<E> {
             let (_, from_warm) = due.decide(seen, cube, Tier::L1);
             DueMoves {
                 seen: observed,
-                from_hot: from_hot.filter(|_| known.chunks != 0),
+                from_hot: from_hot
+                    .filter(|decision| known.chunks != 0 && (may_be_cold || decision.to != Tier::L2)),
                 // What has neither is looked at too: its heat is of no use.
                 from_warm: from_warm.filter(|decision| {
-                    decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
+                    may_be_cold && decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
                 }),
             }
         })
@@ -192,7 +195,16 @@ impl<E: Engine> Inner<E> {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
             Counters::add(&self.counters.engine_reads, 1);
             let engine = self.engine()?;
-            let row = if warm == Some(false) { None } else { engine.get(space, &row_key)? };
+            let row = if warm == Some(false) { Ok(None) } else { engine.get(space, &row_key) };
+            let row = match row.map_err(Error::from) {
+                Ok(row) => row,
+                Err(error) if error.is_damage() => {
+                    work.told.tell(&error);
+                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            };
             warm = Some(row.is_some());
             work.known.learn_warm(cube, warm);
             if let Some(row) = row {

@@ -9,7 +9,7 @@ use cg_format::wire::{Reader, Writer};
 use cg_format::{ClusterTier, DecodeError, Section, Space, key};
 use cg_tiering::{CubeAt, GameTick, Heat, Observers};
 
-use crate::engine::{Batch, Engine, Level, ReadView};
+use crate::engine::{Batch, Engine, EngineError, Level, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -61,7 +61,11 @@ impl<E: Engine> Inner<E> {
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);
         let engine = self.engine()?;
-        let Some(row) = engine.get(Space::Heat, &key)? else { return Ok(None) };
+        let row = match engine.get(Space::Heat, &key) {
+            Ok(Some(row)) => row,
+            Ok(None) | Err(EngineError::Corrupt { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let heat = FrameView::open(Space::Heat, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
         Ok(heat.ok())
     }

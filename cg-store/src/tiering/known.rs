@@ -1,11 +1,12 @@
 //! What ticks know of the cubes that could move, so that a tick reads nothing where nothing can come of it.
 //!
-//! **Invariant**: as long as it is [whole](Known::is_whole), every cube with hot rows or a heat row is in it, and
-//! `rows` has the place of each hot row; but not cubes whose rows nobody can read, which stay where they are. It may
-//! name rows that are gone: who acts on a cube that is not sure reads first.
+//! **Invariant**: every cube with hot rows or a heat row is in it, or lies in a part that is [unread](super::unread); but not
+//! cubes whose rows nobody can read, which stay where they are. `rows` has the place of each hot row. It may name rows that
+//! are gone: who acts on a cube that is not sure reads first.
 //!
-//! Commits tell what they put, moves which cubes they changed, and one round over the rows, a few in each tick, finds
-//! what was there when the world was opened. That round is made again when more cubes could move than are remembered.
+//! Commits tell what they put, moves which cubes they changed, and a [search](super::search), a little in each tick, finds
+//! what was there when the world was opened. When more cubes could move than are remembered, cold clusters of them become
+//! unread again, with the moment from which they are to be looked at.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,12 +15,17 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::sweep::Hot;
+use super::unread::{Part, Unread};
 use super::written::{Forgotten, Puts};
 
-/// So many cubes are remembered, some hundred bytes each: four million chunks if they are full.
+/// So many cubes are remembered before the tick makes some unread, some hundred bytes each: four million chunks if they are
+/// full.
 const REMEMBERED_CUBES: usize = 1 << 16;
 /// What was offered to the plan and neither done nor given up by then is looked at again.
 const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
+
+/// So many clusters are asked at once whether they can be made unread.
+const CLUSTERS_TRIED: usize = 64;
 
 /// A cube that could move. Sets of places have a bit for each of its 64 chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,28 +94,55 @@ impl KnownCube {
 }
 
 /// The cubes that could move, by the cold clusters around them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Known {
     clusters: BTreeMap<ClusterAt, Vec<KnownCube>>,
     count: usize,
-    is_whole: bool,
-    /// Whether a cube was not remembered, or may not have been, since the round began.
+    capacity: usize,
+    pub(super) unread: Unread,
+    /// Whether a round over all rows was begun and not ended: nobody knows what it has not met yet.
+    in_round: bool,
+    /// Whether something was written in the round of which nobody told.
     has_missed: bool,
     /// Rounds over the rows that were begun.
     round: u64,
     /// The cluster that was gone through last.
     behind: Option<ClusterAt>,
+    /// The cluster that was to be made unread last.
+    spilled: Option<ClusterAt>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            clusters: BTreeMap::new(),
+            count: 0,
+            capacity: REMEMBERED_CUBES,
+            unread: Unread::default(),
+            in_round: false,
+            has_missed: false,
+            round: 0,
+            behind: None,
+            spilled: None,
+        }
+    }
 }
 
 impl Known {
     /// All there is to know of a world without rows.
     pub(super) fn nothing_there(&mut self) {
-        self.is_whole = true;
+        self.unread.clear();
     }
 
-    /// Whether every cube is known that could move.
-    pub(super) const fn is_whole(&self) -> bool {
-        self.is_whole
+    /// Whether every cube of a cold cluster is known that could move.
+    pub(super) fn is_whole(&self, cluster: ClusterAt) -> bool {
+        !self.in_round && !self.unread.touches(cluster)
+    }
+
+    /// Whether there is nothing to search for.
+    #[cfg(test)]
+    pub(super) fn is_searched(&self) -> bool {
+        !self.in_round && self.unread.is_empty()
     }
 
     /// Notes what commits put.
@@ -121,19 +154,16 @@ impl Known {
             rest
         });
         for (cube, Puts { chunks, marks }) in written {
-            if let Some(known) = self.entry(cube) {
-                known.rows |= chunks | marks;
-                known.chunks = (known.chunks | chunks) & !marks;
-                known.is_sure = false;
-            }
+            let known = self.entry(cube);
+            known.rows |= chunks | marks;
+            known.chunks = (known.chunks | chunks) & !marks;
+            known.is_sure = false;
         }
     }
 
     /// Notes that a cube has a heat row.
     pub(super) fn note_heat(&mut self, cube: CubeAt) {
-        if let Some(known) = self.entry(cube) {
-            known.has_no_heat = false;
-        }
+        self.entry(cube).has_no_heat = false;
     }
 
     /// Notes what was read of a cube, and returns all that is known of it now.
@@ -144,9 +174,8 @@ impl Known {
         has_heat: bool,
         forgotten_before: u64,
     ) -> KnownCube {
-        let mut unknown = KnownCube::new(cube, None, self.round);
         let is_new = self.get_mut(cube).is_none();
-        let known = self.entry(cube).unwrap_or(&mut unknown);
+        let known = self.entry(cube);
         *known = KnownCube {
             rows: hot.rows,
             chunks: hot.chunks,
@@ -172,11 +201,10 @@ impl Known {
 
     /// Notes that a move of a cube ended: its rows and clusters are others now, or somebody else's.
     pub(super) fn moved(&mut self, cube: CubeAt) {
-        if let Some(known) = self.entry(cube) {
-            known.must_look = true;
-            known.warm = None;
-            known.offered_at = None;
-        }
+        let known = self.entry(cube);
+        known.must_look = true;
+        known.warm = None;
+        known.offered_at = None;
     }
 
     /// Notes that a cube was offered to the plan.
@@ -205,10 +233,12 @@ impl Known {
         }
     }
 
-    /// Begins a round over the rows.
-    pub(super) const fn begin_round(&mut self) {
+    /// Begins a round over the rows, which meets all of them.
+    pub(super) fn begin_round(&mut self) {
         self.round += 1;
+        self.in_round = true;
         self.has_missed = false;
+        self.unread.clear();
     }
 
     /// Ends a round in which every cube with rows was met: what was not met has none any more.
@@ -219,7 +249,50 @@ impl Known {
             !cubes.is_empty()
         });
         self.count = self.clusters.values().map(Vec::len).sum();
-        self.is_whole = !self.has_missed;
+        self.in_round = false;
+        if self.has_missed {
+            self.unread.everything();
+        }
+    }
+
+    /// Gives up a round that nobody ended, because something failed in it.
+    pub(super) fn leave_round(&mut self) {
+        if std::mem::take(&mut self.in_round) {
+            self.unread.everything();
+        }
+    }
+
+    /// The next cold cluster that is to be made unread, as more cubes are remembered than should be: one of which
+    /// everything is known and nothing waits in the plan.
+    pub(super) fn too_much(&mut self, now: GameTick) -> Option<ClusterAt> {
+        if self.count <= self.capacity {
+            return None;
+        }
+        let behind = self.spilled.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.clusters.range((behind, Bound::Unbounded)).chain(&self.clusters).take(CLUSTERS_TRIED);
+        let (mut tried, mut found) = (None, None);
+        for (cluster, cubes) in next {
+            tried = Some(*cluster);
+            // What a round has met may be forgotten again, and be read when it is due.
+            if !self.unread.touches(*cluster) && !cubes.iter().any(|known| known.is_offered(now)) {
+                found = tried;
+                break;
+            }
+        }
+        self.spilled = tried;
+        found
+    }
+
+    /// Forgets the cubes of a cold cluster, of which nothing is to be looked at before a tick.
+    pub(super) fn spill(&mut self, cluster: ClusterAt, since: GameTick, not_before: GameTick) {
+        self.count -= self.clusters.remove(&cluster).map_or(0, |cubes| cubes.len());
+        self.unread.add(Part::of_cluster(cluster, since, not_before));
+    }
+
+    /// Remembers so many cubes.
+    #[cfg(test)]
+    pub(super) fn with_capacity(self, capacity: usize) -> Self {
+        Self { capacity, ..self }
     }
 
     /// The cluster that comes next, after the last the first; its cubes are in [`cubes_in`](Self::cubes_in).
@@ -245,29 +318,26 @@ impl Known {
         cubes.get_mut(index)
     }
 
-    /// What is known of a cube, made if it is not known; `None` if there is no room.
-    fn entry(&mut self, cube: CubeAt) -> Option<&mut KnownCube> {
-        let round = self.round;
-        if self.get_mut(cube).is_none() {
-            if self.count >= REMEMBERED_CUBES {
-                self.miss();
-                return None;
-            }
-            // A warm cluster has a heat row, so what had no row until now has none.
-            let new = KnownCube::new(cube, self.is_whole.then_some(false), round);
-            let cubes = self.clusters.entry(cube.cluster(ClusterTier::L2)).or_default();
-            let index = cubes.partition_point(|known| known.cube < cube);
-            cubes.insert(index, new);
+    /// What is known of a cube, made if it is not known.
+    fn entry(&mut self, cube: CubeAt) -> &mut KnownCube {
+        // A warm cluster has a heat row, so what had no row until now has none.
+        let warm = (!self.in_round && !self.unread.holds(cube)).then_some(false);
+        let cubes = self.clusters.entry(cube.cluster(ClusterTier::L2)).or_default();
+        let index = cubes.partition_point(|known| known.cube < cube);
+        if cubes.get(index).is_none_or(|known| known.cube != cube) {
+            cubes.insert(index, KnownCube::new(cube, warm, self.round));
             self.count += 1;
         }
-        let known = self.get_mut(cube)?;
-        known.round = round;
-        Some(known)
+        let known = cubes.get_mut(index).expect("found or inserted");
+        known.round = self.round;
+        known
     }
 
-    const fn miss(&mut self) {
+    fn miss(&mut self) {
         self.has_missed = true;
-        self.is_whole = false;
+        if !self.in_round {
+            self.unread.everything();
+        }
     }
 }
 

@@ -3,12 +3,18 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
+mod cold;
 mod consider;
+mod counts;
+mod due;
 mod explain;
 mod heat;
 mod known;
 mod recorder;
+mod search;
 mod sweep;
+mod told;
+mod unread;
 mod work;
 mod written;
 
@@ -23,6 +29,8 @@ use parking_lot::Mutex;
 use crate::engine::Engine;
 use crate::world::World;
 
+pub use counts::MoveCounts;
+pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_heat, put_heat, read_clock};
@@ -30,8 +38,9 @@ use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
-pub use work::MoveCounts;
-pub(crate) use work::{Due, Work};
+pub use told::DamageMet;
+pub(crate) use told::Told;
+pub(crate) use work::Work;
 pub(crate) use written::Written;
 use written::{Forgotten, Puts};
 
@@ -41,6 +50,7 @@ pub(crate) struct Tiering {
     observers: Mutex<Observers>,
     /// The tick that the host last said.
     now: AtomicU64,
+    opened_at: GameTick,
     pub(crate) recorder: Recorder,
     /// Rows that the sweep has not heard of.
     written: Mutex<Written>,
@@ -51,6 +61,7 @@ impl Tiering {
         Self {
             observers: Mutex::new(observers),
             now: AtomicU64::new(now.get()),
+            opened_at: now,
             recorder: Recorder::default(),
             written: Mutex::default(),
         }
@@ -58,6 +69,11 @@ impl Tiering {
 
     pub(crate) fn now(&self) -> GameTick {
         GameTick::new(self.now.load(Ordering::Relaxed))
+    }
+
+    /// The tick at which the world was opened: when everything was last accessed of which nothing else is known.
+    const fn opened_at(&self) -> GameTick {
+        self.opened_at
     }
 
     pub(crate) fn set_now(&self, now: GameTick) {

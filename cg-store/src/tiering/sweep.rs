@@ -1,7 +1,7 @@
 //! The sweep: goes round the rows of the cubes that could move, learns what is there and offers what is due to the plan.
 //!
-//! Only cubes with hot rows or heat rows are met, in the order of their keys. Settling a world goes round and round;
-//! ticks do once after opening, a few cubes in each, and from then on look at what is [known](super::known).
+//! Only cubes with hot rows or heat rows are met, in the order of their keys. Settling a world goes round and round; ticks
+//! look at what is [known](super::known).
 
 use std::collections::HashMap;
 use std::ops::{AddAssign, Bound, ControlFlow};
@@ -15,8 +15,8 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::heat::{decode_heat_key, heat_key};
 use super::known::KnownCube;
-use super::{Due, Work};
-use crate::engine::{Engine, EngineError, Met, scan_past_damage};
+use super::{Due, Told, Work};
+use crate::engine::{Engine, KeyRange, Met, scan_past_damage};
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
@@ -46,8 +46,8 @@ pub(crate) struct Sweep {
     pub(super) marked: Vec<CubeAt>,
     /// Cubes with heat rows and nothing that could move.
     pub(super) heat_only: Vec<CubeAt>,
-    /// Cubes that could not be moved, and until when they are left alone.
-    unmovable: HashMap<CubeAt, GameTick>,
+    /// Clusters out of which or into which nothing could be moved, and until when they are left alone.
+    unmovable: HashMap<ClusterAt, GameTick>,
 }
 
 /// Which clusters have waited long enough to be written anew.
@@ -144,19 +144,19 @@ impl Sweep {
         self.inside = None;
     }
 
-    /// Leaves a cube alone until a tick.
-    pub(super) fn leave_alone(&mut self, cube: CubeAt, until: GameTick) {
+    /// Moves nothing to a cluster before a tick, and of a warm one nothing away.
+    pub(super) fn leave_cluster_alone(&mut self, cluster: ClusterAt, until: GameTick) {
         if self.unmovable.len() >= REMEMBERED_CLUSTERS {
             self.unmovable.clear();
         }
-        self.unmovable.insert(cube, until);
+        self.unmovable.insert(cluster, until);
     }
 
-    pub(super) fn is_left_alone(&mut self, cube: CubeAt, now: GameTick) -> bool {
-        match self.unmovable.get(&cube) {
+    pub(super) fn is_left_alone(&mut self, cluster: ClusterAt, now: GameTick) -> bool {
+        match self.unmovable.get(&cluster) {
             Some(until) if *until > now => true,
             Some(_) => {
-                self.unmovable.remove(&cube);
+                self.unmovable.remove(&cluster);
                 false
             }
             None => false,
@@ -235,11 +235,6 @@ impl Sweep {
     }
 }
 
-/// Whether the engine found a part of its files that it cannot read.
-const fn is_unreadable(error: &Error) -> bool {
-    matches!(error, Error::Engine(EngineError::Corrupt { .. }))
-}
-
 impl KnownCube {
     pub(super) const fn rows_above(&self) -> Rows {
         Rows { hot: self.rows.count_ones(), most_shadows: self.most_shadows() }
@@ -257,7 +252,8 @@ impl<E: Engine> Inner<E> {
         if behind.is_none() {
             work.known.begin_round();
         }
-        let Some(cube) = self.next_cube(behind)? else {
+        let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let Some(cube) = self.next_cube(from, None, &mut work.told)? else {
             work.sweep.enter(None, Rows::default(), rewrites);
             work.sweep.behind = None;
             // What was put meanwhile may lie behind the sweep.
@@ -267,6 +263,7 @@ impl<E: Engine> Inner<E> {
         };
         work.sweep.behind = Some(cube);
         let Some(mut known) = self.look(work, cube)? else { return Ok(true) };
+        self.forget_too_much(work);
         // Rows that lie there unknown are what a round is made for.
         known.warm = None;
         work.sweep.old_marks(cube, known.old_marks, self.forgotten_before.load(Ordering::Relaxed));
@@ -274,8 +271,8 @@ impl<E: Engine> Inner<E> {
         let hot = known.rows.count_ones();
         let above_warm = Rows { hot, most_shadows: hot };
         work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
-        if !known.is_offered(self.tiering.now()) && !work.sweep.is_left_alone(cube, self.tiering.now()) {
-            let due_moves = self.due_moves(known, due);
+        if !known.is_offered(self.tiering.now()) {
+            let due_moves = self.due_moves(&mut work.sweep, known, due);
             known.warm = self.offer(work, known, due_moves)?;
         }
         work.sweep.enter(Some(cube), known.rows_above(), rewrites);
@@ -294,8 +291,8 @@ impl<E: Engine> Inner<E> {
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         let hot = match self.hot_rows(cube, forgotten_before) {
             Ok(hot) => hot,
-            Err(error) if is_unreadable(&error) => {
-                tracing::warn!(%error, "damage keeps chunks from moving");
+            Err(error) if error.is_damage() => {
+                work.told.tell(&error);
                 work.known.forget(cube);
                 return Ok(None);
             }
@@ -305,33 +302,57 @@ impl<E: Engine> Inner<E> {
         Ok(Some(work.known.learn(cube, hot, has_heat, forgotten_before)))
     }
 
-    /// The first cube behind another that has a hot row or a heat row.
-    pub(super) fn next_cube(&self, behind: Option<CubeAt>) -> Result<Option<CubeAt>, Error> {
-        let last_hot = behind.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
-        let last_heat = behind.map(heat_key);
-        let hot_lower = last_hot.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-        let engine = self.engine()?;
-        let first_hot = scan_past_damage(&*engine, Family::ChunkL0, (hot_lower, Bound::Unbounded), |met| {
-            Counters::add(&self.counters.keys_scanned, 1);
-            match met {
-                Met::Row(key, _) => key::decode_chunk(key)
-                    .map_or(ControlFlow::Continue(()), |at| ControlFlow::Break(CubeAt::of(at))),
-                // What cannot be read cannot be moved.
-                Met::Gap { .. } => ControlFlow::Continue(()),
-            }
-        })?;
+    /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
+    pub(super) fn next_cube(
+        &self,
+        from: Bound<CubeAt>,
+        last: Option<CubeAt>,
+        told: &mut Told,
+    ) -> Result<Option<CubeAt>, Error> {
+        let hot_ends = |cube: CubeAt| hot_keys(cube.cluster(ClusterTier::L1));
+        let hot_first = match from {
+            Bound::Included(cube) => Bound::Included(hot_ends(cube)[0]),
+            Bound::Excluded(cube) => Bound::Excluded(hot_ends(cube)[1]),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let hot_last = last.map_or(Bound::Unbounded, |cube| Bound::Included(hot_ends(cube)[1]));
         let tag = Space::Heat.index_tag().expect("it is in the index family");
-        let (first, end) = ([tag], [tag + 1]);
-        let heat_lower =
-            last_heat.as_ref().map_or(Bound::Included(&first[..]), |key| Bound::Excluded(&key[..]));
-        let heat_keys = (heat_lower, Bound::Excluded(&end[..]));
-        let first_heat = engine.scan(Family::Index, heat_keys, |key, _| {
-            Counters::add(&self.counters.keys_scanned, 1);
-            decode_heat_key(key).map_or(ControlFlow::Continue(()), ControlFlow::Break)
-        })?;
+        let (tag, end) = ([tag], [tag + 1]);
+        let (heat_first, heat_last) = (from.map(heat_key), last.map(heat_key));
+        let heat_keys = (
+            match &heat_first {
+                Bound::Unbounded => Bound::Included(&tag[..]),
+                bound => bound.as_ref().map(|key| &key[..]),
+            },
+            heat_last.as_ref().map_or(Bound::Excluded(&end[..]), |key| Bound::Included(&key[..])),
+        );
+        let hot_of = |key: &[u8]| key::decode_chunk(key).ok().map(CubeAt::of);
+        let hot_keys = (hot_first.as_ref().map(|key| &key[..]), hot_last.as_ref().map(|key| &key[..]));
+        let first_hot = self.first_cube(Family::ChunkL0, hot_keys, hot_of, told)?;
+        let first_heat = self.first_cube(Family::Index, heat_keys, decode_heat_key, told)?;
         // Cubes sort by the keys of their warm clusters as by those of their chunks.
         let sort_key = |cube: &CubeAt| row_of(cube.cluster(ClusterTier::L1)).1;
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
+    }
+
+    /// The cube of the first key of a range that is one.
+    fn first_cube(
+        &self,
+        family: Family,
+        keys: KeyRange<'_>,
+        cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
+        told: &mut Told,
+    ) -> Result<Option<CubeAt>, Error> {
+        Ok(scan_past_damage(&*self.engine()?, family, keys, |met| {
+            Counters::add(&self.counters.keys_scanned, 1);
+            match met {
+                Met::Row(key, _) => cube_of(key).map_or(ControlFlow::Continue(()), ControlFlow::Break),
+                Met::Gap { error, .. } => {
+                    told.tell(&error.into());
+                    ControlFlow::Continue(())
+                }
+            }
+        })?)
     }
 
     pub(super) fn hot_rows(&self, cube: CubeAt, forgotten_before: u64) -> Result<Hot, Error> {

@@ -1,107 +1,21 @@
 //! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Instant;
 
 use cg_format::{ClusterTier, Tier};
-use cg_tiering::{
-    Budget, Candidate, ClusterAt, CubeAt, Decision, GameTick, MovePlan, Observation, Observers,
-    ShadowedSlots, Step,
-};
+use cg_tiering::{Budget, Candidate, ClusterAt, CubeAt, GameTick, MovePlan, ShadowedSlots, Step};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{Known, Sweep, delete_heat, heat_after_move};
+use super::cold::Cold;
+use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{ColdMerge, Moved, Outcome, demote_warm, drop_shadows, forget_marks, promote, row_of};
+use crate::move_tier::{Outcome, demote_warm, drop_shadows, forget_marks, past_damage, promote, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
 const SETTLED_AT_ONCE: usize = 256;
-
-/// What moves did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct MoveCounts {
-    /// Chunks that got rows of their own.
-    pub promoted: u64,
-    /// Chunks that went into warm clusters.
-    pub warmed: u64,
-    /// Chunks that went into cold clusters.
-    pub cooled: u64,
-    /// Slots dropped from clusters because a hotter tier shadowed them.
-    pub shadows_dropped: u64,
-    /// Marks of deleted chunks that were dropped because nobody needs them any more.
-    pub marks_forgotten: u64,
-    /// Bytes of the rows that were read for it.
-    pub bytes_read: u64,
-    /// Bytes of the rows that were written for it.
-    pub bytes_written: u64,
-    /// Moves that gave up because a commit came in between; they are tried again.
-    pub overtaken: u64,
-    /// Moves that left chunks where they are because a row is damaged, or a cluster would be too large.
-    pub refused: u64,
-}
-
-/// Whose decisions are carried out, and until when.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Due {
-    at: GameTick,
-    who: Who,
-    /// When to stop; `None` for not before all is done.
-    deadline: Option<Instant>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
-    /// Players, holds and pins as they are.
-    AsSeen,
-    /// As if nobody were anywhere. Pins hold.
-    Nobody,
-}
-
-impl Due {
-    /// What is due at a tick as things are, worked at until a deadline.
-    pub(crate) const fn until(at: GameTick, deadline: Instant) -> Self {
-        Self { at, who: Who::AsSeen, deadline: Some(deadline) }
-    }
-
-    /// What will be due at a tick if nobody comes till then.
-    pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
-        Self { at, who: Who::Nobody, deadline: None }
-    }
-
-    /// The tick whose decisions are carried out.
-    pub(super) const fn at(&self) -> GameTick {
-        self.at
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
-    pub(super) fn decide(
-        &self,
-        seen: &Observers,
-        cube: CubeAt,
-        tier: Tier,
-    ) -> (Observation, Option<Decision>) {
-        let here = seen.observe(cube, tier);
-        let here = match self.who {
-            Who::AsSeen => here,
-            Who::Nobody => Observation { pinned: here.pinned, ..Observation::alone(tier, here.last_access) },
-        };
-        (here, seen.policy().due(&here, self.at))
-    }
-
-    /// Whether a step that was planned some time ago is still right.
-    fn confirms(&self, seen: &Observers, step: &Step) -> bool {
-        self.who == Who::Nobody || seen.confirms(step, self.at)
-    }
-}
 
 /// Work between two ticks: what is planned and what is begun.
 #[derive(Debug, Default)]
@@ -111,22 +25,9 @@ pub(crate) struct Work {
     pub(super) known: Known,
     /// A step that was taken from the plan and not begun.
     held: Option<Step>,
-    cold: Option<Cold>,
+    pub(super) cold: Option<Cold>,
+    pub(crate) told: Told,
 }
-
-/// The one cold cluster that may be in the making.
-#[derive(Debug)]
-enum Cold {
-    /// Groups are being made; these cubes are in it.
-    Making(Box<ColdMerge>, Vec<Taken>),
-    /// It is being written by a thread of the pool, as that may take longer than a tick has.
-    Writing(Receiver<CommitEnd>, Vec<Taken>),
-}
-
-/// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
-type Taken = (CubeAt, GameTick);
-
-type CommitEnd = Result<(Outcome, Option<Error>), Error>;
 
 impl Work {
     /// Begins a new round over all cubes, and forgets what was planned and not done.
@@ -250,11 +151,11 @@ impl<E: Engine> Inner<E> {
                     return Ok(Outcome::Nothing);
                 }
                 if step.to == Tier::L0 {
-                    return promote(engine, counters, step.cube);
+                    return past_damage(promote(engine, counters, step.cube));
                 }
                 let heat =
                     self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                demote_warm(engine, counters, step.cube, heat)
+                past_damage(demote_warm(engine, counters, step.cube, heat))
             };
             steps.par_iter().map(take).collect()
         });
@@ -281,128 +182,6 @@ impl<E: Engine> Inner<E> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Makes groups of a cold cluster, and has it written when they were the last.
-    fn make_cold(
-        &self,
-        visitor: &Visitor<E>,
-        work: &mut Work,
-        steps: &[Step],
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<(), Error> {
-        let Some(first) = steps.first() else { return Ok(()) };
-        let begun = match work.cold.take() {
-            Some(Cold::Making(merge, cubes)) if merge.cluster() == first.cluster => Ok((merge, cubes)),
-            _ => {
-                ColdMerge::begin(&*self.engine()?, first.cluster)?.map(|merge| (Box::new(merge), Vec::new()))
-            }
-        };
-        let (mut merge, mut cubes) = match begun {
-            Ok(begun) => begun,
-            Err(damage) => {
-                work.plan.abandon();
-                self.end(work, &[first.cube], Outcome::Damaged(damage), counts);
-                return Ok(());
-            }
-        };
-        let made: Vec<_> = self.pool.install(|| {
-            let make = |step: &Step| {
-                let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
-                let heat =
-                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
-                confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
-            };
-            steps.par_iter().map(make).collect()
-        });
-        let mut failed = None;
-        for (step, made) in steps.iter().zip(made) {
-            match made {
-                Ok(Some((made, last_access))) => {
-                    merge.take(made);
-                    cubes.push((step.cube, last_access));
-                }
-                Ok(None) => {}
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
-        if let Some(error) = failed {
-            // On the way into the cold cluster some may have grown warm.
-            let begun = cubes.iter().map(|(cube, _)| *cube).chain(steps.iter().map(|step| step.cube));
-            begun.for_each(|cube| work.known.moved(cube));
-            return Err(error);
-        }
-        if steps.last().is_some_and(|last| last.remaining_steps > 0) {
-            work.cold = Some(Cold::Making(merge, cubes));
-            return Ok(());
-        }
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            // A world that is gone has nothing to be written to; the chunks are where they were.
-            if let Ok(end) = visitor.visit(|world| merge.commit(&*world.engine()?, &world.counters)) {
-                let _ = sender.send(end);
-            }
-        });
-        work.cold = Some(Cold::Writing(receiver, cubes));
-        Ok(())
-    }
-
-    /// Waits for the cold cluster that is being written; `false` if the deadline comes first.
-    fn await_cold(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
-        let (receiver, cubes) = match work.cold.take() {
-            Some(Cold::Writing(receiver, cubes)) => (receiver, cubes),
-            making => {
-                work.cold = making;
-                return Ok(true);
-            }
-        };
-        let end = match due.deadline {
-            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
-            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        let (end, damage) = match end {
-            Ok(Ok(end)) => end,
-            Ok(Err(error)) => {
-                // It may have been written all the same.
-                for (cube, _) in &cubes {
-                    work.known.moved(*cube);
-                }
-                return Err(error);
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                work.cold = Some(Cold::Writing(receiver, cubes));
-                return Ok(false);
-            }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
-        };
-        if let Some(damage) = damage {
-            tracing::warn!(%damage, "damage keeps chunks from growing cold");
-            counts.refused += 1;
-        }
-        let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
-        if let Outcome::Done(_) = &end {
-            if let Some(cube) = moved.first() {
-                work.sweep.written_anew(cube.cluster(ClusterTier::L2));
-            }
-            // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
-            for (cube, _) in &cubes {
-                work.known.moved(*cube);
-            }
-            self.tiering.observers(|seen| {
-                for (cube, last_access) in cubes {
-                    if seen.heat().last_access(cube) == last_access {
-                        seen.heat().forget(cube);
-                    }
-                }
-            });
-            moved.clear();
-        }
-        counts.cooled += self.end(work, &moved, end, counts);
-        Ok(true)
-    }
-
     /// Writes a cluster anew without what a hotter tier shadows, if the policy says so of what has been above it since
     /// a moment.
     fn shrink(
@@ -416,17 +195,22 @@ impl<E: Engine> Inner<E> {
         let mut present = None;
         let should_rewrite = |slots: ShadowedSlots| {
             present = Some(slots.present);
-            policy.should_rewrite(slots, since, due.at)
+            policy.should_rewrite(slots, since, due.at())
         };
         let end =
-            self.pool.install(|| drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite))?;
+            self.pool.install(|| drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite));
+        let end = past_damage(end)?;
         match end {
             Outcome::Done(moved) => {
                 counts.shadows_dropped += counts.add(moved);
                 work.sweep.written_anew(cluster);
             }
             Outcome::Overtaken => counts.overtaken += 1,
-            Outcome::Damaged(_) | Outcome::TooLarge => counts.refused += 1,
+            Outcome::Damaged(damage) => {
+                work.told.tell(&damage);
+                counts.refused += 1;
+            }
+            Outcome::TooLarge => counts.refused += 1,
             // Without a cluster there is nothing to be asked about.
             Outcome::Nothing => {
                 work.sweep.counted(cluster, present.unwrap_or(0), self.tiering.now());
@@ -438,7 +222,7 @@ impl<E: Engine> Inner<E> {
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
     fn forget_marks(&self, work: &mut Work, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
         let before = self.forgotten_before.load(Ordering::Relaxed);
-        match forget_marks(&*self.engine()?, &self.counters, cube, before)? {
+        match past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))? {
             Outcome::Done(moved) => {
                 counts.marks_forgotten += counts.add(moved);
                 work.known.moved(cube);
@@ -448,13 +232,20 @@ impl<E: Engine> Inner<E> {
                 counts.overtaken += 1;
                 work.known.moved(cube);
             }
-            Outcome::Nothing | Outcome::Damaged(_) | Outcome::TooLarge => {}
+            Outcome::Damaged(damage) => work.told.tell(&damage),
+            Outcome::Nothing | Outcome::TooLarge => {}
         }
         Ok(())
     }
 
     /// Notes how a move of cubes ended; returns the chunks that it moved.
-    fn end(&self, work: &mut Work, cubes: &[CubeAt], end: Outcome, counts: &mut MoveCounts) -> u64 {
+    pub(super) fn end(
+        &self,
+        work: &mut Work,
+        cubes: &[CubeAt],
+        end: Outcome,
+        counts: &mut MoveCounts,
+    ) -> u64 {
         let now = self.tiering.now();
         if !matches!(end, Outcome::Nothing) {
             for cube in cubes {
@@ -473,17 +264,21 @@ impl<E: Engine> Inner<E> {
             }
             end @ (Outcome::Damaged(_) | Outcome::TooLarge) => {
                 if let Outcome::Damaged(damage) = end {
-                    tracing::warn!(%damage, "damage keeps chunks from moving");
+                    work.told.tell(&damage);
                 }
                 counts.refused += 1;
-                let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
-                let until = GameTick::new(now.get().saturating_add(later.max(1)));
                 for cube in cubes {
-                    work.sweep.leave_alone(*cube, until);
+                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
                 }
                 0
             }
         }
+    }
+
+    /// Until when nobody tries again what damage has kept from moving.
+    pub(super) fn left_alone_until(&self) -> GameTick {
+        let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
+        GameTick::new(self.tiering.now().get().saturating_add(later.max(1)))
     }
 
     /// Deletes the heat of cubes that have nothing to grow cold any more.
@@ -494,29 +289,24 @@ impl<E: Engine> Inner<E> {
         let mut batch = Batch::new();
         for cube in std::mem::take(&mut work.sweep.heat_only) {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-            if self.engine()?.get(space, &row_key)?.is_none() && self.hot_rows(cube, 0)?.rows == 0 {
-                delete_heat(&mut batch, cube);
-                self.tiering.observers(|seen| seen.heat().forget(cube));
+            // What cannot be read may be a warm cluster, or a hot row.
+            let has_any = || -> Result<bool, Error> {
+                Ok(self.engine()?.get(space, &row_key)?.is_some() || self.hot_rows(cube, 0)?.rows > 0)
+            };
+            match has_any() {
+                Ok(true) => {}
+                Ok(false) => {
+                    delete_heat(&mut batch, cube);
+                    self.tiering.observers(|seen| seen.heat().forget(cube));
+                }
+                Err(error) if error.is_damage() => work.told.tell(&error),
+                Err(error) => return Err(error),
             }
         }
         if !batch.is_empty() {
             self.engine()?.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())
-    }
-}
-
-impl MoveCounts {
-    /// Chunks, slots and marks that were moved or dropped in any way.
-    pub const fn moved(&self) -> u64 {
-        self.promoted + self.warmed + self.cooled + self.shadows_dropped + self.marks_forgotten
-    }
-
-    /// Counts the bytes of a move and returns its chunks.
-    fn add(&mut self, moved: Moved) -> u64 {
-        self.bytes_read += moved.bytes_read;
-        self.bytes_written += moved.bytes_written;
-        moved.chunks
     }
 }
 

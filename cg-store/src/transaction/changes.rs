@@ -22,9 +22,9 @@ use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::Catalog;
 
 use crate::cache::Stored;
-use crate::delta::{DeltaIndex, delta_row};
-use crate::engine::{Batch, Stamp};
-use crate::error::ConflictKey;
+use crate::delta::{DeltaIndex, MAX_DELTAS, delta_row};
+use crate::engine::{Batch, Stamp, staged};
+use crate::error::{ConflictKey, Error};
 use crate::object::{self, ObjectKey, StoredObject};
 use crate::opacity;
 use crate::property::Property;
@@ -178,6 +178,16 @@ impl Rows {
     pub(super) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
         self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
+    }
+
+    /// At most so many bytes has the batch, the deletion of deltas included.
+    pub(super) fn max_len_bytes(&self) -> u64 {
+        self.len_bytes() + (self.whole.len() * MAX_DELTAS * key::DELTA_LEN_BYTES) as u64
+    }
+
+    /// Refuses what cannot be put by in parts for an engine that takes batches of so many bytes.
+    pub(super) fn check_parts(&self, max_batch_bytes: u64) -> Result<(), Error> {
+        Ok(staged::check(&self.batch, max_batch_bytes)?)
     }
 
     /// The batch of the commit of a number, and the chunks whose deltas it deletes. Deltas of its own are in the index

@@ -96,8 +96,12 @@ fn enter<E: Engine>(
     let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
-        // What is queued was accepted before.
-        Some(rows) if !durability.is_queued() && world.queue.is_empty() => {
+        // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
+        Some(rows)
+            if !durability.is_queued()
+                && world.queue.is_empty()
+                && rows.max_len_bytes() <= world.batch_limit()? =>
+        {
             world.queue.check()?;
             world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
         }

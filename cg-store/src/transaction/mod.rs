@@ -68,6 +68,9 @@ struct Writes {
 impl<E: Engine> World<E> {
     /// Runs a closure once and commits what it changed, or nothing if it returns an error.
     ///
+    /// A transaction may be of any size: one that is larger than [`StoreLimits::batch_bytes`](crate::StoreLimits) is written in
+    /// several batches, and is seen and survives whole or not at all like any other. What it changes is held in memory.
+    ///
     /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory and on other commits;
     /// at [`Durability::Process`] on handing it to the system, at the safe levels on the disk.
     ///
@@ -186,8 +189,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// every chunk that is deleted, for its entities and its outline.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`], and
-    /// [`Error::TooLarge`] if there are too many for one transaction.
+    /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
         // What is committed behind this may be in the listing or not.
         let since = self.world.commits.published();

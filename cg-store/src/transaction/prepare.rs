@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Writes;
 use super::changes::{Changes, Rows};
-use super::check::{check, check_limit, max_batch_bytes};
+use super::check::{check, max_batch_bytes};
 use super::ownership::settle;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
@@ -59,15 +59,18 @@ pub(super) fn prepare<E: Engine>(
     };
     Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
     check(&changes, &limits)?;
-    let limit_bytes = limits.batch_bytes.min(world.engine()?.caps().max_batch_bytes);
+    let limit_bytes = world.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);
+    let may_be_staged = max_bytes > limit_bytes;
     if changes.puts_anything() {
-        world.space.check(&*world.engine()?, max_bytes)?;
+        // What is put by in parts is written twice.
+        let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
+        world.space.check(&*world.engine()?, written_bytes)?;
     }
-    let encode_now = encoding == Encoding::Now || max_bytes > limit_bytes;
+    let encode_now = encoding == Encoding::Now || may_be_staged;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
-    if let Some(rows) = &rows {
-        check_limit(limit_bytes, rows.len_bytes(), || "the transaction".into())?;
+    if let Some(rows) = rows.as_ref().filter(|rows| rows.max_len_bytes() > limit_bytes) {
+        rows.check_parts(world.engine()?.caps().max_batch_bytes)?;
     }
     let written = changes.keys();
     Ok(Prepared { changes: Arc::new(changes), rows, written, since, consulted })

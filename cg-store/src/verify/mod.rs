@@ -71,7 +71,7 @@ impl<E: Engine> World<E> {
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         let inner = self.inner();
         let engine = inner.settled_engine()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
             None => (None, None),
@@ -137,22 +137,21 @@ impl Verifier<'_> {
 /// What helps if a row is damaged.
 const fn remedy(space: Space) -> &'static str {
     match space {
-        Space::ChunkL0 | Space::ChunkDelta | Space::Entity => {
-            "restore it from a checkpoint or set it aside with `cg quarantine`"
-        }
+        Space::ChunkL0
+        | Space::ChunkDelta
+        | Space::Entity
+        | Space::Object
+        | Space::Record
+        | Space::RecordPlace => "restore it from a checkpoint or set it aside with `cg quarantine`",
         Space::ClusterL1 | Space::ClusterL2 => {
             "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
         }
         Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
         Space::ChangeMark | Space::Heat => "the next change there writes it anew",
         Space::Quarantine => "delete it with `cg quarantine forget`",
-        Space::WorldMeta
-        | Space::WorldProperty
-        | Space::Object
-        | Space::Record
-        | Space::RecordPlace
-        | Space::Snapshot
-        | Space::Intent => "restore it from a checkpoint",
+        Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {
+            "restore it from a checkpoint"
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
 use crate::commit_log::Committing;
-use crate::engine::{Engine, EngineError, Level};
+use crate::engine::{Batch, Engine, EngineError, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::lease::Lease;
@@ -82,15 +82,30 @@ impl<E: Engine> Inner<E> {
         let (rows, whole) = rows.numbered(seq, &self.deltas, &self.counters);
         let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
         let (patched, put) = (patched_tiles(&rows), Written::of(&rows));
-        let written = self.engine()?.commit(rows, &[], Level::Process)?;
+        let limit_bytes = self.batch_limit()?;
+        if bytes > limit_bytes {
+            self.write_in_parts(rows, seq, limit_bytes)?;
+        } else {
+            let written = self.engine()?.commit(rows, &[], Level::Process)?;
+            assert_eq!(written.get(), seq, "commits are numbered without a gap");
+        }
         self.tiering.wrote(put);
-        assert_eq!(written.get(), seq, "commits are numbered without a gap");
         for at in whole {
             self.deltas.forget_up_to(at, seq);
         }
         self.unfolded.lock().add(patched);
         Counters::add(&self.counters.rows_written, row_count);
         Counters::add(&self.counters.bytes_written, bytes);
+        Ok(())
+    }
+
+    /// Writes rows that are too many for one batch. Readers find in the queue what is not in the engine yet.
+    fn write_in_parts(&self, rows: Batch, seq: u64, limit_bytes: u64) -> Result<(), EngineError> {
+        let engine = self.engine()?;
+        let carried_out = self.engine.gate().write_in_parts(&*engine, rows, seq, limit_bytes)?;
+        // Who waits for it reads the counter when the gate is open.
+        Counters::add(&self.counters.commits_staged, 1);
+        carried_out.open();
         Ok(())
     }
 
@@ -104,7 +119,9 @@ impl<E: Engine> Inner<E> {
 
     /// Writes everything up to a commit.
     pub(crate) fn drain_to(&self, seq: u64) -> Result<(), Error> {
-        while !self.queue.is_empty() && self.engine.reached()[0].get() < seq {
+        // A commit that is carried out in parts is reached before all of it is in the rows.
+        let is_missing = || self.engine.reached()[0].get() < seq || self.engine.gate().is_closed();
+        while !self.queue.is_empty() && is_missing() {
             self.write_next()?;
         }
         Ok(())

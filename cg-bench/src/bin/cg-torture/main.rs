@@ -11,11 +11,14 @@ mod kill;
 mod model;
 mod mover;
 mod probe;
+mod promote;
+mod promoter;
 mod reading;
 mod report;
 mod rng;
 mod step;
 mod subject;
+mod telling;
 mod worker;
 
 use std::process::ExitCode;
@@ -39,7 +42,7 @@ struct Args {
 
 #[derive(Debug, clap::Args)]
 struct Torture {
-    /// Only this kind; all three when left out.
+    /// Only this kind; all four when left out.
     #[arg(long)]
     only: Option<Torment>,
     /// How many rounds of each kind: kills, flipped bits, random cuts.
@@ -65,6 +68,8 @@ enum Torment {
     Flip,
     /// Cut the log at every byte of its last records.
     Cut,
+    /// Kill -9 while an overlay of 100,000 chunks is merged into its base.
+    Promote,
 }
 
 /// What this process is, if not the one that was called.
@@ -76,6 +81,9 @@ enum Role {
     /// Damages copies of a world and reads them.
     #[command(hide = true)]
     Probe(probe::Orders),
+    /// Merges an overlay into its base until it is killed.
+    #[command(hide = true)]
+    Promoter(promoter::Orders),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +91,7 @@ fn main() -> ExitCode {
     let done = match &args.role {
         Some(Role::Worker(orders)) => worker::run(orders),
         Some(Role::Probe(orders)) => probe::run(orders),
+        Some(Role::Promoter(orders)) => promoter::run(orders),
         None => torture(&args.torture),
     };
     match done {
@@ -111,6 +120,10 @@ fn torture(args: &Torture) -> Result<(), Failure> {
                 flip::run(seed, args.rounds.unwrap_or(if args.ci { 150 } else { 2000 }), args.ci)
             }
             Torment::Cut => cut::run(seed, args.rounds.unwrap_or(if args.ci { 30 } else { 200 }), args.ci),
+            Torment::Promote => {
+                let size = if args.ci { promote::Size::CI } else { promote::Size::WHOLE };
+                promote::run(seed, args.rounds.unwrap_or(if args.ci { 6 } else { 30 }), &size)
+            }
         };
         let name = torment.to_possible_value().map_or_else(String::new, |value| value.get_name().into());
         println!("{name}: {:.1} s", begun.elapsed().as_secs_f64());

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use cg_cli::import::open_or_create;
-use cg_cli::mapping::name;
 use cg_cli::schem::{ImportReport, check_place, import};
 use cg_format::{BlockPos, Dimension};
-use cg_registry::ListKind;
+use cg_registry::{ListKind, Name};
 use cg_store::World;
 use cg_store::engine::RocksEngine;
 use clap::ValueHint;
@@ -22,7 +21,7 @@ use crate::output::{Failure, Outcome, Output, grouped};
 /// not applied. Every block of its box replaces what was there, air too; entities that are there stay; a new chunk is
 /// air outside of the box. States that the world does not know are registered. What fits one transaction (some
 /// thousand chunks) arrives all or nothing; a larger one arrives in several, and if it was stopped, the same import
-/// again makes it whole. JSON: `{"blocks":N,"chunks":N,"new_states":N,"block_entities":N,"beside_their_block":N,
+/// again makes it whole: at the same place its entities replace themselves. JSON: `{"blocks":N,"chunks":N,"new_states":N,"block_entities":N,"beside_their_block":N,
 /// "entities":N,"rekeyed":N,"biomes":N,"transactions":N,"not_carried":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -50,7 +49,13 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let file = args.file.read()?;
     let at = BlockPos::new(x, y, z);
     check_place(&file, at).map_err(|error| Failure::usage(error.to_string()))?;
-    let world = open_or_create(args.world.path(), &options())?;
+    let new_name = args.dimension.as_deref().map(new_name).transpose();
+    let world = match &new_name {
+        Ok(_) => open_or_create(args.world.path(), &options())?,
+        // It may be the name of a dimension all the same, if there is a world.
+        Err(failure) => World::open(args.world.path(), &[], &options())
+            .map_err(|_| Failure::usage(failure.to_string()))?,
+    };
     let dimension = dimension(&world, args.dimension.as_deref())?;
     let progress = out.progress("blocks imported");
     let imported = import(&file, &world, dimension, at, |blocks| progress.set_position(blocks));
@@ -79,9 +84,14 @@ fn dimension(world: &World<RocksEngine>, wanted: Option<&str>) -> Result<Dimensi
     if let (Some((id, _)), None) = (short.next(), short.next()) {
         return Ok(Dimension::new(id));
     }
+    Ok(world.register_dimension(new_name(wanted)?.as_str())?)
+}
+
+/// The name of a dimension that is to be made.
+fn new_name(wanted: &str) -> Result<Name, Failure> {
     let full = if wanted.contains(':') { wanted.to_owned() } else { format!("minecraft:{wanted}") };
-    let name = name::of(&full).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(world.register_dimension(name.as_str())?)
+    let wrong = |error| Failure::usage(format!("`{wanted}` cannot be the name of a dimension: {error}"));
+    Name::new(full).map_err(wrong)
 }
 
 impl fmt::Display for Report {

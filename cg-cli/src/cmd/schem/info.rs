@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         entities: by_kind(schematic.entities().map(|entity| entity.id)),
         biomes: named(schematic.biomes()),
         palette: schematic.blocks().map_or(0, Grid::palette_len),
-        unknown_fields: schematic.unknown_fields().to_vec(),
+        unknown_fields: schematic.unknown_fields().keys().cloned().collect(),
     })?;
     Ok(Outcome::Good)
 }

@@ -7,12 +7,15 @@ use cg_snapshot::file::FileOptions;
 use cg_snapshot::{CaptureOptions, Contents, Region, capture};
 
 use super::About;
+use super::picture::MapArg;
+use super::watched::Watched;
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
 /// Keep a box of blocks as it is now, with components, side data and entities. Writes.
 ///
-/// JSON: `{"name","created_ms","dimension","min":[X,Y,Z],"max":[X,Y,Z],"sections","present","unique","bytes","entities","stored_bytes"}`.
+/// JSON: `{"name","created_ms","dimension","min":[X,Y,Z],"max":[X,Y,Z],"sections","present","unique","bytes","entities","stored_bytes"}`,
+/// and with --map `"map":FILE`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -27,11 +30,17 @@ pub(crate) struct Args {
     /// Keep blocks alone: no components, no side data, no entities.
     #[arg(long)]
     blocks_only: bool,
+    #[command(flatten)]
+    map: MapArg,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let area = args.area.get().ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
+    args.map.check()?;
     let world = args.world.open_for_writing()?;
+    if world.snapshot(&args.name)?.is_some() {
+        return Err(cg_store::Error::SnapshotExists { name: args.name.clone() }.into());
+    }
     let region = Region::new(args.dimension.find(&world.catalog())?, area);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options = CaptureOptions {
@@ -39,13 +48,19 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         created_ms: now.as_millis() as u64,
         contents: if args.blocks_only { Contents::BLOCKS } else { Contents::ALL },
     };
-    let snapshot = world.still(|still| capture(still, still.catalog(), region, &options))?;
-    let snapshot = snapshot.map_err(Failure::failed)?;
+    let progress = out.progress("sections captured");
+    let snapshot = world.still(|still| {
+        let source = Watched { source: still, progress: &progress };
+        capture(&source, still.catalog(), region, &options)
+    });
+    progress.finish_and_clear();
+    let snapshot = snapshot?.map_err(Failure::failed)?;
     let bytes = snapshot.to_bytes(&FileOptions::default()).map_err(Failure::failed)?;
     world.keep_snapshot(&args.name, &bytes)?;
     world.flush()?;
     world.close()?;
-    out.print(&About::new(snapshot.info(), &args.name, bytes.len() as u64))?;
+    let map = args.map.draw(&snapshot, out)?;
+    out.print(&About { map, ..About::new(snapshot.info(), &args.name, bytes.len() as u64) })?;
     Ok(Outcome::Good)
 }
 
@@ -58,6 +73,7 @@ impl fmt::Display for About {
         let (raw, stored) = (bytes_text(self.bytes), bytes_text(self.stored_bytes));
         let entities =
             if self.entities == 1 { "1 entity".into() } else { grouped(self.entities) + " entities" };
-        writeln!(f, "  {sections}, {present} there, {unique} different; {entities}; {raw}, stored {stored}")
+        writeln!(f, "  {sections}, {present} there, {unique} different; {entities}; {raw}, stored {stored}")?;
+        self.map.iter().try_for_each(|map| writeln!(f, "  drawn: {map}"))
     }
 }

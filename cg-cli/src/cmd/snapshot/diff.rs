@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let catalog = world.catalog();
     let kept = |name: &str| {
-        let snapshot = read_kept(&world, name, Unverifiable::Fail)?;
+        let (snapshot, _) = read_kept(&world, name, Unverifiable::Fail)?;
         Ok::<_, Failure>(snapshot.arrive(&catalog).map_err(Failure::failed)?.0)
     };
     let first = kept(&args.first)?;

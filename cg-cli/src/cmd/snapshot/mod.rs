@@ -4,8 +4,12 @@ mod create;
 mod diff;
 pub(super) mod kinds;
 mod list;
-pub(super) mod restore;
+mod picture;
+mod restore;
+mod show;
+pub(super) mod steps;
 mod transfer;
+pub(super) mod watched;
 
 use std::fmt;
 use std::io::{BufReader, Read, Seek};
@@ -24,6 +28,7 @@ use crate::output::{Failure, Outcome, Output};
 pub(crate) enum Command {
     Create(create::Args),
     List(list::Args),
+    Show(show::Args),
     Restore(restore::Args),
     Diff(diff::Args),
     Delete(Delete),
@@ -35,6 +40,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::Create(args) => create::run(args, out),
         Command::List(args) => list::run(args, out),
+        Command::Show(args) => show::run(args, out),
         Command::Restore(args) => restore::run(args, out),
         Command::Diff(args) => diff::run(args, out),
         Command::Delete(args) => delete(args, out),
@@ -98,6 +104,9 @@ pub(super) struct About {
     entities: u64,
     /// Bytes in the world or in the file.
     stored_bytes: u64,
+    /// The picture that was drawn of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<String>,
 }
 
 impl About {
@@ -116,6 +125,7 @@ impl About {
             bytes: info.unique_bytes,
             entities: info.entity_count,
             stored_bytes,
+            map: None,
         }
     }
 }
@@ -124,18 +134,25 @@ fn not_there(name: &str) -> Failure {
     Failure::failed(format!("the world keeps no snapshot `{name}`; `cg snapshot list` shows those it keeps"))
 }
 
-/// What reading a snapshot may take of memory for one part: the largest region's index fits.
-pub(super) fn limits() -> Limits {
-    Limits::new(1 << 30)
+/// What reading a snapshot of so many stored bytes may take of memory: the largest region's index fits, and as many
+/// sections as LZ4, which is what `cg` writes, can make of the bytes.
+pub(super) fn limits(stored_bytes: u64) -> Limits {
+    Limits::new(stored_bytes.saturating_mul(256).max(1 << 30))
 }
 
-/// Reads a whole snapshot that the world keeps.
-fn read_kept(world: &DiskWorld, name: &str, unverifiable: Unverifiable) -> Result<Snapshot, Failure> {
+/// Reads a whole snapshot that the world keeps, and says how many bytes it has there.
+fn read_kept(world: &DiskWorld, name: &str, unverifiable: Unverifiable) -> Result<(Snapshot, u64), Failure> {
     let reader = world.snapshot(name)?.ok_or_else(|| not_there(name))?;
-    read(reader, unverifiable)
+    let stored_bytes = reader.len_bytes();
+    Ok((read(reader, stored_bytes, unverifiable)?, stored_bytes))
 }
 
-fn read(reader: impl Read + Seek, unverifiable: Unverifiable) -> Result<Snapshot, Failure> {
-    let mut file = SnapshotFile::open(BufReader::new(reader), limits()).map_err(Failure::failed)?;
+fn read(
+    reader: impl Read + Seek,
+    stored_bytes: u64,
+    unverifiable: Unverifiable,
+) -> Result<Snapshot, Failure> {
+    let mut file =
+        SnapshotFile::open(BufReader::new(reader), limits(stored_bytes)).map_err(Failure::failed)?;
     file.load(unverifiable).map_err(Failure::failed)
 }

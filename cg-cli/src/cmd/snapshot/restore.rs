@@ -4,18 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
-use cg_store::{Durability, Error};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::kinds::{self, ByKind, Kinds};
-use super::read_kept;
+use super::{read_kept, steps};
 use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, counted};
-
-/// Sections of one transaction, where all do not fit into one.
-pub(in crate::cmd) const SECTIONS_AT_ONCE: usize = 64;
-/// Above so many sections it is not even tried.
-pub(in crate::cmd) const SECTIONS_TRIED: u64 = 1 << 16;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
@@ -63,24 +58,22 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
-    let snapshot = Arc::new(read_kept(&world, &args.name, unverifiable)?);
+    let snapshot = Arc::new(read_kept(&world, &args.name, unverifiable)?.0);
     let options = RestoreOptions { entities: !args.keep_entities, unverifiable, ..RestoreOptions::default() };
     if args.register && !args.dry_run {
-        world.register(&snapshot.names().registration(&world.catalog()))?;
+        world.register(&snapshot.registration(&world.catalog()))?;
     }
-    let mut kinds = Kinds::default();
-    let (done, transactions) = if args.dry_run {
-        let done = world.still(|still| {
-            let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
-            let done = job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change));
-            done.map_err(Failure::failed)
-        })?;
-        (done?, 0)
+    let progress = out.progress("sections restored");
+    let done = if args.dry_run {
+        dry_run(&world, snapshot, options, &progress)
     } else {
-        let restored = restore(&world, &snapshot, options, &mut kinds)?;
-        world.flush()?;
-        restored
+        restore(&world, &snapshot, options, &progress)
     };
+    progress.finish_and_clear();
+    let Done { report: done, kinds, transactions } = done?;
+    if !args.dry_run {
+        world.flush()?;
+    }
     let by_kind = kinds.by_name(&world.catalog());
     world.close()?;
     let report = Report {
@@ -100,52 +93,48 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.unverifiable.is_empty()))
 }
 
-/// Restores at once if that fits, else in steps; what was done, and in how many transactions.
+/// What was done, or would be.
+struct Done {
+    report: RestoreReport,
+    kinds: Kinds,
+    transactions: u64,
+}
+
+fn dry_run(
+    world: &DiskWorld,
+    snapshot: Arc<Snapshot>,
+    options: RestoreOptions,
+    progress: &ProgressBar,
+) -> Result<Done, Failure> {
+    let mut kinds = Kinds::default();
+    let report = world.still(|still| {
+        let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
+        steps::run(&mut job, &mut DryRun::new(still), &mut |change| kinds.count(&change), progress)?;
+        Ok::<_, Failure>(job.report().clone())
+    })?;
+    Ok(Done { report: report?, kinds, transactions: 0 })
+}
+
 fn restore(
     world: &DiskWorld,
     snapshot: &Arc<Snapshot>,
     options: RestoreOptions,
-    kinds: &mut Kinds,
-) -> Result<(RestoreReport, u64), Failure> {
-    let new_job =
-        || RestoreJob::new(Arc::clone(snapshot), &world.catalog(), options).map_err(Failure::failed);
-    if snapshot.info().section_count <= SECTIONS_TRIED {
-        let mut counted = Kinds::default();
-        let mut job = new_job()?;
-        let done = world
-            .transaction(|tx| job.run(tx, &mut |change| counted.count(&change)).map_err(Failure::failed));
-        match done {
-            Ok(done) => {
-                *kinds = counted;
-                return Ok((done.value, 1));
-            }
-            Err(failure) if !is_too_large(&failure) => return Err(failure),
-            Err(_) => {}
-        }
-    }
-    let mut job = new_job()?;
-    let mut transactions = 0;
-    loop {
-        let more = world.transaction_at(Durability::Process, |tx| {
-            for _ in 0..SECTIONS_AT_ONCE {
-                if !job.step(tx, &mut |change| kinds.count(&change)).map_err(Failure::failed)? {
-                    return Ok(false);
-                }
-            }
-            Ok::<_, Failure>(true)
-        })?;
-        transactions += 1;
-        if !more.value {
-            return Ok((job.report().clone(), transactions));
-        }
-    }
-}
-
-pub(in crate::cmd) fn is_too_large(failure: &Failure) -> bool {
-    match failure {
-        Failure::Failed(error) => matches!(error.downcast_ref(), Some(Error::TooLarge { .. })),
-        Failure::Usage(_) => false,
-    }
+    progress: &ProgressBar,
+) -> Result<Done, Failure> {
+    let restored = |is_at_once: bool| {
+        let mut kinds = Kinds::default();
+        let job = RestoreJob::new(Arc::clone(snapshot), &world.catalog(), options);
+        let mut job = job.map_err(Failure::failed)?;
+        let observe = &mut |change| kinds.count(&change);
+        let transactions = if is_at_once {
+            steps::all_at_once(world, &mut job, observe, progress)?;
+            1
+        } else {
+            steps::in_steps(world, &mut job, observe, progress)?
+        };
+        Ok(Done { report: job.report().clone(), kinds, transactions })
+    };
+    steps::at_once_or_in_steps(snapshot.info().section_count, || restored(true), || restored(false))
 }
 
 impl fmt::Display for Report {

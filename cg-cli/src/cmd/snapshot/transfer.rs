@@ -1,9 +1,10 @@
 //! `cg snapshot export` and `cg snapshot import`: between a world and a file, byte for byte.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
+use cg_cli::new_file::NewFile;
 use cg_snapshot::Unverifiable;
 use cg_snapshot::file::read_info;
 use clap::ValueHint;
@@ -48,25 +49,25 @@ pub(super) fn export(args: &Export, out: &Output) -> Result<Outcome, Failure> {
     let info = read_info(&mut reader).map_err(Failure::failed)?;
     let mut reader = world.snapshot(&args.name)?.ok_or_else(|| not_there(&args.name))?;
     let failed = |error: io::Error| Failure::io("write", &args.file, &error);
-    let mut file = File::create_new(&args.file).map_err(failed)?;
-    let copied = io::copy(&mut reader, &mut file).and_then(|len_bytes| {
-        file.flush()?;
-        file.sync_all()?;
-        Ok(len_bytes)
-    });
-    let len_bytes = copied.map_err(|error| {
-        // A part of a snapshot is none.
-        let _unfinished = fs::remove_file(&args.file);
-        failed(error)
-    })?;
+    let mut file = NewFile::create(&args.file).map_err(failed)?;
+    let progress = out.progress("bytes written");
+    let copied = io::copy(&mut reader, &mut progress.wrap_write(&mut file));
+    progress.finish_and_clear();
+    let len_bytes = copied.map_err(failed)?;
+    file.finish().map_err(failed)?;
     out.print(&About::new(&info, &args.name, len_bytes))?;
     Ok(Outcome::Good)
 }
 
 pub(super) fn import(args: &Import, out: &Output) -> Result<Outcome, Failure> {
     let failed = |error: io::Error| Failure::io("read", &args.file, &error);
-    let bytes = fs::read(&args.file).map_err(failed)?;
-    let snapshot = read(io::Cursor::new(&bytes), Unverifiable::Fail)?;
+    let progress = out.progress("bytes read");
+    let mut bytes = Vec::new();
+    let file = File::open(&args.file).map_err(failed)?;
+    let copied = progress.wrap_read(file).read_to_end(&mut bytes);
+    progress.finish_and_clear();
+    copied.map_err(failed)?;
+    let snapshot = read(io::Cursor::new(&bytes), bytes.len() as u64, Unverifiable::Fail)?;
     if let Some(error) = snapshot.verify().into_iter().next() {
         return Err(Failure::failed(error));
     }

@@ -7,11 +7,11 @@ use cg_snapshot::pack::{ObjectPage, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
 use cg_store::engine::RocksEngine;
 use cg_store::{Durability, Transaction};
+use indicatif::ProgressBar;
 
 use super::{Checked, Done, Tally};
 use crate::args::DiskWorld;
-use crate::cmd::snapshot::limits;
-use crate::cmd::snapshot::restore::{SECTIONS_AT_ONCE, SECTIONS_TRIED, is_too_large};
+use crate::cmd::snapshot::steps::{self, is_too_large};
 use crate::output::Failure;
 
 pub(super) fn name_count(registration: &Registration) -> u64 {
@@ -48,13 +48,10 @@ pub(super) fn dry_run(
 
 pub(super) fn put(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
     let sections = pack.info.region.as_ref().map_or(0, |region| region.section_count);
-    if sections <= SECTIONS_TRIED && pack.info.object_bytes <= world.limits().batch_bytes {
-        match at_once(pack, world, options) {
-            Err(failure) if is_too_large(&failure) => {}
-            done => return done,
-        }
+    if pack.info.object_bytes > world.limits().batch_bytes {
+        return in_steps(pack, world, options);
     }
-    in_steps(pack, world, options)
+    steps::at_once_or_in_steps(sections, || at_once(pack, world, options), || in_steps(pack, world, options))
 }
 
 fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
@@ -91,22 +88,11 @@ fn in_steps(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Resul
         }
     })?;
     let Some(mut job) = job(pack, &world.catalog(), options)? else { return Ok(done) };
-    loop {
-        let kinds = &mut done.kinds;
-        let more = world.transaction_at(Durability::Process, |tx| {
-            for _ in 0..SECTIONS_AT_ONCE {
-                if !job.step(tx, &mut |change| kinds.count(&change)).map_err(Failure::failed)? {
-                    return Ok(false);
-                }
-            }
-            Ok::<_, Failure>(true)
-        })?;
-        done.transactions += 1;
-        if !more.value {
-            done.region = job.report().clone();
-            return Ok(done);
-        }
-    }
+    let kinds = &mut done.kinds;
+    let observe = &mut |change| kinds.count(&change);
+    done.transactions += steps::in_steps(world, &mut job, observe, &ProgressBar::hidden())?;
+    done.region = job.report().clone();
+    Ok(done)
 }
 
 fn job(pack: &Checked, catalog: &Catalog, options: RestoreOptions) -> Result<Option<RestoreJob>, Failure> {
@@ -121,7 +107,7 @@ fn each_page(
 ) -> Result<(), Failure> {
     let mut file = &pack.file;
     file.rewind().map_err(Failure::failed)?;
-    let mut reader = PackReader::open(BufReader::new(file), limits()).map_err(Failure::failed)?;
+    let mut reader = PackReader::open(BufReader::new(file), pack.limits).map_err(Failure::failed)?;
     while let Some(part) = reader.next_part().map_err(Failure::failed)? {
         if let Part::Objects(page) = part {
             visit(&page)?;

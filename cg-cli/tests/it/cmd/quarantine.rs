@@ -76,3 +76,26 @@ fn a_sound_chunk_is_left_alone() {
     assert_eq!(said.out, "chunk 0 4 -1 of game:overworld is not damaged and was left alone\n");
     assert_eq!(sample.cg("hash", &[]).good(), before);
 }
+
+#[test]
+fn a_damaged_object_and_a_damaged_record_are_set_aside() {
+    let sample = Sample::new();
+    let record = cg_format::RecordId::from_bytes([7; 16]);
+    sample.spoil(Space::Object, b"block/1", b"not an object");
+    sample.spoil(Space::RecordPlace, &key::record_place(record), b"not a place");
+    assert_eq!(sample.cg("verify", &[]).code, 1);
+    let uuid = record.to_string();
+    for (flag, name, said) in [
+        ("--object", "block/1", "object `block/1`".to_owned()),
+        ("--record", &uuid, format!("record {uuid}")),
+    ] {
+        assert_eq!(sample.cg("quarantine set-aside", &[flag, name]).code, 2);
+        let out = sample.cg("quarantine set-aside", &[flag, name, "--yes"]).good();
+        assert_eq!(out, format!("{said} was set aside\n"));
+        let again = sample.cg("quarantine set-aside", &[flag, name, "--yes"]);
+        assert_eq!((again.code, again.out), (1, format!("{said} is not damaged and was left alone\n")));
+    }
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+    let both = ["--object", "block/1", "--record", &uuid, "--yes"];
+    assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
+}

@@ -90,7 +90,9 @@ fn a_schematic_goes_into_a_new_world_and_comes_out_of_it() {
     let said = run(&[&["schem", "export", world, out], &corners[..]].concat());
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert_eq!(said.err, format!("cg: {out} is there already; delete it or choose another name\n"));
-    assert!(!Path::new(&format!("{out}.new")).exists());
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").map(|it| it.unwrap().path()).collect();
+    assert!(names.iter().all(|path| path.extension().is_none_or(|it| it == "schem")), "{names:?}");
 }
 
 #[test]
@@ -105,6 +107,9 @@ fn what_is_asked_for_wrongly_makes_nothing() {
     assert_eq!(run(&["schem", "import", file, world]).code, 2);
     assert_eq!(run(&["schem", "import", file, world, "--at", "1", "2"]).code, 2);
     assert_eq!(run(&["schem", "import", text(&missing), world, "--at", "1", "2", "3"]).code, 2);
+    let said = run(&["schem", "import", file, world, "--at", "1", "2", "3", "--dim", "end@2"]);
+    let message = "cg: `end@2` cannot be the name of a dimension: '@' at byte 13 is not allowed there\n";
+    assert_eq!((said.code, said.err.as_str()), (2, message));
     assert!(!Path::new(world).exists());
     let sample = Sample::new();
     let out = sample.beside("out.schem");

@@ -109,6 +109,26 @@ fn a_file_carries_it_into_another_world_by_names() {
 }
 
 #[test]
+fn it_comes_into_a_world_that_knows_none_of_its_names() {
+    let sample = Sample::new();
+    let whole = ["whole", "--box", "-16", "48", "-16", "31", "95", "-1"];
+    sample.cg("snapshot create", &whole).good();
+    let (file, empty) = (sample.beside("whole.cgsnap"), sample.beside("empty"));
+    sample.cg("snapshot export", &["whole", text(&file)]).good();
+    let world = World::create(&empty, &[], &WorldOptions::default()).expect("the directory is empty");
+    world.close().expect("the disk takes it");
+    drop(world);
+    run(&["snapshot", "import", text(&file), text(&empty)]).good();
+    let said = run(&["snapshot", "restore", text(&empty), "whole"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("not registered: "), "{}", said.err);
+    let said = run(&["--json", "snapshot", "restore", text(&empty), "whole", "--register"]);
+    assert_eq!((said.code, &said.json()["left_alone"]), (0, &json!(0)));
+    let differs = run(&["snapshot", "diff", text(&empty), "whole", "--json"]).json();
+    assert_eq!((&differs["sections"], &differs["entities"]), (&json!(0), &json!(0)));
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let sample = Sample::new();
     assert_eq!(sample.cg("snapshot list", &[]).good(), "the world keeps no snapshot\n");
@@ -128,7 +148,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn what_is_too_large_for_one_transaction_goes_in_steps() {
+fn what_is_too_large_for_one_batch_is_one_transaction_all_the_same() {
     let dir = tempfile::TempDir::new().expect("a temporary directory");
     let path = dir.path().join("world");
     let limits = cg_store::StoreLimits { batch_bytes: 1 << 19, ..cg_store::StoreLimits::default() };
@@ -181,7 +201,47 @@ fn what_is_too_large_for_one_transaction_goes_in_steps() {
     drop(world);
     let said = cg("restore", &["--json"]).json();
     assert_eq!(said["sections"], 400);
-    assert_eq!(said["transactions"], 7, "400 sections in steps of 64");
+    assert_eq!(said["transactions"], 1);
     let world = World::open_read_only(&path, &options).expect("opens");
     assert_eq!(world.content_hash().expect("sound"), hash);
+}
+
+#[test]
+fn a_snapshot_is_drawn_from_above_as_it_was() {
+    let sample = Sample::new();
+    let (first, second) = (sample.beside("first.png"), sample.beside("second.png"));
+    let mut made = create(&sample, "before", &["--map", text(&first)]);
+    assert_eq!(made["map"], text(&first));
+    // The box is not aligned: what is cut is drawn as well.
+    let drawn = std::fs::read(&first).expect("drawn");
+    let whole = sample.beside("world.png");
+    sample.cg("map", &[&["--out", text(&whole)], &BOX[..]].concat()).good();
+    assert!(drawn == std::fs::read(&whole).expect("drawn"), "as the world is drawn");
+
+    harm(&sample);
+    let world = sample.open();
+    let [gold] = world.register_blocks(["minecraft:gold_block"]).expect("a name");
+    let roof = world.transaction(|tx| {
+        for x in 0..10 {
+            tx.set_block(Dimension::new(0), BlockPos::new(x, 90, -9), gold)?;
+        }
+        Ok::<_, Error>(())
+    });
+    roof.expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let after = sample.beside("after.png");
+    sample.cg("map", &[&["--out", text(&after)], &BOX[..]].concat()).good();
+    assert!(drawn != std::fs::read(&after).expect("drawn"), "or this shows nothing");
+    let shown = sample.cg("snapshot show", &["before", "--map", text(&second), "--json"]).json();
+    assert!(drawn == std::fs::read(&second).expect("drawn"), "as it was");
+    made["map"] = json!(text(&second));
+    assert_eq!(shown, made);
+
+    let said = sample.cg("snapshot show", &["before", "--map", text(&second)]);
+    let message = format!("cg: {} is there already; delete it or choose another name\n", second.display());
+    assert_eq!((said.code, said.err), (2, message));
+    let said = sample.cg("snapshot show", &["after"]);
+    let message = "cg: the world keeps no snapshot `after`; `cg snapshot list` shows those it keeps\n";
+    assert_eq!((said.code, said.err.as_str()), (1, message));
 }

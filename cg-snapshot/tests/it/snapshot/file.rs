@@ -103,6 +103,22 @@ fn a_bomb_is_refused_before_it_explodes() {
 }
 
 #[test]
+fn all_sections_together_are_bounded() {
+    // Many sections, so that there are several groups.
+    let mut live = host(1);
+    (0..20).for_each(|seed| damage(&mut live, seed));
+    let template = captured(&live, around());
+    let good = bytes(&template);
+    let all_bytes = template.info().unique_bytes;
+    let mut file = SnapshotFile::open(Cursor::new(&good), Limits::new(all_bytes)).expect("parts are smaller");
+    let index = template.sections().position(|(_, place)| matches!(place, Place::Kept(_))).expect("one");
+    assert!(file.section(index).expect("one at a time fits").is_some());
+    let error = file.load(Unverifiable::Skip).expect_err("with the parts it is more");
+    let said = format!("snapshot index: all sections needs {all_bytes} bytes of memory, the limit leaves ");
+    assert!(error.to_string().starts_with(&said), "{error}");
+}
+
+#[test]
 fn a_damaged_group_costs_its_sections_and_the_rest_is_restored() {
     // Many sections, so that there are several groups.
     let mut live = host(1);

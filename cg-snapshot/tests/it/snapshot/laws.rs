@@ -3,7 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cg_format::{BlockBox, BlockId, BlockPos, CellLayer, ChunkAt, ChunkSource, LocalPos, Lookup};
+use cg_format::{
+    BlockBox, BlockId, BlockPos, CellLayer, ChunkAt, ChunkSource, ComponentId, ComponentShape, LocalPos,
+    Lookup, SchemaView,
+};
+use cg_registry::Schema;
 use cg_snapshot::memory::Memory;
 use cg_snapshot::{
     BlockChange, CaptureOptions, Contents, Difference, DryRun, RestoreJob, RestoreOptions, RestoreReport,
@@ -173,6 +177,69 @@ fn a_chunk_that_came_is_deleted_and_one_that_went_is_made() {
     assert!(told[4096..].iter().all(|change| (change.old, change.new) == (Some(stone), None)));
     assert!(chunk(&other, ChunkAt::new(dimension, BlockPos::new(16, 0, 0).chunk())).is_none());
     assert!(chunk(&other, ChunkAt::new(dimension, BlockPos::new(32, 0, 0).chunk())).is_some());
+}
+
+/// A schema that does not say what components look like, as after a pack is gone.
+struct Blind(Schema);
+
+impl SchemaView for Blind {
+    fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
+        self.0.components_of(block)
+    }
+
+    fn shape(&self, _: ComponentId) -> Option<ComponentShape> {
+        None
+    }
+
+    fn default_bytes(&self, _: ComponentId) -> &[u8] {
+        &[]
+    }
+
+    fn is_opaque(&self, block: BlockId) -> bool {
+        self.0.is_opaque(block)
+    }
+}
+
+#[test]
+fn blocks_alone_are_not_put_over_data_that_cannot_be_read() {
+    let catalog = catalog();
+    let cube = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(15, 15, 15));
+    let at = ChunkAt::new(arena(&catalog), BlockPos::new(0, 0, 0).chunk());
+    let mut live = Memory::new(&catalog);
+    live.fill(arena(&catalog), cube, BlockId::new(1)).unwrap();
+    let options = CaptureOptions { contents: Contents::BLOCKS, ..CaptureOptions::named("blocks") };
+    let template = capture(&live, &catalog, region(cube), &options).unwrap();
+    // A chest, whose data nobody explains any more.
+    live.set_block(arena(&catalog), BlockPos::new(3, 3, 3), BlockId::new(3)).unwrap();
+    let bytes = chunk(&live, at).expect("there").to_bytes();
+    let unread = cg_format::Chunk::decode(&bytes, &Blind(catalog.current_schema())).expect("a chunk");
+    assert!(unread.has_unread_components());
+    live.insert(at, unread);
+
+    let why = "chunk 0, 0, 0 of dimension 0: block 1 may own component data that the schema does not explain";
+    let mut job = RestoreJob::new(Arc::new(template), &catalog, RestoreOptions::default()).unwrap();
+    assert_eq!(job.run(&mut live, &mut |_| {}).expect_err("it would be lost").to_string(), why);
+    assert_eq!(chunk(&live, at).expect("there").to_bytes(), bytes);
+    let error = capture(&live, &catalog, region(cube), &options).expect_err("it would be kept as blocks");
+    assert_eq!(error.to_string(), why);
+}
+
+#[test]
+fn a_chunk_that_came_or_went_counts_with_all_its_layers() {
+    let catalog = catalog();
+    let cube = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(15, 15, 15));
+    let nothing = captured(&Memory::new(&catalog), cube);
+    let mut live = Memory::new(&catalog);
+    live.fill(arena(&catalog), cube, BlockId::new(2)).unwrap();
+    let water = |chunk: &mut cg_format::Chunk| {
+        chunk.push_layer(LocalPos::new(1, 2, 3), BlockId::new(4), &catalog.current_schema()).map(drop)
+    };
+    live.edit(ChunkAt::new(arena(&catalog), BlockPos::new(0, 0, 0).chunk()), water).unwrap().unwrap();
+    let full = captured(&live, cube);
+    let count = |earlier, later| diff(earlier, later, &mut |_| {}).unwrap().blocks;
+    assert_eq!((count(&nothing, &full), count(&full, &nothing)), (4097, 4097));
+    let (told, report) = restore(&mut Memory::new(&catalog), &full, RestoreOptions::default());
+    assert_eq!((told.len(), report.blocks), (4097, 4097), "as a restore counts them");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Snapshots, seen from outside: captured, kept, carried elsewhere and put back.
 
 mod arrival;
+mod entities;
 mod file;
 mod laws;
 mod made;

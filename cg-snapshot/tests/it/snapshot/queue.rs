@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
+use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
+use cg_registry::Catalog;
 use cg_snapshot::memory::Memory;
 use cg_snapshot::{
-    BlockChange, CaptureOptions, Event, Host, Operation, Outcome, RestoreOptions, RestoreQueue, TickBudget,
-    TickReport,
+    BlockChange, CaptureOptions, Event, Handle, Host, Operation, Outcome, Region, RestoreOptions,
+    RestoreQueue, TickBudget, TickReport,
 };
 
-use super::made::{arena, around, captured, catalog, damage, host, region};
+use super::made::{arena, around, captured, catalog, damage, host, id, other_catalog, region};
 
 /// A host that notes what is done to it.
 struct Noting {
@@ -25,6 +26,8 @@ struct Noting {
     lit: Vec<ChunkAt>,
     saved: Vec<ChunkAt>,
     blocked: Option<ChunkAt>,
+    /// The host panics when it reads this chunk.
+    panics: Option<ChunkAt>,
 }
 
 impl Noting {
@@ -38,6 +41,7 @@ impl Noting {
             lit: Vec::new(),
             saved: Vec::new(),
             blocked: None,
+            panics: None,
         }
     }
 
@@ -65,6 +69,7 @@ impl ChunkSink for Noting {
 impl Editor for Noting {
     fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Infallible> {
         self.check_ticket(at);
+        assert!(self.panics != Some(at), "the host has a bug");
         self.memory.load(at)
     }
 
@@ -237,4 +242,143 @@ fn what_cannot_be_done_fails_and_does_not_block_the_rest() {
     let why = "the box has 4295098369 sections of 16³ blocks, a snapshot holds at most 16777216";
     assert_eq!(failing.outcome(), Some(Outcome::Failed(why.into())));
     assert_eq!(next.outcome(), Some(Outcome::Relit(24)));
+}
+
+/// A row of so many chunks of stone.
+fn row(catalog: &Catalog, count: i64) -> (Memory, BlockBox) {
+    let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(16 * count - 1, 15, 15));
+    let mut memory = Memory::new(catalog);
+    memory.fill(arena(catalog), area, BlockId::new(1)).unwrap();
+    (memory, area)
+}
+
+fn outcome(handle: &Handle) -> Outcome {
+    handle.outcome().expect("it has ended")
+}
+
+const ONE: TickBudget = TickBudget { time: Duration::from_secs(9), sections: 1, concurrent_chunks: 2 };
+const ALL: TickBudget = TickBudget { sections: usize::MAX, ..ONE };
+
+#[test]
+fn a_capture_is_of_the_state_at_which_it_began() {
+    let catalog = catalog();
+    let (memory, area) = row(&catalog, 4);
+    let dimension = arena(&catalog);
+    let mut host = Noting::new(memory);
+    let at = |x| ChunkAt::new(dimension, BlockPos::new(16 * x, 0, 0).chunk());
+    let sheep = |at: ChunkAt| {
+        let kind = catalog.entity_type("game:sheep").expect("registered");
+        let position = EntityPos::new(dimension, at.pos.min_block(), [0.0; 3]).expect("a position");
+        Entity::new(kind, Owner::Chunk(at), position)
+    };
+    host.memory.delete(at(3)).unwrap();
+    host.memory.put_entity(id(1), sheep(at(1))).unwrap();
+    let template = captured(&host.memory, area);
+
+    let mut queue = RestoreQueue::new();
+    let capture = Operation::Capture { region: region(area), options: CaptureOptions::named("made") };
+    let [first, second] = [(); 2].map(|()| queue.handle().submit(capture.clone()));
+    tick(&mut queue, &mut host, &ONE);
+    assert_eq!(first.progress().done, 1);
+    // One chunk that was captured, one that was not, one that was not there, and one outside; a sheep walks on.
+    for x in [0, 1, 2, 1] {
+        queue.before_change(&mut host.memory, at(x)).unwrap();
+        host.memory.set_block(dimension, BlockPos::new(16 * x + 5, 5, 5), BlockId::new(2)).unwrap();
+    }
+    queue.before_change(&mut host.memory, at(3)).unwrap();
+    host.memory.insert(at(3), Chunk::filled(BlockId::new(2), &catalog.current_schema()).unwrap());
+    queue.before_change(&mut host.memory, at(4)).unwrap();
+    host.memory.put_entity(id(1), sheep(at(2))).unwrap();
+    tick(&mut queue, &mut host, &ALL);
+    let Outcome::Captured(snapshot) = outcome(&first) else { panic!("{first:?}") };
+    assert_eq!(*snapshot, template);
+    let Outcome::Captured(snapshot) = outcome(&second) else { panic!("{second:?}") };
+    assert_eq!(*snapshot, captured(&host.memory, area), "the second began behind the changes");
+}
+
+#[test]
+fn an_operation_over_which_the_host_panicked_fails_and_gives_its_tickets_back() {
+    let catalog = catalog();
+    let (memory, area) = row(&catalog, 4);
+    let template = Arc::new(captured(&memory, area));
+    let mut host = Noting::new(memory);
+    for x in [5, 20, 40, 60] {
+        host.memory.set_block(arena(&catalog), BlockPos::new(x, 5, 5), BlockId::new(2)).unwrap();
+    }
+    let mut queue = RestoreQueue::new();
+    let restore =
+        Operation::Restore { snapshot: template, options: RestoreOptions::default(), relight: false };
+    let [failing, next] = [(); 2].map(|()| queue.handle().submit(restore.clone()));
+    host.panics = Some(ChunkAt::new(arena(&catalog), BlockPos::new(16, 0, 0).chunk()));
+    let ticked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tick(&mut queue, &mut host, &ALL)));
+    assert!(ticked.is_err(), "the panic goes on to the host");
+    assert_eq!(failing.outcome(), None, "not yet");
+    host.panics = None;
+    tick(&mut queue, &mut host, &ALL);
+    let why = "the host panicked over one of its chunks; the rest was not touched";
+    assert_eq!(outcome(&failing), Outcome::Failed(why.into()));
+    let Outcome::Restored(report) = outcome(&next) else { panic!("{next:?}") };
+    assert_eq!(
+        (report.sections, report.unchanged, report.blocks),
+        (4, 1, 3),
+        "whole, not without that chunk"
+    );
+    assert!(host.tickets.is_empty(), "{:?}", host.tickets);
+}
+
+#[test]
+fn who_waits_for_a_queue_that_is_gone_hears_of_it() {
+    let catalog = catalog();
+    let (memory, area) = row(&catalog, 3);
+    let mut host = Noting::new(memory);
+    let relight = Operation::Relight { region: region(area) };
+    let mut queue = RestoreQueue::new();
+    let (submit, events) = (queue.handle(), queue.handle().subscribe());
+    let [begun, waiting] = [(); 2].map(|()| submit.submit(relight.clone()));
+    tick(&mut queue, &mut host, &ONE);
+    let unseen = submit.submit(relight.clone());
+    assert_eq!(host.tickets.len(), 1);
+    queue.close(&mut host);
+    assert_eq!([&begun, &waiting, &unseen].map(outcome), [1, 0, 0].map(Outcome::Cancelled));
+    assert!(host.tickets.is_empty());
+    assert_eq!(events.try_iter().count(), 4, "one began, three ended");
+
+    let left = submit.submit(relight.clone());
+    assert_eq!(left.outcome(), None, "a closed queue still works");
+    tick(&mut queue, &mut host, &ONE);
+    let unseen = submit.submit(relight.clone());
+    drop(queue);
+    let late = submit.submit(relight);
+    assert_eq!([&left, &unseen, &late].map(outcome), [1, 0, 0].map(Outcome::Cancelled));
+}
+
+#[test]
+fn operations_meet_in_the_dimension_of_their_name() {
+    // The snapshot says dimension 0, and here that is another one: the arena is number 1.
+    let there = other_catalog();
+    let home = catalog();
+    let (memory, area) = row(&home, 1);
+    let template = Arc::new(captured(&memory, area));
+    let mut host = Noting::new(Memory::new(&there));
+    host.memory.fill(arena(&there), area, there.block_id("game:dirt").expect("registered")).unwrap();
+    let place = Region::new(arena(&there), area);
+    let mut queue = RestoreQueue::new();
+    let restore = queue.handle().submit(Operation::Restore {
+        snapshot: template,
+        options: RestoreOptions::default(),
+        relight: false,
+    });
+    let after = Operation::Capture { region: place, options: CaptureOptions::named("after") };
+    let after = queue.handle().submit(after);
+    let at = ChunkAt::new(place.dimension(), area.min().chunk());
+    host.blocked = Some(at);
+    queue.run(&mut host, &there, &ALL, clock(1));
+    assert_eq!([restore.outcome(), after.outcome()], [None, None]);
+    assert_eq!(host.tickets.keys().collect::<Vec<_>>(), [&at]);
+    assert_eq!(host.tickets.values().sum::<u32>(), 1, "the capture waits behind the restore");
+    host.blocked = None;
+    queue.run(&mut host, &there, &ALL, clock(1));
+    let Outcome::Captured(snapshot) = outcome(&after) else { panic!("{after:?}") };
+    let names: Vec<&str> = snapshot.names().blocks().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["game:stone"]);
 }

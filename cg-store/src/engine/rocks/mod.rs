@@ -6,10 +6,12 @@
 //! - a floor, a small file that says how far synced commits reach, so that a log that is gone is noticed;
 //! - a [lock](EngineError::Locked) that says who holds it;
 //! - guards and the commit sequence, under one short lock; syncs outside it, one for all who wait;
-//! - after a write or sync has failed, no further one until the next open.
+//! - after a write or sync has failed, no further one until the next open;
+//! - a family with a damaged file is [rewritten no more](held), which would end all writing.
 //!
 //! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::ops::ControlFlow;
@@ -37,6 +39,7 @@ mod failure;
 mod families;
 mod floor;
 mod group_sync;
+mod held;
 mod lock;
 pub mod log_scan;
 mod open;
@@ -91,6 +94,8 @@ pub struct RocksEngine {
     batch_count: AtomicU64,
     syncs: GroupSync,
     floor: Option<Mutex<Floor>>,
+    /// Families whose files are rewritten no more.
+    held: Mutex<BTreeSet<Family>>,
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
@@ -180,7 +185,7 @@ impl RocksEngine {
         self.check_open()?;
         let family = space.family();
         let found = self.db.get_pinned_cf_opt(self.family(family), key, reads);
-        found.map_err(|error| failure::reading_row(family, key, error))
+        found.map_err(|error| self.noticed(family, failure::reading_row(family, key, error)))
     }
 
     /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
@@ -199,7 +204,8 @@ impl RocksEngine {
             let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
             for ((family, key, at), value) in run.iter().zip(values) {
                 if found[*at].is_ok() {
-                    found[*at] = value.map_err(|error| failure::reading_row(*family, key, error));
+                    let noticed = |error| self.noticed(*family, failure::reading_row(*family, key, error));
+                    found[*at] = value.map_err(noticed);
                 }
             }
         }
@@ -231,7 +237,7 @@ impl RocksEngine {
             }
             rows.next();
         }
-        rows.status().map_err(|error| failure::reading(family, error))?;
+        rows.status().map_err(|error| self.noticed(family, failure::reading(family, error)))?;
         Ok(None)
     }
 
@@ -311,7 +317,7 @@ impl RocksEngine {
     fn flush_families(&self) -> Result<(), EngineError> {
         let families: Vec<_> = Family::ALL.into_iter().map(|family| self.family(family)).collect();
         let flushed = self.db.flush_cfs_opt(&families, &FlushOptions::default());
-        flushed.map_err(|error| self.fail(failure::of("flush the families", error)))
+        flushed.map_err(|error| self.fail(self.writing("flush the families", error)))
     }
 }
 
@@ -381,7 +387,7 @@ impl Engine for RocksEngine {
             self.check_guards(guards)?;
             let seq = if batch.is_rearrangement() { *newest } else { newest.next() };
             let written = self.db.write_opt(self.seal(batch, seq), &self.writes);
-            written.map_err(|error| self.fail(failure::of("write the log", error)))?;
+            written.map_err(|error| self.fail(self.writing("write the log", error)))?;
             *newest = seq;
             self.last_commit.store(seq.get(), Ordering::Release);
             self.batch_count.fetch_add(1, Ordering::Release);
@@ -426,6 +432,7 @@ impl Engine for RocksEngine {
             return Err(EngineError::Io { path: dir.to_path_buf(), source });
         }
         checkpoint.create_checkpoint(dir).map_err(|error| failure::of(operation, error))?;
+        held::copy(&self.dir, dir)?;
         // So that the copy's readers keep its writers out.
         DirLock::create(dir)?;
         open::sync_dir(dir)?;
@@ -440,6 +447,10 @@ impl Engine for RocksEngine {
     fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
         self.check_writable()?;
         if range::is_empty(keys) {
+            return Ok(());
+        }
+        if self.is_held(family) {
+            tracing::warn!(family = family.name(), "a file is damaged, so none is rewritten");
             return Ok(());
         }
         let handle = self.family(family);

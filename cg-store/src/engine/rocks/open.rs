@@ -1,5 +1,6 @@
 //! From a directory to an engine: what is looked at, and in which order, before anything is changed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -18,7 +19,7 @@ use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem, Tear};
-use super::{Access, Db, RocksEngine, RocksOptions, failure, families, log_scan, tuning};
+use super::{Access, Db, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
 
 /// The file that names the manifest in force.
 const CURRENT: &str = "CURRENT";
@@ -35,7 +36,7 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
     database.create_if_missing(true);
     database.create_missing_column_families(true);
     database.set_error_if_exists(true);
-    let families = families::descriptors(&options.resources);
+    let families = families::descriptors(&options.resources, &BTreeSet::new());
     let db =
         Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
     let engine = finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))?;
@@ -109,7 +110,7 @@ impl Examined {
         // A directory without the lock's file is a copy, which nobody else has open.
         let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
         lock.sign()?;
-        let families = families::descriptors(&options.resources);
+        let families = families::descriptors(&options.resources, &held::read(dir)?);
         let opened = Db::open_cf_descriptors(&replay.database(&options), dir, families);
         let db = opened.map_err(|error| failure::opening(dir, error))?;
         finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock))
@@ -164,7 +165,7 @@ impl Replay {
 }
 
 fn read_database(dir: &Path, options: &RocksOptions, replay: Replay) -> Result<Db, EngineError> {
-    let families = families::descriptors(&options.resources);
+    let families = families::descriptors(&options.resources, &BTreeSet::new());
     let opened = Db::open_cf_descriptors_read_only(&replay.database(options), dir, families, false);
     opened.map_err(|error| failure::opening(dir, error))
 }
@@ -200,6 +201,7 @@ fn finish(
         batch_count: AtomicU64::new(0),
         syncs: GroupSync::new(synced),
         floor: floor.map(Mutex::new),
+        held: Mutex::new(held::read(dir)?),
         failed: OnceLock::new(),
         closed: AtomicBool::new(false),
         _lock: lock,

@@ -70,20 +70,51 @@ fn clusters_come_one_after_the_other_round_and_round() {
 
 #[test]
 fn a_round_makes_it_whole_unless_something_was_missed() {
+    let around = |n| cube(n).cluster(ClusterTier::L2);
     let mut known = Known::default();
-    assert!(!known.is_whole());
+    assert!(!known.is_whole(around(0)));
     known.begin_round();
     known.learn(cube(0), Hot::default(), true, 0);
+    assert!(!known.is_whole(around(0)), "nobody knows what else is met");
     known.note(Err(Forgotten([(cube(1), Puts { chunks: 1, marks: 0 })].into())));
     known.end_round();
-    assert!(!known.is_whole());
+    assert!(!known.is_whole(around(0)));
     known.begin_round();
     put(&mut known, cube(1), 2, 0);
     known.end_round();
-    assert!(known.is_whole());
+    assert!(known.is_searched() && known.is_whole(around(0)));
     assert_eq!((get(&known, cube(0)), get(&known, cube(1)).unwrap().rows), (None, 3), "one was not met");
-    for n in 0..=REMEMBERED_CUBES as i64 {
-        known.note_heat(cube(n));
+    known.begin_round();
+    known.leave_round();
+    assert!(!known.is_whole(around(0)), "it was not ended");
+    known.leave_round();
+    known.nothing_there();
+    known.leave_round();
+    assert!(known.is_whole(around(0)));
+}
+
+#[test]
+fn what_does_not_fit_is_unread_again_but_for_what_is_planned() {
+    let mut known = Known::default().with_capacity(8);
+    known.nothing_there();
+    for n in 0..40 {
+        put(&mut known, cube(n), 1, 0);
     }
-    assert_eq!((known.is_whole(), known.count), (false, REMEMBERED_CUBES));
+    let now = GameTick::new(50);
+    known.offered(cube(2), now);
+    let mut spilled = 0;
+    while let Some(cluster) = known.too_much(now) {
+        known.spill(cluster, GameTick::new(7), GameTick::new(9));
+        spilled += 1;
+    }
+    assert_eq!((known.count, spilled), (8, 8), "four cubes in each");
+    assert!(get(&known, cube(2)).is_some(), "it is planned to move");
+    let is_known = |n| get(&known, cube(n)).is_some() != known.unread.holds(cube(n));
+    assert!((0..40).all(is_known), "whatever is not remembered is to be read");
+    assert_eq!(known.unread.next(99, |_| true).unwrap().since, Some(GameTick::new(7)));
+    // What is saved there is known beside it, and that it is not all.
+    let lost = (0..40).find(|n| known.unread.holds(cube(*n))).unwrap();
+    put(&mut known, cube(lost), 1, 0);
+    assert_eq!(get(&known, cube(lost)).unwrap().warm, None);
+    assert!(!known.is_whole(cube(lost).cluster(ClusterTier::L2)));
 }

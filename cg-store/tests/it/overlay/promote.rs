@@ -112,24 +112,66 @@ fn check(error: &Error, expected: Expect) {
 }
 
 #[test]
-fn more_than_one_transaction_may_be_is_refused_whole() {
+fn a_promotion_may_be_larger_than_a_batch() {
     let limits = StoreLimits { batch_bytes: 20_000, ..StoreLimits::default() };
     let small = WorldOptions { limits, ..options() };
     let base = World::temporary(&[], &small).expect("a world");
     let ids = Ids::register(&base);
     let overlay = over(&base);
     write(&overlay, (0..300).map(|x| (ids.at(x, 0, 0), Some(marked(&base, &ids, x as u16)))));
-    let refused = overlay.promote_into(&base).expect_err("is refused");
-    check(
-        &refused,
-        expect![
-            "the transaction takes 365752 bytes, the world's limit is 20000; raise the limit or split it"
-        ],
-    );
-    assert_eq!(base.load(ids.at(0, 0, 0)).expect("loads"), None, "nothing was merged");
-    assert_eq!(overlay.diff().expect("compares").chunks.len(), 300, "nothing was lost");
-    base.raise_limits(StoreLimits { batch_bytes: 1 << 20, ..limits }).expect("raises");
     assert_eq!(overlay.promote_into(&base).expect("promotes").changes, 300);
+    assert_eq!(base.stats().commits_staged, 1);
+    assert!(overlay.diff().expect("compares").is_empty());
+    for x in 0..300 {
+        let chunk = base.load(ids.at(x, 0, 0)).expect("loads");
+        assert_eq!(chunk.as_deref(), Some(&marked(&base, &ids, x as u16)));
+    }
+    assert_sound(&base);
+}
+
+/// An overlay takes a transaction that is larger than a batch whole or not at all, whichever of its commits is the last.
+#[test]
+fn a_large_transaction_of_an_overlay_is_whole_or_nothing() {
+    let limits = StoreLimits { batch_bytes: 3000, ..StoreLimits::default() };
+    let small = WorldOptions { limits, cache_bytes: 0, ..options() };
+    let (base, ids) = template();
+    let (mut nothing, mut whole) = (0, 0);
+    for commits in 0.. {
+        let fuse = Fuse::new();
+        let above = Surviving::new(&fuse);
+        let open = || Arenas::over(above.clone(), base.clone(), &small).expect("the same base");
+        let arenas = open();
+        let overlay = arenas.lease("a", GameTick::new(0)).expect("leases");
+        fuse.set(commits);
+        let written = overlay.transaction(|tx| {
+            for x in 0..40 {
+                tx.save(ids.at(x, 0, 0), filled(&base, ids.glass));
+            }
+            tx.put_entity(uuid(7), ids.cow_in(ids.at(30, 0, 0)));
+            Ok::<_, Error>(())
+        });
+        let is_burnt = fuse.is_burnt();
+        assert_eq!(written.is_ok(), !is_burnt, "{written:?}");
+        fuse.set(i64::MAX);
+        // Who goes on to read hears of it, if half of it is in the rows; as before or as after otherwise.
+        let seen = overlay.load(ids.at(39, 0, 0)).map(|chunk| chunk.is_some());
+        let read = overlay.load(ids.at(30, 0, 0)).map(|chunk| chunk.is_some());
+        assert!(
+            matches!((&seen, &read), (Ok(a), Ok(b)) if a == b) || (seen.is_err() && read.is_err()),
+            "{seen:?}, {read:?}"
+        );
+        drop((overlay, arenas));
+        let overlay = open().resume(0).expect("is leased");
+        let diff = overlay.diff().expect("compares");
+        let is_whole = !diff.chunks.is_empty();
+        assert_eq!((diff.chunks.len(), diff.entities.len()), if is_whole { (40, 2) } else { (0, 0) });
+        *(if is_whole { &mut whole } else { &mut nothing }) += 1;
+        assert!(is_whole || whole == 0);
+        if !is_burnt {
+            break;
+        }
+    }
+    assert!(nothing > 2 && whole > 3, "{nothing} and {whole}");
 }
 
 #[test]
@@ -151,15 +193,23 @@ fn an_overlay_merges_into_an_overlay() {
 /// all of it or nothing, and promoting again brings it to its end.
 #[test]
 fn a_promotion_that_ends_anywhere_is_whole_or_nothing() {
+    // The base gets the names, the overlay notes it, the base gets the changes, the overlay is emptied.
+    assert_eq!(ends_anywhere(&options()), [false, false, false, true, true]);
+    let limits = StoreLimits { batch_bytes: 1500, ..StoreLimits::default() };
+    let in_parts = ends_anywhere(&WorldOptions { limits, ..options() });
+    assert!(in_parts.len() > 8 && in_parts.is_sorted(), "{in_parts:?}");
+}
+
+fn ends_anywhere(options: &WorldOptions) -> Vec<bool> {
     let mut whole = Vec::new();
     for commits in 0.. {
         let fuse = Fuse::new();
         let (below, above) = (Surviving::new(&fuse), Surviving::new(&fuse));
         let open = || {
             fuse.set(i64::MAX);
-            let base = World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &options());
+            let base = World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), options);
             let base = base.expect("a world");
-            let arenas = Arenas::over(above.clone(), base.clone(), &options()).expect("the same base");
+            let arenas = Arenas::over(above.clone(), base.clone(), options).expect("the same base");
             (base, arenas)
         };
         let (base, arenas) = open();
@@ -192,6 +242,5 @@ fn a_promotion_that_ends_anywhere_is_whole_or_nothing() {
             break;
         }
     }
-    // The base gets the names, the overlay notes it, the base gets the changes, the overlay is emptied.
-    assert_eq!(whole, [false, false, false, true, true]);
+    whole
 }

@@ -1,6 +1,7 @@
 //! Segmented worlds, in memory and on disk.
 
 mod crossing;
+mod meanwhile;
 mod model;
 mod refuse;
 

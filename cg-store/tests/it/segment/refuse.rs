@@ -184,3 +184,58 @@ fn a_segment_with_names_that_its_root_does_not_have() {
         ],
     );
 }
+
+/// A copy of a directory with everything in it.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir_all(to).expect("creates");
+    for entry in fs::read_dir(from).expect("reads").map(|entry| entry.expect("reads")) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("copies");
+        }
+    }
+}
+
+/// A root from an older backup than its segments.
+#[test]
+fn a_segment_that_the_root_does_not_know_is_not_written_over() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    world.close().expect("closes");
+    drop(world);
+    let (root, older) = (dir(&disk).join("root"), disk.root().join("older"));
+    copy(&root, &older);
+    let at = ids.at(0, 0, 0);
+    let world = open(&disk);
+    save(&world, at, filled(world.root(), ids.stone));
+    let path = dir(&disk).join("segments").join("0.0.0.0");
+    world.close().expect("closes");
+    drop(world);
+
+    let newer = disk.root().join("newer");
+    fs::rename(&root, &newer).expect("moves");
+    copy(&older, &root);
+    let world = open(&disk);
+    check(
+        world.transaction(at, |tx| tx.save(at, filled(world.root(), ids.glass))),
+        &[("PATH", path.display().to_string())],
+        expect![
+            "segment 0 0 0 of dimension 0 lies in PATH and its root does not know it; restore both from one backup, or move it away"
+        ],
+    );
+    check(
+        world.load(at),
+        &[("PATH", path.display().to_string())],
+        expect![
+            "segment 0 0 0 of dimension 0 lies in PATH and its root does not know it; restore both from one backup, or move it away"
+        ],
+    );
+    world.close().expect("closes");
+    drop(world);
+
+    fs::remove_dir_all(&root).expect("removes");
+    fs::rename(&newer, &root).expect("moves");
+    assert_eq!(block(&open(&disk), at), Some(ids.stone), "nothing of it was touched");
+}

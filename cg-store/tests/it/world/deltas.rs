@@ -1,6 +1,7 @@
 //! Commits that write what they change of a chunk instead of the chunk: nobody may notice but the disk.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use super::damage::corrupt;
 use super::tier::demote;
@@ -8,6 +9,7 @@ use super::*;
 use cg_format::{CellOrder, ClusterTier, Space, Tier, key};
 use cg_store::Area;
 use cg_store::engine::ReadView as _;
+use cg_tiering::GameTick;
 
 fn deltas() -> WorldOptions {
     WorldOptions { deltas: true, ..options() }
@@ -294,4 +296,126 @@ fn a_delta_without_its_chunk_is_found() {
         "{:?}",
         findings(&world)
     );
+}
+
+const MINUTE: u64 = 60 * GameTick::PER_SECOND;
+
+/// A tick with time enough; returns how many chunks' deltas it folded.
+fn tick<E: Engine>(world: &World<E>, now: u64) -> usize {
+    world.tick(GameTick::new(now), &[], Duration::from_secs(60)).expect("ticks").deltas_folded
+}
+
+#[test]
+fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
+    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let (a, b) = (ids.at(0, 0, 0), ids.at(9, 0, 0));
+    save(&world, [(a, hills(&world, &ids)), (b, hills(&world, &ids))]);
+    set(&world, &ids, 9 * 16, ids.air);
+    for n in 0..15 {
+        set(&world, &ids, n, if n % 2 == 0 { ids.air } else { ids.machine });
+    }
+    // A block with components is no delta, so the chunk was saved as a whole on the way.
+    save(&world, [(a, hills(&world, &ids))]);
+    assert_eq!((stored(&world, a), stored(&world, b)), (0, 1));
+    for n in 0..16 {
+        set(&world, &ids, n, ids.air);
+        set(&world, &ids, n, if n % 2 == 0 { ids.glass } else { ids.stone });
+        if n == 7 {
+            assert_eq!((stored(&world, a), tick(&world, 1)), (16, 1), "it is full");
+        }
+    }
+    assert_eq!((stored(&world, a), stored(&world, b)), (16, 1), "so the next change was small again");
+    let all = |world: &World<MemEngine>| {
+        let mut all = Vec::new();
+        let walked = world.for_each_chunk(Area::World, |stored| {
+            let stored = stored.expect("is sound");
+            all.push((stored.at, stored.version, stored.schema_generation, stored.value.to_vec()));
+            ControlFlow::<()>::Continue(())
+        });
+        walked.expect("walks");
+        all
+    };
+    let (before, hash, last) = (all(&world), world.content_hash().expect("hashes"), world.last_commit());
+    assert_eq!((tick(&world, 2), tick(&world, MINUTE - 1), tick(&world, MINUTE)), (1, 0, 1));
+    assert_eq!((stored(&world, a), stored(&world, b), world.metrics().chunks_with_deltas), (0, 0, 0));
+    assert_eq!(
+        (all(&world), world.content_hash().expect("hashes"), world.last_commit()),
+        (before, hash, last)
+    );
+    assert_eq!((tick(&world, 2 * MINUTE), world.stats().chunks_settled), (0, 3));
+    assert_sound(&world);
+    // In a cluster, it gets a row of its own, which grows cold like any other.
+    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    let version = set(&world, &ids, 3, ids.air);
+    let found = |world: &World<MemEngine>| {
+        world.view(a, |stored| Ok((stored.tier, stored.version))).expect("reads").expect("is there")
+    };
+    assert_eq!((stored(&world, a), found(&world)), (1, (Tier::L2, version)));
+    let hash = world.content_hash().expect("hashes");
+    assert_eq!((tick(&world, 3 * MINUTE - 1), found(&world)), (0, (Tier::L2, version)));
+    assert_eq!((tick(&world, 3 * MINUTE), found(&world)), (1, (Tier::L0, version)));
+    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    assert_eq!((found(&world), world.content_hash().expect("hashes")), ((Tier::L2, version), hash));
+    set(&world, &ids, 4, ids.air);
+    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    assert_eq!((stored(&world, a), found(&world).0), (0, Tier::L2), "settling folds all");
+    assert_sound(&world);
+}
+
+#[test]
+fn commits_beside_folding_are_never_lost() {
+    let [with, without] = twins();
+    let commits = |world: &World<MemEngine>, ids: &Ids| {
+        let at = |n: u64| ids.at(n as i64 % 3, 0, 0);
+        for n in 0..600_u64 {
+            let hash = n.wrapping_mul(6_364_136_223_846_793_005) >> 33;
+            match hash % 16 {
+                0 => drop(save(world, [(at(n), hills(world, ids))])),
+                1 => {
+                    let deleted = world.transaction(|tx| {
+                        tx.delete(at(n));
+                        Ok::<_, Error>(())
+                    });
+                    drop(deleted.expect("deletes"));
+                    save(world, [(at(n), hills(world, ids))]);
+                }
+                _ => drop(set(world, ids, n as i64 % 3 * 16 + (hash / 16 % 16) as i64, ids.air)),
+            }
+        }
+    };
+    let mut all_ids = None;
+    for world in [&with, &without] {
+        let ids = Ids::register(world);
+        save(world, (0..3).map(|x| (ids.at(x, 0, 0), hills(world, &ids))));
+        all_ids = Some(ids);
+    }
+    let ids = all_ids.expect("two worlds");
+    commits(&without, &ids);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        let ticks = scope.spawn(|| {
+            let (mut now, mut folded) = (0, 0);
+            while !done.load(order) {
+                // Whatever has deltas is folded each time; nothing is old enough to move.
+                now += MINUTE;
+                folded += tick(&with, now);
+            }
+            folded
+        });
+        commits(&with, &ids);
+        done.store(true, order);
+        ticks.join().expect("no panic")
+    });
+    for n in 0..2 {
+        let [a, b] = [&with, &without].map(|world| {
+            world.forget_chunks();
+            (0..3).map(|x| world.load_versioned(ids.at(x, 0, 0)).expect("loads")).collect::<Vec<_>>()
+        });
+        assert!(a == b, "in memory and behind it, {n}");
+        assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
+        with.settle_tiers(MINUTE, |_| {}).expect("settles");
+    }
+    assert_sound(&with);
 }

@@ -10,7 +10,7 @@ use cg_format::Space;
 use cg_store::engine::{
     Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, RocksOptions, Usage,
 };
-use cg_store::{Durable, NotResumed};
+use cg_store::{Durable, NotResumed, StoreLimits};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,8 +221,14 @@ struct Failing<E: Engine> {
 
 impl<E: Engine> Failing<E> {
     fn over(engine: E) -> Self {
+        Self::in_batches_of(StoreLimits::default().batch_bytes, engine)
+    }
+
+    /// A world whose batches are no larger than this.
+    fn in_batches_of(batch_bytes: u64, engine: E) -> Self {
         let plan = Arc::new(Plan::default());
-        let options = WorldOptions { cache_bytes: 0, durability: Durability::Fast, ..options() };
+        let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
+        let options = WorldOptions { cache_bytes: 0, durability: Durability::Fast, limits, ..options() };
         let engine = Faulty::new(engine, Arc::clone(&plan));
         let world = World::temporary_over(engine, &[], &options).expect("begins");
         let ids = Ids::register(&world);
@@ -408,6 +414,37 @@ fn whichever_commit_fails_on_disk_all_that_was_promised_is_there_when_the_world_
     let disk = Disk::new();
     let number = AtomicU64::new(0);
     every_commit_fails_once(3, || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let db = disk.root().join(format!("db{number}"));
+        RocksEngine::create(&db, &RocksOptions::default()).expect("is created")
+    });
+}
+
+/// Every step takes about twelve batches.
+fn every_batch_of_large_commits_fails_once<E: Engine>(every: usize, over: impl Fn() -> E) {
+    const BATCH_BYTES: u64 = 200;
+    for fault in [Fault::NoSpace, Fault::Lost, Fault::Whole] {
+        for nth in (1..=60).step_by(every) {
+            let failing = Failing::in_batches_of(BATCH_BYTES, over());
+            fails_and_goes_on(&failing, nth, fault);
+        }
+    }
+    let failing = Failing::in_batches_of(BATCH_BYTES, over());
+    let before = failing.world.engine().batch_count();
+    failing.put(Durability::Process, 0).expect("commits");
+    assert!(failing.world.engine().batch_count() - before > 8, "it takes many batches");
+}
+
+#[test]
+fn whichever_batch_of_a_large_commit_fails_it_is_there_when_the_world_goes_on() {
+    every_batch_of_large_commits_fails_once(1, MemEngine::new);
+}
+
+#[test]
+fn whichever_batch_of_a_large_commit_fails_on_disk_it_is_there_when_the_world_goes_on() {
+    let disk = Disk::new();
+    let number = AtomicU64::new(0);
+    every_batch_of_large_commits_fails_once(11, || {
         let number = number.fetch_add(1, Ordering::Relaxed);
         let db = disk.root().join(format!("db{number}"));
         RocksEngine::create(&db, &RocksOptions::default()).expect("is created")

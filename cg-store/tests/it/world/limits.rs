@@ -92,18 +92,40 @@ fn a_property_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
 }
 
 #[test]
-fn a_transaction_over_the_limit_writes_none_of_its_rows() {
-    let world = limited(StoreLimits { batch_bytes: 5000, ..StoreLimits::default() });
+fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
+    let engine = MemEngine::new().with_max_batch_bytes(20_000);
+    let limits = StoreLimits { batch_bytes: 5000, ..StoreLimits::default() };
+    let world = World::temporary_over(engine, &[], &WorldOptions { limits, ..options() }).expect("a world");
     let ids = Ids::register(&world);
+    let sized = |len: usize| {
+        let mut chunk = filled(&world, ids.air);
+        chunk.set_side(ids.light, vec![7; len]);
+        chunk
+    };
+    let a = ids.at(-1, 0, 0);
     let (what, len_bytes, limit_bytes) = refused(&world, |tx| {
-        for x in 0..100 {
-            tx.save(ids.at(x, 0, 0), marked(&world, &ids, x as u16));
-        }
+        tx.save(a, sized(16_000));
+        tx.save(ids.at(0, 0, 0), sized(1));
         Ok(())
     });
-    assert_eq!((what.as_str(), limit_bytes), ("the transaction", 5000));
-    assert!((5001..200_000).contains(&len_bytes), "{len_bytes}");
-    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.air))]);
+    let row: String = cg_format::key::chunk(a).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(what, format!("row {row} of chunkl0"));
+    // A part needs room around its rows.
+    assert_eq!(limit_bytes, 20_000 - 4096);
+    let around = len_bytes - 16_000;
+    let fitting = (limit_bytes - around) as usize;
+    let (_, len_bytes, _) = refused(&world, |tx| {
+        tx.save(a, sized(fitting + 1));
+        Ok(())
+    });
+    assert_eq!(len_bytes, limit_bytes + 1);
+    save(
+        &world,
+        (0..300).map(|x| (ids.at(x, 0, 0), marked(&world, &ids, x as u16))).chain([(a, sized(fitting))]),
+    );
+    assert_eq!(world.stats().commits_staged, 1);
+    assert_eq!(world.load(a).expect("loads").as_deref(), Some(&sized(fitting)));
+    assert_sound(&world);
 }
 
 #[test]

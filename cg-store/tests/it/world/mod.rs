@@ -35,16 +35,19 @@ mod ownership;
 mod prefetch;
 mod property;
 mod quarantine;
+mod quarantine_kept;
 mod records;
 mod registry;
 mod room;
 mod scale;
 mod snapshots;
+mod staged;
 mod sync;
 mod sync_seeds;
 mod tier;
 mod transaction;
 mod unknown;
+mod unreadable;
 mod verify;
 mod write_behind;
 
@@ -142,6 +145,16 @@ impl Raw {
 
     pub(crate) fn delete(&self, family: Family, key: impl AsRef<[u8]>) {
         self.0.delete_cf(&self.family(family), key).expect("writes");
+    }
+
+    /// The keys of a family, and its largest file with rows of it.
+    pub(crate) fn keys_and_file(&self, family: Family) -> (Vec<Vec<u8>>, PathBuf) {
+        let rows = self.0.iterator_cf(&self.family(family), rocksdb::IteratorMode::Start);
+        let keys = rows.map(|row| row.expect("is sound").0.to_vec()).collect();
+        let mut files = self.0.live_files().expect("lists");
+        files.retain(|file| file.column_family_name == family.name());
+        let largest = files.iter().max_by_key(|file| file.size).expect("the family has a file");
+        (keys, self.0.path().join(largest.name.trim_start_matches('/')))
     }
 
     pub(crate) fn drop_family(&self, family: Family) {

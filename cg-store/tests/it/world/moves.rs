@@ -642,6 +642,23 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// Ticks fold deltas here, and moves carry rows on which there are some.
+    #[test]
+    fn a_played_world_with_deltas_is_the_model(events in prop::collection::vec(event(), 1..40)) {
+        let deltas = WorldOptions { deltas: true, ..options() };
+        against_the_model(World::temporary(&[], &deltas).expect("a world in memory"), &events, |world| world);
+        let disk = Disk::new();
+        let world = World::create(disk.path(), &[], &deltas).expect("is created");
+        against_the_model(world, events.get(..8).unwrap_or(&events), |world| {
+            drop(world);
+            World::open(disk.path(), &[], &deltas).expect("opens")
+        });
+    }
+}
+
 #[test]
 fn a_policy_that_contradicts_itself_is_refused() {
     let tiers = TierPolicy { cold_after_ticks: 1, ..TierPolicy::default() };

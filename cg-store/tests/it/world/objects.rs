@@ -304,7 +304,7 @@ fn a_damaged_object_is_neither_absent_nor_overwritten<E: Engine>(world: &World<E
     // State 9 is none.
     let wrong = [&1_u64.to_le_bytes()[..], &[0; 8], &[9]].concat();
     plant(world, [(Space::Object, b"a".to_vec(), Some(plain(&wrong)))]);
-    let message = "object `a` is damaged (Object row 61): object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint";
+    let message = "object `a` is damaged (Object row 61): object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`";
     assert_eq!(objects.get("a").expect_err("is damaged").to_string(), message);
     assert_eq!(objects.put("a", *b"x").expect_err("is damaged").to_string(), message);
     assert_eq!(objects.list("", None, 9).expect_err("is damaged").to_string(), message);
@@ -321,7 +321,7 @@ fn a_damaged_object_is_neither_absent_nor_overwritten<E: Engine>(world: &World<E
     assert_eq!(
         findings(world),
         [
-            "object: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint"
+            "object: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`"
         ]
     );
     assert_eq!(world.census().expect("counts").damaged, 1);

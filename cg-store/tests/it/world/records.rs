@@ -290,7 +290,10 @@ fn damage_costs_one_record<E: Engine>(world: &World<E>) {
         Ok::<_, Error>(())
     });
     assert!(matches!(error, Err(Error::Corrupt(_))));
-    assert_eq!(findings(world), [format!("record: {problem}; restore it from a checkpoint")]);
+    assert_eq!(
+        findings(world),
+        [format!("record: {problem}; restore it from a checkpoint or set it aside with `cg quarantine`")]
+    );
 }
 
 fn what_lies_wrong_is_found<E: Engine>(world: &World<E>) {

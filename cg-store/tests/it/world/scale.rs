@@ -8,9 +8,9 @@ use std::time::Duration;
 const ENOUGH: Duration = Duration::from_secs(600);
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 
-/// The round after opening meets so many keys in a tick at most: of two cubes, each found by two seeks and full of rows,
-/// and so many tiles of the opacity map.
-const MOST_KEYS: u64 = 2 * (2 + 64) + 64;
+/// The search after opening meets so many keys in a tick at most: of sixteen cold clusters, each found by two seeks and by
+/// the heat of its cubes, of eight cubes full of rows, and so many rows of the opacity map.
+const MOST_KEYS: u64 = 16 * (2 + 64) + 8 * (2 + 64) + 64;
 
 /// The most that one of many ticks asked of the engine.
 #[derive(Debug, PartialEq, Eq)]

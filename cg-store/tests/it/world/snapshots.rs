@@ -14,6 +14,7 @@ use super::over_both_engines;
 over_both_engines! {
     a_snapshot_is_kept_listed_read_and_deleted
     names_are_taken_once_and_must_be_names
+    of_two_that_are_kept_at_once_one_is_whole
     parts_without_a_head_are_no_snapshot
     a_damaged_part_is_said_where_it_is_needed
     a_still_view_sees_no_later_commit
@@ -86,6 +87,35 @@ fn put<E: Engine>(world: &World<E>, name: &str, part: u32, payload: &'static [u8
     let row = Draft::plain(Codec::None, 0, |out| out.extend(payload));
     batch.put(Space::Snapshot, key::snapshot(name, part).expect("a name"), row, Stamp::Commit);
     world.engine().commit(batch, &[], Level::Process).expect("memory is left");
+}
+
+fn of_two_that_are_kept_at_once_one_is_whole<E: Engine>(world: &World<E>) {
+    // Three commits each, which fall between each other.
+    let values = [1, 2].map(|byte| vec![byte; 33 << 20]);
+    for round in 0..4 {
+        let name = format!("round {round}");
+        let start = std::sync::Barrier::new(2);
+        let kept = std::thread::scope(|scope| {
+            let keep = |value| {
+                let (start, name) = (&start, &name);
+                scope.spawn(move || {
+                    start.wait();
+                    world.keep_snapshot(name, value)
+                })
+            };
+            let [first, second] = &values;
+            [keep(first), keep(second)].map(|thread| thread.join().expect("no panic"))
+        });
+        let [winner] = [0, 1].into_iter().filter(|which| kept[*which].is_ok()).collect::<Vec<_>>()[..] else {
+            panic!("one of them is kept: {kept:?}")
+        };
+        let error = kept[1 - winner].as_ref().expect_err("the other is not").to_string();
+        let said =
+            format!("the world keeps a snapshot `{name}` already; delete it first, or choose another name");
+        assert_eq!(error, said);
+        assert!(value(world, &name) == values[winner], "round {round}: not what {winner} kept");
+        assert!(world.delete_snapshot(&name).expect("deletes"));
+    }
 }
 
 fn parts_without_a_head_are_no_snapshot<E: Engine>(world: &World<E>) {

@@ -1,0 +1,162 @@
+//! An engine over RocksDB that tells its parent of every batch before it writes it.
+
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cg_format::Space;
+use cg_format::key::Family;
+use cg_store::engine::{
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, ReadView, Reopen,
+    RocksEngine, RocksSnapshot, Usage,
+};
+
+/// Which part of a large commit a batch belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Its rows are put by.
+    Parts,
+    /// The intent is committed.
+    Intent,
+    /// The rows are carried to where they belong.
+    CarryingOut,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Self; 3] = [Self::Parts, Self::Intent, Self::CarryingOut];
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Parts => "parts",
+            Self::Intent => "intent",
+            Self::CarryingOut => "carrying-out",
+        }
+    }
+}
+
+/// Tells of its batches once it is asked to.
+pub(crate) struct Telling {
+    engine: RocksEngine,
+    tells: AtomicBool,
+    batches: AtomicU64,
+    is_committed: AtomicBool,
+    /// Leaves the intent out: the control.
+    loses_intents: bool,
+}
+
+impl Telling {
+    pub(crate) fn new(engine: RocksEngine, loses_intents: bool) -> Self {
+        let (tells, is_committed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { engine, tells, batches: AtomicU64::new(0), is_committed, loses_intents }
+    }
+
+    /// Tells of every batch from now on.
+    pub(crate) fn tell(&self) {
+        self.tells.store(true, Ordering::Release);
+    }
+
+    fn told(&self, batch: Batch) -> Result<Batch, EngineError> {
+        if !self.tells.load(Ordering::Acquire) {
+            return Ok(batch);
+        }
+        let is_intent = !batch.is_rearrangement();
+        let stage = match (is_intent, self.is_committed.load(Ordering::Acquire)) {
+            (true, _) => Stage::Intent,
+            (false, false) => Stage::Parts,
+            (false, true) => Stage::CarryingOut,
+        };
+        self.is_committed.fetch_or(is_intent, Ordering::AcqRel);
+        let number = self.batches.fetch_add(1, Ordering::AcqRel);
+        let mut out = io::stdout().lock();
+        let told = writeln!(out, "batch {number} {}", stage.word()).and_then(|()| out.flush());
+        told.map_err(|source| EngineError::Io { path: "the parent".into(), source })?;
+        Ok(if is_intent && self.loses_intents { Batch::new() } else { batch })
+    }
+}
+
+impl ReadView for Telling {
+    type Val<'a> = <RocksEngine as ReadView>::Val<'a>;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.engine.get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        self.engine.get_many(keys)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.engine.scan(family, range, visit)
+    }
+}
+
+impl Engine for Telling {
+    type Snapshot<'a> = RocksSnapshot<'a>;
+
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        self.engine.commit(self.told(batch)?, guards, level)
+    }
+
+    fn snapshot(&self) -> RocksSnapshot<'_> {
+        self.engine.snapshot()
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.engine.sync()
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        self.engine.last_commit()
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.engine.batch_count()
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.engine.last_synced()
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
+        self.engine.checkpoint(dir)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.engine.flush()
+    }
+
+    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
+        self.engine.compact(family, range)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        self.engine.close()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.failure()
+    }
+
+    /// Nobody resumes here.
+    fn reopening(&self) -> Reopen<Self> {
+        Box::new(|_| Err(EngineError::Closed))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.engine.free_bytes()
+    }
+
+    fn caps(&self) -> Caps {
+        self.engine.caps()
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.engine.usage()
+    }
+}

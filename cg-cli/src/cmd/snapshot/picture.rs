@@ -1,0 +1,94 @@
+//! A snapshot from above, as a PNG.
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cg_cli::map::{Colours, MapOptions, render};
+use cg_cli::new_file::NewFile;
+use cg_format::ChunkAt;
+use cg_format::chunk::Chunk;
+use cg_snapshot::{Place, RestoreJob, RestoreOptions, Snapshot};
+use cg_store::{World, WorldOptions};
+use clap::ValueHint;
+
+use crate::output::{Failure, Output};
+
+/// Chunks that are written at once into the world that is drawn.
+const CHUNKS_AT_ONCE: usize = 1024;
+
+/// Where to draw it, if at all.
+#[derive(Debug, clap::Args)]
+pub(super) struct MapArg {
+    /// Draw the box from above into this PNG, as `cg map` draws a world; it must not exist.
+    #[arg(long = "map", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+}
+
+impl MapArg {
+    /// Refuses a file that is there: before the work, not after it.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match &self.file {
+            Some(file) if file.symlink_metadata().is_ok() => Err(Failure::usage(format!(
+                "{} is there already; delete it or choose another name",
+                file.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws the snapshot, if that was asked for; the file's name.
+    pub(super) fn draw(&self, snapshot: &Snapshot, out: &Output) -> Result<Option<String>, Failure> {
+        let Some(file) = &self.file else { return Ok(None) };
+        draw(snapshot, file, out)?;
+        Ok(Some(file.display().to_string()))
+    }
+}
+
+/// Puts the snapshot into a world in memory, which is what can be drawn.
+fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
+    let world = World::temporary(&[], &WorldOptions::default())?;
+    world.register(&snapshot.registration(&world.catalog()))?;
+    let catalog = world.catalog();
+    let options = RestoreOptions { entities: false, ..RestoreOptions::default() };
+    let mut job = RestoreJob::new(Arc::new(snapshot.clone()), &catalog, options).map_err(Failure::failed)?;
+    let region = job.target();
+    // A part of a chunk needs a chunk that holds the rest, which lies outside of the picture.
+    let whatever = snapshot.names().blocks().find_map(|(_, name)| catalog.block_id(name.as_str()));
+    let places = region.sections().zip(snapshot.sections().map(|(_, place)| place));
+    let cut = places.filter(|(section, place)| !section.is_whole() && matches!(place, Place::Kept(_)));
+    let cut: Vec<ChunkAt> = cut.map(|(section, _)| section.at).collect();
+    for some in cut.chunks(CHUNKS_AT_ONCE) {
+        world.transaction(|tx| {
+            let rest = Arc::new(
+                Chunk::filled(whatever.unwrap_or_default(), &catalog.current_schema())
+                    .map_err(Failure::failed)?,
+            );
+            for at in some {
+                tx.save(*at, Arc::clone(&rest));
+            }
+            Ok::<_, Failure>(())
+        })?;
+    }
+    let mut is_more = true;
+    while is_more {
+        let done =
+            world.transaction(|tx| job.run_some(tx, &mut |_| {}, CHUNKS_AT_ONCE).map_err(Failure::failed))?;
+        is_more = done.value;
+    }
+    let options = MapOptions {
+        dimension: region.dimension(),
+        area: Some(region.area()),
+        scale_blocks: None,
+        legend: true,
+        colours: Colours::Blocks,
+    };
+    let progress = out.progress("percent drawn");
+    let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
+    progress.finish_and_clear();
+    let map = map.map_err(Failure::failed)?;
+    let failed = |error: std::io::Error| Failure::io("write", file, &error);
+    let mut png = NewFile::create(file).map_err(failed)?;
+    map.image.write_png(BufWriter::new(&mut png)).map_err(failed)?;
+    png.finish().map_err(failed)
+}

@@ -1,0 +1,75 @@
+//! Entities of a restore: those of the snapshot for those that stand in its box.
+
+use cg_format::entity::Owner;
+use cg_format::{Editor, EntityId};
+
+use super::job::{RestoreJob, Work};
+use super::options::Merge;
+use crate::capture::stands_in;
+use crate::error::RestoreError;
+use crate::snapshot::moved_entity;
+
+impl RestoreJob {
+    /// Deletes the chunk's entities that stand in the region and are not the snapshot's, and puts the snapshot's.
+    pub(super) fn replace_entities<E: Editor, F>(
+        &mut self,
+        references: &[EntityId],
+        work: &mut Work<'_, E, F>,
+    ) -> Result<(), RestoreError<E::Error>> {
+        let at = work.piece.to.at;
+        let target = |error| RestoreError::Target { at, error };
+        for id in references.iter().filter(|id| !self.ids.contains(id)) {
+            let entity = work.editor.entity(*id).map_err(target)?;
+            if entity.is_some_and(|entity| stands_in(&entity, self.target)) {
+                work.editor.delete_entity(*id).map_err(target)?;
+                self.report.entities_deleted += 1;
+            }
+        }
+        let Some(owned) = self.entities.get(&work.piece.from.at) else { return Ok(()) };
+        for (id, entity) in owned.iter().filter_map(|index| self.snapshot.entities().get(*index)) {
+            let Some(entity) = moved_entity(entity, self.target, self.options.by_chunks) else { continue };
+            let id = self.id_there(*id);
+            let there = work.editor.entity(id).map_err(target)?;
+            if self.options.merge == Merge::Keep && there.is_some() {
+                self.report.entities_kept += 1;
+            } else if there.as_ref() != Some(&entity) {
+                if let Some(Owner::Chunk(before)) =
+                    there.map(|there| there.owner).filter(|owner| *owner != entity.owner)
+                {
+                    self.let_go.insert(before);
+                }
+                work.editor.put_entity(id, entity).map_err(target)?;
+                self.report.entities_put += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The id of a captured entity in the target.
+    pub(super) fn id_there(&self, id: EntityId) -> EntityId {
+        if self.is_own_place {
+            return id;
+        }
+        // A UUID of its own kind (version 8) from the old one and the place, by the mixing steps of SplitMix64.
+        let min = self.target.area().min();
+        let place = [self.target.dimension().get(), min.x as u64, min.y as u64, min.z as u64];
+        let [low, high] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03].map(|seed: u64| {
+            let mut mixed = seed;
+            let bytes = id.to_bytes();
+            let (halves, _) = bytes.as_chunks::<8>();
+            for word in halves.iter().map(|half| u64::from_le_bytes(*half)).chain(place) {
+                mixed = (mixed ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                mixed ^= mixed >> 31;
+            }
+            mixed
+        });
+        let mut bytes = [0; 16];
+        for (byte, mixed) in bytes.iter_mut().zip(low.to_le_bytes().into_iter().chain(high.to_le_bytes())) {
+            *byte = mixed;
+        }
+        bytes[6] = bytes[6] & 0x0f | 0x80;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        EntityId::from_bytes(bytes)
+    }
+}

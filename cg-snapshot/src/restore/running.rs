@@ -1,0 +1,251 @@
+//! An operation that runs: which of its chunks have tickets, and what is done with the next one.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkPos, EntityId};
+use cg_registry::Catalog;
+
+use super::job::{Piece, RestoreJob};
+use super::operation::{Operation, OperationId, Outcome, Shared};
+use super::queue::Host;
+use crate::capture::Capture;
+use crate::region::{Region, Section};
+
+/// An operation of the queue.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) id: OperationId,
+    pub(super) shared: Arc<Shared>,
+    pub(super) region: Region,
+    work: Work,
+    pub(super) has_started: bool,
+    /// Chunks with a ticket, in the order in which they are handled.
+    pub(super) window: VecDeque<Ahead>,
+    /// The host is being asked for something. Still so at the next look: it panicked.
+    is_in_host: bool,
+}
+
+/// One chunk of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ahead {
+    Capture(Section),
+    Restore(Piece),
+    Relight(ChunkAt),
+}
+
+enum Work {
+    /// Not begun: the target is not known before the catalog of the tick is.
+    Waiting(Operation),
+    Capture {
+        capture: Box<Capture>,
+        sections: Box<dyn Iterator<Item = Section> + Send>,
+        /// The last chunk that was captured.
+        last: Option<ChunkPos>,
+        /// Chunks that were changed before the capture came to them, as they were.
+        kept: HashMap<ChunkAt, Arc<Kept>>,
+    },
+    Restore {
+        job: Box<RestoreJob>,
+        relight: bool,
+        changed: VecDeque<ChunkAt>,
+    },
+    Relight {
+        chunks: Box<dyn Iterator<Item = ChunkAt> + Send>,
+    },
+}
+
+/// A chunk as it was when a capture began.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) chunk: Option<Arc<Chunk>>,
+    pub(super) entities: Vec<(EntityId, Entity)>,
+}
+
+/// What came of looking at an operation.
+pub(super) enum Step {
+    Done,
+    /// Its next chunk is not ready, or it may hold no more tickets.
+    Waits,
+    Ended(Outcome),
+}
+
+impl Running {
+    /// An operation that waits.
+    pub(super) fn new(id: OperationId, shared: Arc<Shared>, region: Region, operation: Operation) -> Self {
+        let (work, window) = (Work::Waiting(operation), VecDeque::new());
+        Self { id, shared, region, work, has_started: false, window, is_in_host: false }
+    }
+
+    /// Handles the next section, if its chunk is ready; takes tickets for those behind it.
+    pub(super) fn step<H: Host>(&mut self, host: &mut H, catalog: &Catalog, may_take: usize) -> Step
+    where
+        H::Error: Display,
+    {
+        if self.is_in_host {
+            let why = "the host panicked over one of its chunks; the rest was not touched";
+            return Step::Ended(Outcome::Failed(why.into()));
+        }
+        if let Err(why) = self.begin(catalog) {
+            return Step::Ended(Outcome::Failed(why));
+        }
+        self.is_in_host = true;
+        for _ in 0..may_take {
+            let Some(ahead) = self.next() else { break };
+            host.take_ticket(ahead.at());
+            self.window.push_back(ahead);
+        }
+        self.is_in_host = false;
+        let Some(ahead) = self.window.front().copied() else {
+            // Nothing is left, or no ticket may be taken.
+            return match may_take {
+                0 => Step::Waits,
+                _ => Step::Ended(self.finish(catalog)),
+            };
+        };
+        if !host.is_ready(ahead.at()) {
+            return Step::Waits;
+        }
+        self.is_in_host = true;
+        let handled = self.handle(ahead, host);
+        self.window.pop_front();
+        host.release_ticket(ahead.at());
+        self.is_in_host = false;
+        match handled {
+            Ok(()) => Step::Done,
+            Err(why) => Step::Ended(Outcome::Failed(why)),
+        }
+    }
+
+    /// Where to keep a chunk that is about to be changed: none if it is not to be captured, was, or is kept already.
+    pub(super) fn capture_before(&mut self, at: ChunkAt) -> Option<&mut HashMap<ChunkAt, Arc<Kept>>> {
+        let chunks = self.region.area().chunks();
+        let is_met = self.region.dimension() == at.dimension && chunks.contains(at.pos);
+        let Work::Capture { last, kept, .. } = &mut self.work else { return None };
+        // Chunks come in this order.
+        let order = |pos: ChunkPos| (pos.x(), pos.y(), pos.z());
+        let is_done = last.is_some_and(|last| order(at.pos) <= order(last));
+        (is_met && !is_done && !kept.contains_key(&at)).then_some(kept)
+    }
+
+    fn begin(&mut self, catalog: &Catalog) -> Result<(), String> {
+        let Work::Waiting(operation) = &self.work else { return Ok(()) };
+        self.work = match operation {
+            Operation::Capture { region, options } => {
+                let capture = Capture::new(*region, catalog, options).map_err(|error| error.to_string())?;
+                let (sections, kept) = (Box::new(region.sections()), HashMap::new());
+                Work::Capture { capture: Box::new(capture), sections, last: None, kept }
+            }
+            Operation::Restore { snapshot, options, relight } => {
+                let job = RestoreJob::new(Arc::clone(snapshot), catalog, *options);
+                let job = job.map_err(|error| error.to_string())?;
+                Work::Restore { job: Box::new(job), relight: *relight, changed: VecDeque::new() }
+            }
+            Operation::Relight { region } => {
+                Work::Relight { chunks: Box::new(region.sections().map(|section| section.at)) }
+            }
+        };
+        Ok(())
+    }
+
+    /// The next chunk to take a ticket for. Light comes after all blocks: not before the last of them was handled.
+    fn next(&mut self) -> Option<Ahead> {
+        match &mut self.work {
+            Work::Waiting(_) => None,
+            Work::Capture { sections, .. } => sections.next().map(Ahead::Capture),
+            Work::Relight { chunks } => chunks.next().map(Ahead::Relight),
+            Work::Restore { job, relight, changed } => match job.pull() {
+                Some(piece) => Some(Ahead::Restore(piece)),
+                None if *relight && !self.window.iter().any(|it| matches!(it, Ahead::Restore(_))) => {
+                    changed.pop_front().map(Ahead::Relight)
+                }
+                None => None,
+            },
+        }
+    }
+
+    fn handle<H: Host>(&mut self, ahead: Ahead, host: &mut H) -> Result<(), String>
+    where
+        H::Error: Display,
+    {
+        let at = ahead.at();
+        let in_words = |error: H::Error| format!("{at}: {error}");
+        match (ahead, &mut self.work) {
+            (Ahead::Capture(section), Work::Capture { capture, last, kept, .. }) => {
+                *last = Some(at.pos);
+                let schema = host.schema();
+                if let Some(was) = kept.remove(&at) {
+                    capture
+                        .add(&section, was.chunk.as_deref(), &*schema)
+                        .map_err(|error| error.to_string())?;
+                    for (id, entity) in &was.entities {
+                        capture.add_entity(*id, entity, &section);
+                    }
+                    return Ok(());
+                }
+                let chunk = host.load(at).map_err(in_words)?;
+                capture.add(&section, chunk.as_deref(), &*schema).map_err(|error| error.to_string())?;
+                for id in chunk.as_deref().map_or(&[][..], |chunk| chunk.entities()) {
+                    if let Some(entity) = host.entity(*id).map_err(in_words)? {
+                        capture.add_entity(*id, &entity, &section);
+                    }
+                }
+                Ok(())
+            }
+            (Ahead::Restore(piece), Work::Restore { job, relight, changed }) => {
+                let live = host.load(at).map_err(in_words)?;
+                let schema = host.schema();
+                let before = job.report().changed;
+                let mut told = Vec::new();
+                let done = job.perform(piece, live, &*schema, host, &mut |change| told.push(change));
+                done.map_err(|error| error.to_string())?;
+                for change in told {
+                    host.changed(change);
+                }
+                if *relight && job.report().changed > before {
+                    changed.push_back(at);
+                    self.shared.expect(1);
+                }
+                Ok(())
+            }
+            (Ahead::Relight(at), _) => host.relight(at).map_err(in_words),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, catalog: &Catalog) -> Outcome {
+        let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
+        match std::mem::replace(&mut self.work, waiting) {
+            Work::Capture { capture, .. } => match capture.finish(catalog) {
+                Ok(snapshot) => Outcome::Captured(Arc::new(snapshot)),
+                Err(error) => Outcome::Failed(error.to_string()),
+            },
+            Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
+            Work::Relight { .. } | Work::Waiting(_) => Outcome::Relit(self.shared.done()),
+        }
+    }
+}
+
+impl Ahead {
+    pub(super) const fn at(&self) -> ChunkAt {
+        match self {
+            Self::Capture(section) => section.at,
+            Self::Restore(piece) => piece.to.at,
+            Self::Relight(at) => *at,
+        }
+    }
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Waiting(_) => "Waiting",
+            Self::Capture { .. } => "Capture",
+            Self::Restore { .. } => "Restore",
+            Self::Relight { .. } => "Relight",
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Which deltas maintenance folds, and when.
+//!
+//! A chunk that may get no other delta is folded beside the game, so that the next change of it is a small row again. One
+//! in whose cube nobody did anything for a minute is folded too: it is still hot then, and grows cold as one row.
+
+use std::collections::HashMap;
+
+use cg_format::ChunkAt;
+use cg_tiering::{CubeAt, GameTick};
+
+use super::settle::Settled;
+use super::{MAX_CHUNKS, MAX_DELTAS};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::tiering::{Due, Told};
+use crate::world::Inner;
+
+/// A chunk whose cube was not accessed for so long is folded.
+const IDLE_TICKS: u64 = 60 * GameTick::PER_SECOND;
+/// So many chunks are looked at in one tick.
+const CHUNKS_CONSIDERED: usize = 64;
+
+/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta that they
+/// had then: another one is a reason to look again.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled(HashMap<ChunkAt, u64>);
+
+/// Which chunks are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Those that are worth it now, of a few.
+    Due,
+    /// All there are.
+    All,
+}
+
+impl<E: Engine> Inner<E> {
+    /// Folds deltas of chunks that wait for it, and returns of how many. What is damaged stays as it is, and is told.
+    ///
+    /// Costs a look into two maps for each chunk that is considered; of one that is folded the reads of a load, and the
+    /// engine's lock. Exceeds a deadline by one chunk.
+    pub(crate) fn settle_waiting(
+        &self,
+        unsettled: &mut Unsettled,
+        which: Which,
+        due: Due,
+        told: &mut Told,
+    ) -> Result<usize, Error> {
+        let (mut settled, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
+        // Whoever waits again waits for the next time.
+        for _ in 0..self.deltas.len().min(most) {
+            if due.is_over() {
+                break;
+            }
+            let Some((at, commits)) = self.deltas.next_waiting() else { break };
+            let last = commits.last().copied().unwrap_or(0);
+            let is_due = match which {
+                Which::All => true,
+                Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
+            };
+            if !is_due || unsettled.0.get(&at) == Some(&last) {
+                self.deltas.wait_again(at);
+                continue;
+            }
+            match self.settle_deltas(at) {
+                Ok(Settled::Done) => {
+                    settled += 1;
+                    unsettled.0.remove(&at);
+                }
+                Ok(Settled::Overtaken) => {}
+                Ok(Settled::Nothing) => unsettled.keep(at, last),
+                // A schema generation that is missing stays missing, too.
+                Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
+                    told.tell(&error);
+                    unsettled.keep(at, last);
+                }
+                Err(error) => {
+                    self.deltas.wait_again(at);
+                    return Err(error);
+                }
+            }
+            // If a delta came in between, it waits for the next time.
+            self.deltas.wait_again(at);
+        }
+        Ok(settled)
+    }
+
+    fn is_idle(&self, at: ChunkAt, due: Due) -> bool {
+        let last_access = self.tiering.observers(|seen| seen.heat().last_access(CubeAt::of(at)));
+        due.at().since(last_access) >= IDLE_TICKS
+    }
+}
+
+impl Unsettled {
+    fn keep(&mut self, at: ChunkAt, last: u64) {
+        if self.0.len() >= MAX_CHUNKS {
+            self.0.clear();
+        }
+        self.0.insert(at, last);
+    }
+}

@@ -1,0 +1,73 @@
+//! Whose decisions are carried out, for which moment, and until when.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use cg_format::Tier;
+use cg_tiering::{CubeAt, Decision, GameTick, Observation, Observers, Step};
+
+/// Whose decisions are carried out, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    at: GameTick,
+    who: Who,
+    /// When to stop; `None` for not before all is done.
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// Players, holds and pins as they are.
+    AsSeen,
+    /// As if nobody were anywhere. Pins hold.
+    Nobody,
+}
+
+impl Due {
+    /// What is due at a tick as things are, worked at until a deadline.
+    pub(crate) const fn until(at: GameTick, deadline: Instant) -> Self {
+        Self { at, who: Who::AsSeen, deadline: Some(deadline) }
+    }
+
+    /// What will be due at a tick if nobody comes till then.
+    pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
+        Self { at, who: Who::Nobody, deadline: None }
+    }
+
+    /// The tick whose decisions are carried out.
+    pub(crate) const fn at(&self) -> GameTick {
+        self.at
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Waits for what another thread makes, until the deadline.
+    pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+        match self.deadline {
+            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
+    pub(super) fn decide(
+        &self,
+        seen: &Observers,
+        cube: CubeAt,
+        tier: Tier,
+    ) -> (Observation, Option<Decision>) {
+        let here = seen.observe(cube, tier);
+        let here = match self.who {
+            Who::AsSeen => here,
+            Who::Nobody => Observation { pinned: here.pinned, ..Observation::alone(tier, here.last_access) },
+        };
+        (here, seen.policy().due(&here, self.at))
+    }
+
+    /// Whether a step that was planned some time ago is still right.
+    pub(super) fn confirms(&self, seen: &Observers, step: &Step) -> bool {
+        self.who == Who::Nobody || seen.confirms(step, self.at)
+    }
+}

@@ -1,0 +1,41 @@
+//! What an engine holds of commits that were too large for one batch when it is opened: finished before anything is read.
+
+#[cfg(feature = "rocks")]
+use crate::engine::ReadView;
+use crate::engine::staged::Unfinished;
+use crate::engine::{Engine, EngineError, Place};
+use crate::error::{Error, OpenError};
+
+/// Carries out what was committed and got stuck, and deletes the parts of what was not committed.
+///
+/// # Errors
+/// [`OpenError::UnfinishedCommit`] if there is something to be carried out and the engine is open for reading only;
+/// [`OpenError::DamagedCommit`], before which nothing was changed; what the engine says.
+pub(crate) fn finish<E: Engine>(engine: &E) -> Result<(), Error> {
+    let unfinished = Unfinished::find(engine).map_err(in_parts)?;
+    if engine.caps().read_only {
+        return match unfinished.first_commit() {
+            Some(commit) => Err(OpenError::UnfinishedCommit { commit }.into()),
+            None => Ok(()),
+        };
+    }
+    unfinished.finish(engine).map_err(in_parts)
+}
+
+/// Whether [`finish`] could do its work, before an engine is opened for writing.
+///
+/// # Errors
+/// [`OpenError::DamagedCommit`], and what the engine says.
+#[cfg(feature = "rocks")]
+pub(crate) fn check<V: ReadView>(view: &V) -> Result<(), Error> {
+    Unfinished::find(view).map(drop).map_err(in_parts)
+}
+
+fn in_parts(error: EngineError) -> Error {
+    match error {
+        EngineError::Corrupt { place: Place::Row { family, key }, message } => {
+            OpenError::DamagedCommit { family, key, what: message }.into()
+        }
+        error => error.into(),
+    }
+}

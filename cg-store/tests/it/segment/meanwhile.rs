@@ -1,0 +1,249 @@
+//! What others do in the middle of a call, and segments whose storage fails while the world goes on.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use cg_registry::Catalog;
+use cg_store::engine::{Fault, MemEngine};
+use parking_lot::Mutex;
+
+use super::crossing::whereabouts;
+use super::*;
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// When something is to happen, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before a segment, by its x, commits.
+    Commits(i64),
+    /// Before one is closed.
+    Closes,
+}
+
+/// Segments in memory that say when they commit or are closed, and of which some can be full.
+#[derive(Clone, Default)]
+struct Staged {
+    worlds: Arc<Mutex<HashMap<SegmentPos, World<MemEngine>>>>,
+    act: Arc<Mutex<Option<(When, Act)>>>,
+    full: Arc<Mutex<Option<i64>>>,
+}
+
+impl Staged {
+    fn begin(&self) -> (SegmentedWorld<Self>, Ids) {
+        let root = World::temporary(&[], &options()).expect("a root");
+        let world = SegmentedWorld::begin(self.clone(), root, Some(16), &segments()).expect("begins");
+        let ids = register(&world);
+        (world, ids)
+    }
+
+    fn meanwhile(&self, when: When, act: impl FnOnce() + Send + 'static) {
+        *self.act.lock() = Some((when, Box::new(act)));
+    }
+
+    fn happens(&self, now: When) {
+        let wanted = self.act.lock().take_if(|(when, _)| *when == now);
+        if let Some((_, act)) = wanted {
+            act();
+        }
+    }
+
+    #[track_caller]
+    fn assert_happened(&self) {
+        assert!(self.act.lock().is_none(), "it never happened");
+    }
+}
+
+impl SegmentHome for Staged {
+    type Engine = MemEngine;
+
+    fn path(&self, _: SegmentPos) -> PathBuf {
+        PathBuf::from("memory")
+    }
+
+    fn has(&self, segment: SegmentPos) -> bool {
+        self.worlds.lock().contains_key(&segment)
+    }
+
+    fn create(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        options: &WorldOptions,
+    ) -> Result<World<MemEngine>, Error> {
+        let home = self.clone();
+        let engine = MemEngine::new().with_fault(move |_| {
+            home.happens(When::Commits(segment.x));
+            (*home.full.lock() == Some(segment.x)).then_some(Fault::NoSpace)
+        });
+        let take = |catalog: &mut Catalog| {
+            *catalog = Catalog::clone(&names);
+            Ok(())
+        };
+        let world = World::over(engine, uuid::Uuid::new_v4(), take, options)?;
+        self.worlds.lock().insert(segment, world.clone());
+        Ok(world)
+    }
+
+    fn open(
+        &self,
+        segment: SegmentPos,
+        _: Arc<Catalog>,
+        _: &dyn Fn(&Catalog) -> Result<(), Error>,
+        _: &WorldOptions,
+    ) -> Result<World<MemEngine>, Error> {
+        Ok(self.worlds.lock().get(&segment).cloned().expect("was asked for"))
+    }
+
+    fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.worlds.lock().remove(&segment);
+        Ok(())
+    }
+
+    fn close(&self, _: World<MemEngine>) -> Result<(), Error> {
+        self.happens(When::Closes);
+        Ok(())
+    }
+}
+
+/// Stone in a chunk of each of so many segments.
+fn paved(world: &SegmentedWorld<Staged>, ids: &Ids, count: i64) -> Vec<ChunkAt> {
+    let places: Vec<_> = (0..count).map(|x| ids.at(16 * x, 0, 0)).collect();
+    for at in &places {
+        save(world, *at, filled(world.root(), ids.stone));
+    }
+    places
+}
+
+/// Runs something on a thread of its own, which must come to an end.
+#[track_caller]
+fn ends<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = mpsc::channel();
+    thread::spawn(move || drop(done.send(run())));
+    wait.recv_timeout(Duration::from_secs(20)).expect("it waits for ever")
+}
+
+#[test]
+fn who_crosses_does_not_wait_for_one_who_waits_for_the_crossing() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    // Two others are open, so that opening the first closes one: another comes in between and opens it.
+    for at in &places[1..] {
+        block(&world, *at);
+    }
+    let (other, at, cow) = (world.clone(), places[0], ids.cow_in(places[0]));
+    home.meanwhile(When::Closes, move || {
+        let (inside, is_inside) = mpsc::channel();
+        thread::spawn(move || {
+            let put = other.transaction(at, |tx| {
+                inside.send(()).expect("is waited for");
+                tx.put_entity(uuid(2), cow)
+            });
+            put.expect("puts");
+        });
+        is_inside.recv_timeout(Duration::from_secs(20)).expect("has opened the segment");
+    });
+    let (crossing, cow) = (world.clone(), ids.cow_in(places[1]));
+    ends(move || crossing.cross([(uuid(1), cow)])).expect("crosses");
+    home.assert_happened();
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+}
+
+#[test]
+fn an_entity_that_two_segments_put_at_once_is_in_one() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    // The root still says that it is in the first: it went with its chunk.
+    put(&world, 1, ids.cow_in(places[0]));
+    world.transaction(places[0], |tx| tx.delete(places[0])).expect("deletes");
+    save(&world, places[0], filled(world.root(), ids.stone));
+    let (other, cow) = (world.clone(), ids.cow_in(places[1]));
+    let (tell, told) = mpsc::channel();
+    home.meanwhile(When::Commits(0), move || {
+        let put = move || {
+            let Owner::Chunk(at) = cow.owner else { panic!("a cow in a chunk") };
+            other.transaction(at, |tx| tx.put_entity(uuid(1), cow))
+        };
+        tell.send(ends(put)).expect("is waited for");
+    });
+    put(&world, 1, ids.cow_in(places[0]));
+    let second = told.recv().expect("it happened");
+    assert!(
+        matches!(second, Err(Error::Conflict { key: cg_store::ConflictKey::Entity(id) }) if id == uuid(1)),
+        "{second:?}"
+    );
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+    let late = world.transaction(places[1], |tx| tx.put_entity(uuid(1), ids.cow_in(places[1])));
+    let segment = segment(&ids, 0);
+    assert!(
+        matches!(&late, Err(Error::Segment(found)) if *found == SegmentError::EntityElsewhere { id: uuid(1), segment }),
+        "{late:?}"
+    );
+}
+
+#[test]
+fn an_entity_that_crosses_twice_in_one_call_arrives_once() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    world.cross([1, 2].map(|to| (uuid(1), ids.cow_in(places[to])))).expect("crosses");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[2]], vec![2]), "the later one counts");
+}
+
+#[test]
+fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with_it() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 4);
+    for n in 1..=2 {
+        put(&world, n, ids.cow_in(places[0]));
+    }
+    *home.full.lock() = Some(1);
+    let failed = world.cross([(uuid(1), ids.cow_in(places[1]))]);
+    assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
+    // It is not lost, and nobody puts a second one.
+    let (from, to) = (segment(&ids, 0), segment(&ids, 1));
+    let on_its_way = SegmentError::OnItsWay { id: uuid(1), from, to };
+    let refused = |found: Result<(), Error>| match found {
+        Err(Error::Segment(found)) => assert_eq!(found, on_its_way),
+        other => panic!("it is on its way: {other:?}"),
+    };
+    refused(world.entity(uuid(1)).map(drop));
+    for at in &places {
+        refused(world.transaction(*at, |tx| tx.put_entity(uuid(1), ids.cow_in(*at))));
+    }
+    assert!(world.entity(uuid(2)).expect("has nothing to do with it").is_some());
+    // The record of the crossing is not written over by the next one.
+    let next = world.cross([(uuid(2), ids.cow_in(places[2]))]);
+    assert!(matches!(next, Err(Error::Engine(_))), "{next:?}");
+    let deleted = world.delete_segment(segment(&ids, 3));
+    assert!(matches!(deleted, Err(Error::Engine(_))), "{deleted:?}");
+
+    *home.full.lock() = None;
+    world.with_segment(to, World::resume).expect("has room again");
+    let owner = world.entity(uuid(1)).expect("is settled").map(|cow| cow.owner);
+    assert_eq!(owner, Some(Owner::Chunk(places[1])));
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+    world.cross([(uuid(2), ids.cow_in(places[2]))]).expect("crosses");
+    assert_eq!(whereabouts(&world, &places, uuid(2)), (vec![places[2]], vec![2]));
+}
+
+#[test]
+fn a_segment_that_is_deleted_while_it_is_asked_for_is_absent() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    let other = world.clone();
+    let gone = segment(&ids, 0);
+    home.meanwhile(When::Closes, move || other.delete_segment(gone).expect("deletes"));
+    assert_eq!(block(&world, places[0]), None);
+    home.assert_happened();
+}

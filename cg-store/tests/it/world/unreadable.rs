@@ -1,0 +1,410 @@
+//! Blocks of RocksDB's files that are really damaged: maintenance leaves what lies in them, tells of it once and goes on.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::moves::{play, player, tiers};
+use super::tier::demote;
+use super::*;
+use cg_format::{ClusterTier, Space, Tier, key};
+use cg_store::engine::{EngineError, Place, ReadView as _};
+use cg_store::{DamageMet, TickReport};
+use cg_tiering::{GameTick, PlayerAt};
+
+const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
+const ENOUGH: Duration = Duration::from_secs(600);
+
+/// Damages a block of a closed world's largest file of a family, so far in; returns the keys that nobody can read now.
+fn hide(disk: &Disk, family: Family, part: f64) -> BTreeSet<Vec<u8>> {
+    let (keys, file) = disk.raw().keys_and_file(family);
+    let mut bytes = fs::read(&file).expect("reads");
+    let at = (bytes.len() as f64 * part) as usize;
+    bytes[at] ^= 0x10;
+    fs::write(&file, bytes).expect("writes");
+    let families = Family::ALL.map(Family::name);
+    let options = rocksdb::Options::default();
+    let db = rocksdb::DB::open_cf_for_read_only(&options, disk.path().join("db"), families, false);
+    let db = db.expect("opens");
+    let handle = db.cf_handle(family.name()).expect("is there");
+    let hidden: BTreeSet<_> = keys.iter().filter(|key| db.get_cf(&handle, key).is_err()).cloned().collect();
+    assert!((1..keys.len()).contains(&hidden.len()), "{} of {} keys are hidden", hidden.len(), keys.len());
+    hidden
+}
+
+/// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
+fn open(disk: &Disk, options: WorldOptions) -> World<RocksEngine> {
+    let resources = Some(engine::Resources::new(16 << 20, 2));
+    World::open(disk.path(), &[], &WorldOptions { resources, ..options }).expect("opens")
+}
+
+/// A tick. RocksDB may meet the damage before anybody else does, and takes no writes then; but that happens once.
+fn tick(world: &World<RocksEngine>, now: u64, players: &[PlayerAt]) -> TickReport {
+    for _ in 0..3 {
+        match world.tick(GameTick::new(now), players, ENOUGH) {
+            Ok(report) => return report,
+            Err(Error::Engine(EngineError::WriteFailed { .. } | EngineError::ReadOnly { .. })) => {
+                assert!(world.engine().failure().is_some_and(|failure| is_damage(failure.cause())));
+                world.resume().expect("goes on without compactions");
+            }
+            Err(error) => panic!("damage stops no tick: {error}"),
+        }
+    }
+    panic!("it happens again and again")
+}
+
+fn is_damage(error: &EngineError) -> bool {
+    matches!(error, EngineError::Corrupt { place: Place::Table(_), .. })
+}
+
+/// Ticks through a part of a day; returns what they told to be damaged.
+fn ticks(world: &World<RocksEngine>, from: u64, count: u64) -> Vec<DamageMet> {
+    (0..count).flat_map(|later| tick(world, from + later, &[]).damaged).collect()
+}
+
+/// Ticks that are to find nothing to do, and that read nothing but what little the heat of cubes takes.
+#[track_caller]
+fn assert_at_rest(world: &World<RocksEngine>, from: u64) {
+    let before = world.stats();
+    for later in 0..100 {
+        let report = tick(world, from + later, &[]);
+        assert_eq!((report.moves, report.damaged), (MoveCounts::default(), vec![]), "it is told once");
+    }
+    let work = world.stats() - before;
+    assert_eq!((work.keys_scanned, work.engine_reads, work.clusters_read), (0, 0, 0));
+}
+
+#[track_caller]
+fn unreadable<T: std::fmt::Debug>(loaded: Result<T, Error>) {
+    assert!(matches!(loaded, Err(Error::Engine(EngineError::Corrupt { .. }))), "{loaded:?}");
+}
+
+#[track_caller]
+fn assert_told(met: &[DamageMet], family: Family) {
+    assert!(!met.is_empty(), "nobody was told");
+    for met in met {
+        let place = met.place.to_string();
+        assert!(
+            place.contains(family.name()) && met.message.contains("checksum"),
+            "{place}: {}",
+            met.message
+        );
+    }
+    let texts: BTreeSet<_> = met.iter().map(|met| &met.message).collect();
+    assert_eq!(texts.len(), met.len(), "each once");
+}
+
+fn tier_of<E: Engine>(world: &World<E>, at: ChunkAt) -> Tier {
+    world.view(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
+}
+
+#[test]
+fn a_damaged_block_of_hot_rows_keeps_its_chunks_hot_and_no_others() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    drop(world);
+    let hidden = hide(&disk, Family::ChunkL0, 0.4);
+    let world = open(&disk, options());
+    let mut met = ticks(&world, 1, 200);
+    met.extend(ticks(&world, DAY, 700));
+    assert_told(&met, Family::ChunkL0);
+    for at in &all {
+        world.forget_chunks();
+        if hidden.contains(&key::chunk(*at)[..]) {
+            unreadable(world.load(*at));
+        } else {
+            assert_eq!(tier_of(&world, *at), Tier::L2, "{at}");
+        }
+    }
+    assert_at_rest(&world, DAY + 1000);
+}
+
+#[test]
+fn a_damaged_block_of_warm_clusters_keeps_its_cubes_warm_and_no_others() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..400).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    demote(&world, ClusterTier::L1, &all, false);
+    // Beside each lies a hot chunk, which must not be lost on the way either.
+    let beside = |at: &ChunkAt| ids.at(at.pos.x() + 1, 0, 0);
+    save(&world, all.iter().map(|at| (beside(at), marked(&world, &ids, 5))));
+    drop(world);
+    let hidden = hide(&disk, Family::ChunkL1, 0.4);
+    let world = open(&disk, options());
+    let mut met = ticks(&world, 1, 200);
+    met.extend(ticks(&world, DAY, 1500));
+    assert_told(&met, Family::ChunkL1);
+    for at in &all {
+        world.forget_chunks();
+        assert!(world.load(beside(at)).expect("is sound").is_some());
+        if hidden.contains(&key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1))[..]) {
+            unreadable(world.load(*at));
+        } else {
+            assert_eq!([*at, beside(at)].map(|at| tier_of(&world, at)), [Tier::L2; 2], "{at}");
+        }
+    }
+    assert_at_rest(&world, DAY + 2000);
+}
+
+#[test]
+fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..100).map(|n| ids.at(16 * n, 0, 0)).collect();
+    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    // Two cubes of each cold cluster were played in since.
+    let beside = |at: &ChunkAt| [4, 8].map(|x| ids.at(at.pos.x() + x, 0, 0));
+    save(&world, all.iter().flat_map(beside).map(|at| (at, marked(&world, &ids, 2))));
+    drop(world);
+    let hidden = hide(&disk, Family::ChunkL2, 0.4);
+    let world = open(&disk, options());
+    let mut met = ticks(&world, 1, 200);
+    met.extend(ticks(&world, DAY, 1000));
+    assert_told(&met, Family::ChunkL2);
+    for at in &all {
+        world.forget_chunks();
+        if hidden.contains(&key::cluster(at.dimension, at.pos.cluster(ClusterTier::L2))[..]) {
+            unreadable(world.load(*at));
+            // A place that the cluster may hold is not absent.
+            unreadable(world.load(ids.at(at.pos.x() + 12, 0, 0)));
+            for at in beside(at) {
+                assert_eq!(tier_of(&world, at), Tier::L0, "{at}");
+            }
+        } else {
+            assert_eq!(tier_of(&world, *at), Tier::L2);
+            assert_eq!(beside(at).map(|at| tier_of(&world, at)), [Tier::L2; 2], "{at}");
+        }
+    }
+    assert_at_rest(&world, DAY + 2000);
+    // Who comes to such a place is served from what can be read, and the tick goes on.
+    let here = |at: &ChunkAt| [player(1, at.dimension, at.pos.min_block().x, 8, 8)];
+    let of = |is_hidden: bool| {
+        let cluster = |at: &&ChunkAt| key::cluster(at.dimension, at.pos.cluster(ClusterTier::L2)).to_vec();
+        all.iter().find(|at| hidden.contains(&cluster(at)) == is_hidden).expect("some are")
+    };
+    for (at, now) in [(of(true), 2 * DAY), (of(false), 3 * DAY)] {
+        play(&world, now, &here(at));
+        world.forget_chunks();
+        for result in world.load_many(&[*at, beside(at)[0]]) {
+            drop(result);
+        }
+        play(&world, now + 1, &here(at));
+        for later in 1..5 {
+            tick(&world, now + later * 1200, &here(at));
+        }
+    }
+    unreadable(world.load(*of(true)));
+    assert_eq!(tier_of(&world, *of(false)), Tier::L0, "who stays has it hot");
+}
+
+#[test]
+fn a_damaged_block_of_heat_counts_as_none() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..900).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+    drop(world);
+    let hidden = hide(&disk, Family::Index, 0.03);
+    let is_heat = |key: &Vec<u8>| Space::of_row(Family::Index, key) == Some(Space::Heat);
+    assert!(hidden.iter().any(is_heat), "the block of {} keys holds heat", hidden.len());
+    let world = open(&disk, options());
+    let mut met = ticks(&world, 1, 500);
+    met.extend(ticks(&world, DAY, 1000));
+    assert_told(&met, Family::Index);
+    assert_eq!(tiers(&world), [0, 0, 900]);
+}
+
+#[test]
+fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..600_u16).map(|n| ids.at(4 * i64::from(n), 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, marked(&world, &ids, n))));
+    drop(world);
+    let hidden = hide(&disk, Family::OpacityMap, 0.4);
+    let world = open(&disk, options());
+    assert_told(&ticks(&world, 1, 100), Family::OpacityMap);
+    let is_hidden = |at: &ChunkAt| hidden.contains(&key::opacity_patch(*at)[..]);
+    for (n, at) in (0..).zip(&all) {
+        let cell = LocalPos::from_index(n % 4096).expect("below 4096");
+        let block = at.pos.block(cell);
+        let column = world.opacity(at.dimension, block.x, block.z);
+        if is_hidden(at) {
+            unreadable(column);
+        } else {
+            let engine = world.engine();
+            let patch = engine.get(Space::OpacityPatch, &key::opacity_patch(*at)).expect("reads");
+            assert!(patch.is_none(), "{at} is folded");
+            assert_eq!(column.expect("reads").runs(), [block.y..=block.y]);
+        }
+    }
+    // A patch more in such a tile holds up no tile behind it.
+    let beside = |at: &ChunkAt| ids.at(at.pos.x() + 1, 0, 0);
+    let [first, last] = [all.iter().find(|at| is_hidden(at)).expect("some are"), &all[599]];
+    save(&world, [first, last].map(|at| (beside(at), filled(&world, ids.stone))));
+    ticks(&world, 200, 5);
+    let has_patch = |at: &ChunkAt| {
+        let engine = world.engine();
+        engine.get(Space::OpacityPatch, &key::opacity_patch(beside(at))).expect("lies in memory").is_some()
+    };
+    assert!(has_patch(first) && !has_patch(last));
+    let before = world.stats();
+    ticks(&world, 300, 20);
+    assert_eq!(world.stats().engine_reads, before.engine_reads);
+}
+
+#[test]
+fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    drop(world);
+    let hidden = hide(&disk, Family::ChunkL0, 0.4);
+    let (hidden, sound): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|at| hidden.contains(&key::chunk(*at)[..]));
+    let world = open(&disk, options());
+    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("RocksDB does not say that it failed");
+
+    // The first commit behind it says what is wrong, and so do all others.
+    let try_to_save = || {
+        world.transaction(|tx| {
+            tx.save(ids.at(0, 50, 0), marked(&world, &ids, 1));
+            Ok::<_, Error>(())
+        })
+    };
+    let Err(Error::Engine(EngineError::WriteFailed { cause })) = try_to_save() else { panic!("is refused") };
+    let EngineError::Corrupt { place: Place::Table(table), message } = &*cause else { panic!("{cause}") };
+    let engine::Table { name, family, from, to } = &**table;
+    let keys = [key::chunk(all[0]), key::chunk(all[599])];
+    assert_eq!((*family, [&from[..], &to[..]]), (Family::ChunkL0, [&keys[0][..], &keys[1][..]]));
+    assert!(message.contains(name.as_str()) && message.contains("resume the world"), "{message}");
+    let Err(Error::Engine(EngineError::ReadOnly { cause })) = try_to_save() else { panic!("is refused") };
+    assert!(is_damage(&cause), "{cause}");
+    for at in [sound[0], sound[sound.len() - 1]] {
+        world.forget_chunks();
+        assert!(world.load(at).expect("reads go on").is_some());
+    }
+    unreadable(world.load(hidden[0]));
+    assert!(world.set_aside(hidden[0]).is_err(), "nothing can be written");
+
+    world.resume().expect("opens again");
+    drop(try_to_save().expect("saves"));
+    for at in &hidden {
+        unreadable(world.load(*at));
+        assert!(world.set_aside(*at).expect("sets aside"), "{at}");
+        assert_eq!(world.load(*at).expect("is absent"), None);
+    }
+    save(&world, [(hidden[0], marked(&world, &ids, 9))]);
+    // Whatever is asked of the engine, it goes on writing, and so it does after the next open.
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    let fill = |world: &World<RocksEngine>| {
+        for n in 0..8 {
+            save(world, [(ids.at(n, 60, 0), marked(world, &ids, 3))]);
+            world.engine().flush().expect("flushes");
+            world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("leaves the family as it is");
+        }
+    };
+    fill(&world);
+    drop(world);
+    assert!(fs::read_to_string(disk.path().join("db/DAMAGED")).expect("is noted").starts_with("chunkl0 "));
+    let world = open(&disk, options());
+    fill(&world);
+    world.forget_chunks();
+    assert_eq!(world.load(hidden[0]).expect("loads").as_deref(), Some(&marked(&world, &ids, 9)));
+    for at in hidden.iter().skip(1) {
+        assert_eq!(world.load(*at).expect("is absent"), None);
+    }
+    for (at, n) in all.iter().zip(0..).filter(|(at, _)| !hidden.contains(at)) {
+        let loaded = world.load(*at).expect("is sound");
+        assert_eq!(loaded.as_deref(), Some(&super::tier::noisy(&world, &ids, n)), "{at}");
+    }
+}
+
+#[test]
+fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
+    let disk = Disk::new();
+    let deltas = || WorldOptions { deltas: true, ..options() };
+    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..400).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let set = |world: &World<RocksEngine>, at: &ChunkAt, change: u8| {
+        let set = world.transaction(|tx| {
+            // So many at once that the block is not compressed to nothing.
+            for n in 0..40 {
+                let cell =
+                    LocalPos::from_index((u16::from(change) * 97 + n * 101 + at.pos.x() as u16 * 7) % 4096);
+                tx.set_block(at.dimension, at.pos.block(cell.expect("below 4096")), ids.stone)?;
+            }
+            Ok::<_, Error>(())
+        });
+        drop(set.expect("sets"));
+    };
+    for change in 0..3 {
+        for at in &all {
+            set(&world, at, change);
+        }
+    }
+    assert_eq!(world.stats().deltas_written, 1200);
+    let chunks: Vec<_> = all.iter().map(|at| world.load(*at).expect("loads").expect("is there")).collect();
+    drop(world);
+    let hidden: BTreeSet<_> = hide(&disk, Family::ChunkDelta, 0.4)
+        .iter()
+        .map(|row| key::decode_delta(row).expect("is a delta's").0)
+        .collect();
+
+    let world = open(&disk, deltas());
+    let check = |world: &World<RocksEngine>| {
+        world.forget_chunks();
+        for (at, chunk) in all.iter().zip(&chunks) {
+            if hidden.contains(at) {
+                unreadable(world.load(*at));
+                unreadable(world.load_many(&[*at, all[0]]).swap_remove(0));
+                unreadable(world.transaction(|tx| tx.set_block(at.dimension, at.pos.min_block(), ids.stone)));
+            } else {
+                assert_eq!(world.load(*at).expect("is sound").as_deref(), Some(&**chunk), "{at}");
+            }
+        }
+    };
+    check(&world);
+    // The others are folded and grow cold; these stay as they are, and it is told.
+    let mut met = ticks(&world, 1, 50);
+    met.extend(ticks(&world, DAY, 1000));
+    assert_told(&met, Family::ChunkDelta);
+    assert_eq!(
+        world.metrics().chunks_with_deltas,
+        world.metrics().chunks_with_deltas.min(hidden.len() as u64)
+    );
+    check(&world);
+    assert_at_rest(&world, DAY + 2000);
+    drop(world);
+    let world = open(&disk, deltas());
+    check(&world);
+    // Walks show each of them as damage, and go on.
+    let (mut sound, mut damaged) = (0, 0);
+    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
+        *(if stored.is_ok() { &mut sound } else { &mut damaged }) += 1;
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    walked.expect("goes on behind damage");
+    assert_eq!((sound, damaged), (all.len() - hidden.len(), hidden.len()));
+    for at in &hidden {
+        assert!(world.set_aside(*at).expect("sets aside"), "{at}");
+        assert_eq!(world.load(*at).expect("is absent"), None);
+        save(&world, [(*at, marked(&world, &ids, 9))]);
+        set(&world, at, 5);
+        world.forget_chunks();
+        assert!(world.load(*at).expect("loads").is_some());
+    }
+    assert!(!world.quarantined().expect("lists").is_empty(), "their rows are kept");
+}
