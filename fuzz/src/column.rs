@@ -34,7 +34,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         Payload::Entities(column) => {
             riders(&column.entities);
             let bytes = write::entities(&column).expect("what is read can be written");
-            // Names of what is left behind are not written.
+            // Names of what is not read are not written.
             (bytes, Payload::Entities(EntityColumn { not_carried: BTreeSet::new(), ..column }))
         }
         Payload::Column(column) => {

@@ -41,6 +41,8 @@ mod registry;
 mod schem;
 #[path = "../../../fuzz/src/snapshot.rs"]
 mod snapshot;
+#[path = "../../../fuzz/src/sync.rs"]
+mod sync;
 #[path = "../../../fuzz/src/trace.rs"]
 mod trace;
 
@@ -48,7 +50,7 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 19] = [
+const TARGETS: [(&str, Check); 20] = [
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
@@ -67,6 +69,7 @@ const TARGETS: [(&str, Check); 19] = [
     ("registry_decode", registry::check),
     ("schem_read", schem::check),
     ("snapshot_decode", snapshot::check),
+    ("sync_decode", sync::check),
     ("trace_decode", trace::check),
 ];
 

@@ -1,9 +1,13 @@
 //! The region files of a save, and which dimension each belongs to.
 
+mod other;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use other::{OtherFiles, file_path, is_region_part, other_files};
 
 use super::region::RegionPos;
 
@@ -35,6 +39,8 @@ pub enum RegionKind {
     ByContent,
     /// `entities/`: entities by column.
     Entities,
+    /// `poi/`: points of interest by column.
+    PointsOfInterest,
 }
 
 /// Why a path is no save.
@@ -175,7 +181,11 @@ fn coordinate(text: &str) -> Option<i32> {
 }
 
 fn find_dimension(folder: &Path, dimension: &str, found: &mut Vec<RegionFile>) -> Result<(), SaveError> {
-    for (name, kind) in [("region", RegionKind::Blocks), ("entities", RegionKind::Entities)] {
+    for (name, kind) in [
+        ("region", RegionKind::Blocks),
+        ("entities", RegionKind::Entities),
+        ("poi", RegionKind::PointsOfInterest),
+    ] {
         let folder = folder.join(name);
         if folder.is_dir() {
             found.extend(files(&folder, "mca")?.into_iter().map(|path| RegionFile {

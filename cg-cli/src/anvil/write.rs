@@ -36,7 +36,7 @@ pub enum WriteError {
     /// Bytes that are to be written as they stand, and are no compound.
     #[error("{what}: {error}")]
     NotNbt {
-        /// Which bytes: `block entity`, `entity`, `biomes` or `carried fields`.
+        /// Which bytes, such as `block entity` or `carried fields`.
         what: &'static str,
         /// What is wrong with them.
         error: NbtError,
@@ -62,7 +62,8 @@ pub fn column(column: &Column) -> Result<Vec<u8>, WriteError> {
     let bytes = nbt::document(|root| {
         root.int("DataVersion", column.data_version);
         result = if column.data_version < NO_LEVEL {
-            root.compound("Level", |level| fields(level, column, &OLD))
+            let beside = root.compound("Level", |level| fields(level, column, &OLD));
+            beside.and_then(|()| raw(root, "fields beside Level", column.beside.as_deref()))
         } else {
             fields(root, column, &NEW)
         };
@@ -95,9 +96,8 @@ const NEW: Names = Names { sections: "sections", block_entities: "block_entities
 fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Result<(), WriteError> {
     out.int("xPos", column.x);
     out.int("zPos", column.z);
-    for field in check("carried fields", &column.carried)?.fields() {
-        out.raw_fields(field.raw);
-    }
+    raw(out, "carried fields", Some(&column.carried))?;
+    raw(out, "fields left over", column.left.as_deref())?;
     out.compounds(names.sections, column.sections.iter(), |out, section| {
         write_section(out, section, column.data_version)
     })?;
@@ -141,6 +141,14 @@ fn write_section(
             return Err(WriteError::Light { y: section.y, field, found: light.len() });
         }
         out.byte_array(field, light);
+    }
+    raw(out, "fields left over in a section", section.left.as_deref())
+}
+
+/// The fields of a compound that was kept.
+fn raw(out: &mut CompoundWriter<'_>, what: &'static str, kept: Option<&[u8]>) -> Result<(), WriteError> {
+    if let Some(kept) = kept {
+        check(what, kept)?.fields().for_each(|field| out.raw_fields(field.raw));
     }
     Ok(())
 }

@@ -12,8 +12,9 @@ use crate::output::{Failure, Outcome, Output, grouped};
 
 /// Write a world as region files: DIR/region/r.X.Z.mca, other dimensions in their usual folders.
 ///
-/// What region files cannot hold is listed; then the exit code is 1. JSON:
-/// `{"files":N,"columns":N,"chunks":N,"entities":N,"not_exported":{WHAT:N}}`.
+/// Files of the save that are no regions are written too, unless one dimension is asked for. What a save cannot hold is
+/// listed; then the exit code is 1. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,"other_files":N,
+/// "changed_columns":N,"not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -60,6 +61,14 @@ impl fmt::Display for Report {
             grouped(report.columns),
             grouped(report.chunks),
             grouped(report.entities),
-        )
+        )?;
+        if report.other_files > 0 {
+            writeln!(f, "exported: files that are no regions {}", grouped(report.other_files))?;
+        }
+        if report.changed_columns > 0 {
+            let count = grouped(report.changed_columns);
+            writeln!(f, "without height maps and ticks, for their blocks were changed: columns {count}")?;
+        }
+        Ok(())
     }
 }

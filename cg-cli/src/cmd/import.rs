@@ -15,7 +15,7 @@ use crate::output::{Failure, Outcome, Output, grouped};
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again. The
 /// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. JSON:
-/// `{"imported_columns":N,"imported_chunks":N,"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
+/// `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -89,9 +89,13 @@ impl fmt::Display for Report {
             grouped(report.entities),
             grouped(report.detached),
         )?;
-        if report.kept_chunks + report.kept_entities > 0 {
+        if report.imported_files > 0 {
+            writeln!(f, "imported: files that are no regions {}", grouped(report.imported_files))?;
+        }
+        if report.kept_chunks + report.kept_entities + report.kept_files > 0 {
             let (chunks, entities) = (grouped(report.kept_chunks), grouped(report.kept_entities));
-            writeln!(f, "kept as the world had them: chunks {chunks}, entities {entities}")?;
+            let files = grouped(report.kept_files);
+            writeln!(f, "kept as the world had them: chunks {chunks}, entities {entities}, files {files}")?;
         }
         if !report.not_carried.is_empty() {
             let names: Vec<_> = report.not_carried.iter().map(String::as_str).collect();

@@ -11,10 +11,11 @@ use cg_store::prelude::Property;
 use cg_store::{Error, World};
 
 use super::{DATA_VERSION, ExportReport};
-use crate::anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
+use crate::anvil::column::{self, BlockEntity, CELLS, Column, Section};
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
-use crate::mapping::{Ids, name, place};
+use crate::mapping::leftovers::{self, Blocks};
+use crate::mapping::{Ids, Leftovers, name, place};
 
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
@@ -35,14 +36,15 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         Self { world, catalog, dimension, dimension_name, ids: Ids::find(catalog) }
     }
 
-    /// The column of the chunks at these heights, which ascend, and of what was kept beside them.
+    /// The column of the chunks at these heights, which ascend, and of what was kept beside them; and whether its blocks
+    /// are those that it was imported with.
     pub(super) fn build(
         &self,
         x: i32,
         z: i32,
         heights: &[i32],
         report: &mut ExportReport,
-    ) -> Result<Column, Error> {
+    ) -> Result<(Column, Blocks), Error> {
         let mut rest = None;
         let mut sections = Vec::with_capacity(heights.len());
         let mut block_entities = Vec::new();
@@ -74,6 +76,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
                 biomes: side(self.ids.biomes).map(<[u8]>::to_vec),
                 block_light: side(self.ids.block_light).map(<[u8]>::to_vec),
                 sky_light: side(self.ids.sky_light).map(<[u8]>::to_vec),
+                left: None,
             });
             self.block_entities(&chunk, &mut block_entities, report);
             self.count_unknown_sides(&chunk, report);
@@ -82,6 +85,8 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             let bytes = self.world.property(&Property::Named(property))?;
             rest = bytes.and_then(|bytes| read_rest(&bytes, report));
         }
+        let left = self.leftovers(x, z, report)?;
+        let data_version = data_version.or(left.as_ref().map(|left| left.data_version));
         let mut column =
             rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
@@ -90,14 +95,38 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         beside.sort_by_key(|section| section.y);
         block_entities.append(unplaced);
         *unplaced = block_entities;
-        Ok(column)
+        let blocks = left.map_or(Blocks::Changed, |left| {
+            let blocks = left.put_back(&mut column);
+            report.changed_columns += u64::from(blocks == Blocks::Changed);
+            blocks
+        });
+        Ok((column, blocks))
     }
 
-    fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> Blocks {
+    /// The points of interest of a column, as the slot of a save held them.
+    pub(super) fn points_of_interest(&self, x: i32, z: i32) -> Result<Option<Arc<[u8]>>, Error> {
+        let Ok(key) = leftovers::poi_key(self.dimension_name, x, z) else { return Ok(None) };
+        Ok(self.world.objects().get(&key)?.map(|object| object.bytes))
+    }
+
+    fn leftovers(&self, x: i32, z: i32, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
+        let Ok(key) = leftovers::column_key(self.dimension_name, x, z) else { return Ok(None) };
+        let Some(object) = self.world.objects().get(&key)? else { return Ok(None) };
+        let read = Leftovers::decode(&object.bytes);
+        if read.is_none() {
+            report.missed("objects of columns that are none", 1);
+        }
+        Ok(read)
+    }
+
+    fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> column::Blocks {
         if let [only] = chunk.palette().as_slice()
             && chunk.upper_layers().next().is_none()
         {
-            return Blocks { palette: vec![self.state(only.block, None, report).into()], indices: None };
+            return column::Blocks {
+                palette: vec![self.state(only.block, None, report).into()],
+                indices: None,
+            };
         }
         let mut cells: Box<[BlockId; LocalPos::COUNT]> =
             vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
@@ -130,7 +159,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             last = Some((kind, *index));
         }
         let indices = (palette.len() > 1).then_some(indices);
-        Blocks { palette, indices }
+        column::Blocks { palette, indices }
     }
 
     /// The state that says both layers of a cell, or layer 0 alone when none does.
@@ -177,7 +206,8 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
 /// What a column's record says; the chunks are not in it.
 fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
     if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
-        return Some(column);
+        // Nothing says whether what else an earlier release kept here is true of the blocks as they are.
+        return Some(Column { left: None, beside: None, ..column });
     }
     report.missed("records of columns that are none", 1);
     None

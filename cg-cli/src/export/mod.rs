@@ -1,8 +1,10 @@
 //! A world as region files that other tools open.
 //!
-//! What an import brought goes back as it came: water of layer 1 into the states, block entities, biomes, light and
-//! entities byte for byte, each column in the layout of the version that it was read from. A world that never was a
-//! save is written as one of 1.21.1. What region files cannot hold is counted in the report.
+//! What an import brought goes back as it came: water of layer 1 into the states, block entities, biomes, light,
+//! entities, fields that no chunk holds and files that are no regions byte for byte, each column in the layout of the
+//! version that it was read from. What follows from the blocks of a column, such as its height maps, goes back only
+//! where none was changed. A world that never was a save is written as one of 1.21.1. What region files cannot hold is
+//! counted in the report.
 //!
 //! ```
 //! use cg_cli::export::{ExportOptions, export};
@@ -25,6 +27,7 @@
 
 mod column;
 mod entities;
+mod files;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +49,7 @@ use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::{save, write};
+use crate::mapping::leftovers::Blocks;
 use crate::mapping::name;
 use crate::mapping::origin::ListedIn;
 
@@ -64,7 +68,7 @@ pub struct ExportOptions {
 /// What an export wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
-    /// Region files, those of entities too.
+    /// Region files, those of entities and points of interest too.
     pub files: u64,
     /// Columns.
     pub columns: u64,
@@ -72,6 +76,11 @@ pub struct ExportReport {
     pub chunks: u64,
     /// Entities, riders too.
     pub entities: u64,
+    /// Files that are no regions.
+    pub other_files: u64,
+    /// Columns whose blocks are not those that they were imported with: without height maps, ticks that were due, the
+    /// word that their light is done, and points of interest, which the game makes anew.
+    pub changed_columns: u64,
     /// What region files cannot hold, or could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
 }
@@ -158,6 +167,9 @@ pub fn export<E: Engine>(
         }
         watch(ExportProgress { regions_done: done + 1, regions: count });
     }
+    if only.is_none() {
+        files::write(world, dir, &mut report)?;
+    }
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",
         riders.saturating_sub(joined),
@@ -194,10 +206,15 @@ impl<E: Engine> Region<'_, E> {
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
-        let mut writer = None;
+        let (mut writer, mut points) = (None, None);
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         for (slot, ((x, z), heights)) in columns {
-            let mut column = builder.build(x, z, &heights, report)?;
+            let (mut column, blocks) = builder.build(x, z, &heights, report)?;
+            if blocks == Blocks::Same
+                && let Some(nbt) = builder.points_of_interest(x, z)?
+            {
+                self.put(&mut points, "poi", slot, &nbt)?;
+            }
             // Entities whose column is not stored go to a file of their own.
             let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
             let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
@@ -216,6 +233,7 @@ impl<E: Engine> Region<'_, E> {
             }
         }
         self.finish(writer, report)?;
+        self.finish(points, report)?;
         self.write_entities(listed, report)?;
         Ok(riders)
     }

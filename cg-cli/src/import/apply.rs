@@ -10,7 +10,7 @@ use cg_format::{BlockId, ChunkAt, Dimension, EntityId, SchemaView};
 use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
-use cg_store::{Error, World};
+use cg_store::{Error, ObjectKey, World};
 
 use super::prepare::{
     Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
@@ -37,10 +37,10 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) world: &'a World<E>,
     pub(super) ids: Ids,
     pub(super) head: Head,
-    source: &'a Source,
+    pub(super) source: &'a Source,
     pub(super) file: usize,
     pub(super) dimension: Dimension,
-    dimension_name: String,
+    pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
     /// The columns that earlier files of the dimension brought.
     earlier: Brought,
@@ -58,6 +58,8 @@ pub(super) struct Pending {
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
     pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
+    /// `None` for those that go.
+    pub(super) objects: BTreeMap<ObjectKey, Option<Vec<u8>>>,
     /// About how many bytes all this takes.
     pub(super) len_bytes: usize,
 }
@@ -143,9 +145,8 @@ impl<'a, E: Engine> Importer<'a, E> {
         for (slot, content) in slots {
             match content {
                 Content::Unreadable(reason) => self.unreadable(slot, reason),
-                Content::PointsOfInterest => {
-                    self.progress.report.note_not_carried("points of interest");
-                }
+                Content::PointsOfInterest(column, bytes) => self.points_of_interest(slot, column, bytes)?,
+                Content::NoPlace(what) => self.progress.report.note_not_carried(what),
                 Content::Entities(entities) => {
                     if self.fits(slot, entities.len_bytes()) {
                         self.entities(slot, &catalog, entities)?;
@@ -168,7 +169,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         if stored == self.progress { Ok(()) } else { self.commit() }
     }
 
-    /// Gives entities to chunks that came after them, and forgets the progress.
+    /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
     pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
         let mut report = ImportReport::default();
         for file in 0..self.source.files.len() {
@@ -179,6 +180,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             }
             report.add(std::mem::take(&mut self.progress.report));
         }
+        self.files(&mut report)?;
         let files = self.source.files.len();
         self.world.transaction_at(Durability::Process, |tx| {
             progress::clear(tx, files);
@@ -213,7 +215,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         let groups = slots.iter().flat_map(|(_, content)| match content {
             Content::Column(column) => column.entities.groups.as_slice(),
             Content::Entities(entities) => entities.groups.as_slice(),
-            Content::PointsOfInterest | Content::Unreadable(_) => &[],
+            Content::PointsOfInterest(..) | Content::NoPlace(_) | Content::Unreadable(_) => &[],
         });
         let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
         for kind in kinds {
@@ -232,7 +234,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         blocks: &[BlockId],
         column: PreparedColumn,
     ) -> Result<(), ImportError> {
-        let PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes } = column;
+        let PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes } = column;
         for problem in problems {
             self.unreadable(slot, problem);
         }
@@ -273,13 +275,14 @@ impl<'a, E: Engine> Importer<'a, E> {
             write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
         };
         self.put_rest(&stored, &mut new, property, rest);
+        self.put_leftovers(x, z, left)?;
         self.pending.chunks.append(&mut new);
         self.pending.len_bytes += len_bytes;
         self.entities(slot, catalog, entities)
     }
 
     /// What the world has of a column: the chunks that are asked for, and when merging all that a save can have.
-    fn stored_column(
+    pub(super) fn stored_column(
         &self,
         x: i32,
         z: i32,
@@ -340,7 +343,8 @@ impl<'a, E: Engine> Importer<'a, E> {
             self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
             self.progress.pages += 1;
         }
-        let Pending { chunks, entities, deleted, properties, .. } = std::mem::take(&mut self.pending);
+        let Pending { chunks, entities, deleted, properties, objects, .. } =
+            std::mem::take(&mut self.pending);
         let (file, progress) = (self.file, &self.progress);
         self.world.transaction_at(Durability::Process, |tx| {
             for id in deleted {
@@ -355,9 +359,20 @@ impl<'a, E: Engine> Importer<'a, E> {
             for (name, bytes) in properties {
                 tx.set_property(Property::Named(name), bytes);
             }
+            for (key, bytes) in objects {
+                match bytes {
+                    Some(bytes) => tx.put_object(key, bytes)?,
+                    None => tx.delete_object(key)?,
+                }
+            }
             progress::put_file(tx, file, progress);
             Stored::Ok(())
         })?;
+        self.count_transaction()
+    }
+
+    /// Counts a transaction, and stops if no more were asked for.
+    pub(super) const fn count_transaction(&mut self) -> Result<(), ImportError> {
         self.transactions += 1;
         match self.stop_after {
             Some(count) if self.transactions >= count => Err(ImportError::Stopped(self.transactions)),

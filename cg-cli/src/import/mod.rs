@@ -4,6 +4,8 @@
 //! and build chunks; one thread registers names and commits, in order, so the same save gives the same ids whatever
 //! the number of threads. At most a few jobs are in memory at once, however large the save is.
 //!
+//! Last come the files that are no regions, `level.dat` before all.
+//!
 //! Every transaction also stores how far it came. An import that was killed continues behind its last transaction when
 //! it is run again, and reports as if it had never stopped. The save is only read.
 //!
@@ -33,6 +35,7 @@
 
 mod apply;
 mod entities;
+mod files;
 mod limits;
 mod prepare;
 mod progress;
@@ -66,7 +69,7 @@ use self::source::Source;
 use crate::anvil::region::Slot;
 use crate::anvil::save::SaveError;
 use crate::anvil::{Decoder, save};
-use crate::mapping::Ids;
+use crate::mapping::{Ids, leftovers};
 
 /// Choices of an import.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,7 +113,7 @@ pub enum ImportError {
     /// The world refused something.
     #[error(transparent)]
     Store(cg_store::Error),
-    /// The world has chunks or entities that this import did not bring.
+    /// The world has chunks, entities or objects of a save that this import did not bring.
     #[error("the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world")]
     NotEmpty,
     /// The world holds half of another import.
@@ -243,7 +246,8 @@ fn begin<E: Engine>(world: &World<E>, source: &Source, options: &ImportOptions) 
 fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, cg_store::Error> {
     let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
     let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
-    Ok(chunk.is_none() && entity.is_none())
+    let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;
+    Ok(chunk.is_none() && entity.is_none() && object.is_none())
 }
 
 /// The ranges of slots from one on, always cut at the same places.

@@ -15,7 +15,7 @@ use crate::anvil::column::{Blocks, Column, EntityColumn, Place, cell};
 use crate::anvil::region::{ReadLimits, RegionPos, Slot};
 use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{Ids, kind, name};
+use crate::mapping::{Ids, Leftovers, kind, name};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///
@@ -59,7 +59,10 @@ pub(super) struct LocalState {
 pub(super) enum Content {
     Column(Box<PreparedColumn>),
     Entities(PreparedEntities),
-    PointsOfInterest,
+    /// Of the column at this place, as the slot holds them.
+    PointsOfInterest((i32, i32), Vec<u8>),
+    /// A slot of a file whose place nothing tells.
+    NoPlace(&'static str),
     Unreadable(String),
 }
 
@@ -72,6 +75,8 @@ pub(super) struct PreparedColumn {
     pub(super) chunks: Vec<(i32, Chunk)>,
     /// What no chunk holds.
     pub(super) rest: Vec<u8>,
+    /// The object of what has no place anywhere else.
+    pub(super) left: Vec<u8>,
     pub(super) entities: PreparedEntities,
     /// What is lost, in words.
     pub(super) problems: Vec<String>,
@@ -97,6 +102,9 @@ impl PreparedEntities {
     }
 }
 
+/// What a slot held; of points of interest also their column and bytes.
+type Read = (Payload, Option<(Option<(i32, i32)>, Vec<u8>)>);
+
 /// Reads a job's slots.
 pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
     let mut region = match Region::open(path) {
@@ -106,8 +114,13 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     let wanted = job.from_slot..job.end_slot;
     let slots: Vec<_> = region.slots().filter(|slot| wanted.contains(&slot.index())).collect();
     let mut bytes = Vec::new();
-    let payloads: Vec<_> =
-        slots.into_iter().map(|slot| (slot, decode(&mut region, slot, &mut bytes, decoder))).collect();
+    let mut read = |slot| {
+        let payload = decode(&mut region, slot, &mut bytes, decoder)?;
+        let is_poi = matches!(payload, Payload::PointsOfInterest);
+        let points = is_poi.then(|| (region.pos().map(|pos| pos.column(slot)), bytes.clone()));
+        Ok((payload, points))
+    };
+    let payloads: Vec<_> = slots.into_iter().map(|slot| (slot, read(slot))).collect();
     let mut builder =
         Builder { ids, seen: owners_seen(&payloads), states: Vec::new(), numbers: HashMap::new() };
     let slots = payloads
@@ -115,9 +128,12 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
         .map(|(slot, payload)| {
             let content = match payload {
                 Err(reason) => Content::Unreadable(reason),
-                Ok(Payload::PointsOfInterest) => Content::PointsOfInterest,
-                Ok(Payload::Entities(column)) => Content::Entities(entities_of(column)),
-                Ok(Payload::Column(column)) => Content::Column(Box::new(builder.column(column))),
+                Ok((Payload::PointsOfInterest, points)) => match points {
+                    Some((Some(column), bytes)) => Content::PointsOfInterest(column, bytes),
+                    _ => Content::NoPlace("points of interest in a file without r.X.Z.mca in its name"),
+                },
+                Ok((Payload::Entities(column), _)) => Content::Entities(entities_of(column)),
+                Ok((Payload::Column(column), _)) => Content::Column(Box::new(builder.column(column))),
             };
             (slot, content)
         })
@@ -150,10 +166,10 @@ fn region_of(x: i32, z: i32) -> Option<RegionPos> {
 }
 
 /// Blocks of other namespaces that are seen with a block entity.
-fn owners_seen(payloads: &[(Slot, Result<Payload, String>)]) -> HashSet<String> {
+fn owners_seen(payloads: &[(Slot, Result<Read, String>)]) -> HashSet<String> {
     let mut seen = HashSet::new();
     for (_, payload) in payloads {
-        let Ok(Payload::Column(column)) = payload else { continue };
+        let Ok((Payload::Column(column), _)) = payload else { continue };
         for entity in &column.block_entities {
             let state = entity.pos.and_then(|[x, y, z]| column.state(x, y, z));
             if let Some(state) = state.filter(|state| kind::is_foreign(state)) {
@@ -175,11 +191,12 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn column(&mut self, column: Column) -> PreparedColumn {
+    fn column(&mut self, mut column: Column) -> PreparedColumn {
+        let left = Leftovers::take(&mut column).encode();
         let places = column.block_entity_places();
         let status = column.status();
-        let Column { x, z, data_version, sections, block_entities, entities, carried, not_carried, problems } =
-            column;
+        let Column { x, z, data_version, sections, block_entities, entities, carried, .. } = column;
+        let Column { not_carried, problems, .. } = column;
         let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         let mut rest = Column { carried, ..Column::new(x, z, data_version) };
         // By section: the component of a cell, or one more that no block can own.
@@ -228,8 +245,8 @@ impl Builder<'_> {
         let groups = groups_of(&entities);
         let entities =
             PreparedEntities { place: ListedIn::Column, column: (x, z), data_version, groups, not_carried };
-        len_bytes += rest.len() + entities.len_bytes();
-        PreparedColumn { x, z, chunks, rest, entities, problems, len_bytes }
+        len_bytes += rest.len() + left.len() + entities.len_bytes();
+        PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes }
     }
 
     /// A section's blocks with the block entities in it, each with the cell at which it is the first.

@@ -29,11 +29,16 @@ pub struct ImportReport {
     pub detached: u64,
     /// Entities that the world had and kept.
     pub kept_entities: u64,
+    /// Files that are no regions.
+    pub imported_files: u64,
+    /// Files that the world had with other content, and kept.
+    pub kept_files: u64,
     /// What could not be read: of each file the first thousand, and of every slot the first.
     pub unreadable: Vec<Unreadable>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
-    /// What the save holds and the world does not, names of fields: of each file the first thousand.
+    /// What the save holds and the world does not, names of fields and files: of each region file, and of all other
+    /// files, the first thousand.
     pub not_carried: BTreeSet<String>,
     /// What happened and is in none of the lists.
     pub unlisted: Unlisted,
@@ -125,6 +130,8 @@ impl ImportReport {
         self.entities += part.entities;
         self.detached += part.detached;
         self.kept_entities += part.kept_entities;
+        self.imported_files += part.imported_files;
+        self.kept_files += part.kept_files;
         self.unreadable.extend(part.unreadable);
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);

@@ -6,12 +6,14 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
-use crate::anvil::save::{RegionFile, SaveError};
+use crate::anvil::save::{self, OtherFiles, RegionFile, SaveError};
 
-/// A save's region files.
+/// A save's files.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) files: Vec<RegionFile>,
+    /// All other files.
+    pub(super) others: OtherFiles,
     /// Each file's path from the save's folder on, with `/` on every system.
     pub(super) names: Vec<String>,
     /// Changes with the files' names, lengths and times of change; not with the place of the save.
@@ -36,6 +38,6 @@ impl Source {
             names.push(name);
         }
         let identity = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { files, names, identity })
+        Ok(Self { others: save::other_files(save, &files)?, files, names, identity })
     }
 }

@@ -10,7 +10,8 @@
 //! | block entity | component [`BLOCK_ENTITY`] of its block, its NBT byte for byte |
 //! | block entity that no block can own | side data [`BLOCK_ENTITIES`] of its chunk |
 //! | biomes, light, generation status | side data of the chunk |
-//! | everything else of a column that is carried | side data [`COLUMN`] of the column's lowest chunk |
+//! | light of no section of blocks, times of a column | side data [`COLUMN`] of the column's lowest chunk |
+//! | every other field of a column, and files that are no regions | objects, see [`leftovers`] |
 //! | column without a chunk of ours | property, see [`name::column_property`] |
 //! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
 //!
@@ -18,11 +19,13 @@
 
 pub mod ids;
 pub mod kind;
+pub mod leftovers;
 pub mod name;
 pub mod origin;
 pub mod place;
 
 pub use ids::Ids;
+pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.

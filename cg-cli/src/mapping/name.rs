@@ -75,6 +75,13 @@ pub fn column_of_property(property: &str) -> Option<(String, i32, i32)> {
     Some((unescape(dimension)?, x.parse().ok()?, z.parse().ok()?))
 }
 
+/// A text as part of a longer name: no byte in it but `A-Z a-z 0-9 _ - . / : %`.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape_into(text, &mut out);
+    out
+}
+
 fn escape(text: &str) -> String {
     let mut out = ESCAPED.to_owned();
     escape_into(text, &mut out);

@@ -170,6 +170,8 @@ fn every_awkward_shape_arrives_and_comes_back() {
           "entities": 11,
           "detached": 1,
           "kept_entities": 0,
+          "imported_files": 0,
+          "kept_files": 0,
           "unreadable": [],
           "rekeyed": [
             {

@@ -7,6 +7,7 @@ mod corpus;
 mod corrupt;
 mod held;
 mod import;
+mod leftovers;
 mod limits;
 mod lz4;
 mod made;

@@ -11,11 +11,12 @@ use cg_store::World;
 use cg_store::engine::RocksEngine;
 
 use crate::import::imported;
-use crate::worlds;
+use crate::{leftovers, worlds};
 
 pub(crate) fn exported(world: &World<RocksEngine>, dir: &Path) -> ExportReport {
     let report = export(world, dir, &ExportOptions::default(), |_| {}).expect("an export");
     assert_eq!(report.not_exported, BTreeMap::new());
+    assert_eq!(report.changed_columns, 0);
     report
 }
 
@@ -28,6 +29,7 @@ struct Look {
     biomes: Option<Vec<u8>>,
     block_light: Option<Vec<u8>>,
     sky_light: Option<Vec<u8>>,
+    left: Option<Vec<u8>>,
 }
 
 fn look(section: &Section) -> Look {
@@ -48,8 +50,8 @@ fn look(section: &Section) -> Look {
         });
         cells = Some(shown.collect());
     }
-    let Section { y, biomes, block_light, sky_light, .. } = section.clone();
-    Look { y, palette, cells, biomes, block_light, sky_light }
+    let Section { y, biomes, block_light, sky_light, left, .. } = section.clone();
+    Look { y, palette, cells, biomes, block_light, sky_light, left }
 }
 
 /// Columns are the same to every reader: cell for cell, and byte for byte what is carried as bytes.
@@ -62,6 +64,7 @@ pub(crate) fn check_columns(file: &str, before: &[&Column], after: &[&Column]) {
     for (before, after) in before.iter().zip(after) {
         let what = format!("{file}: column ({}, {})", before.x, before.z);
         assert_eq!(after.carried, before.carried, "{what}");
+        assert!(after.left == before.left && after.beside == before.beside, "{what}");
         assert_eq!(after.sections.len(), before.sections.len(), "{what}");
         for (before, after) in before.sections.iter().zip(&after.sections) {
             assert!(look(before) == look(after), "{what}: section {}", before.y);
@@ -85,6 +88,7 @@ pub(crate) fn check(file: &str, source: &Path, world: &World<RocksEngine>) {
     let files = save::find(&target).expect("a save");
     let [found] = files.as_slice() else { panic!("{file}: {files:?}") };
     let (before, after) = (worlds::read(source), worlds::read(&found.path));
+    leftovers::check_fields(file, source, &found.path);
     assert!(after.lost.is_empty() && after.refused.is_empty() && after.misplaced.is_empty(), "{file}");
     let columns = |reading: &worlds::Reading| -> Vec<Column> {
         reading.columns.iter().map(|(_, column)| column.clone()).collect()

@@ -2,28 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
 use cg_registry::travel::{Arrival, Names};
 use cg_registry::{Catalog, ListKind};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::applying::Applying;
 use super::error::{MessageError, SyncError};
 use super::kept::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
 use super::messages::{
-    Answer, AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest,
-    decode_row, encode_row,
+    AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest, decode_row,
+    encode_row,
 };
 use super::server::{chunk_at, meets, place_of};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::ObjectKey;
-use crate::transaction::Transaction;
 use crate::world::World;
 
 /// So many rows of the cache are listed at once.
 const PAGE: usize = 1024;
+/// Names that a world may come to have by replies, unless the host says another count.
+const MAX_NAMES: usize = 1 << 20;
 
 /// A world as the cache of one server's.
 ///
@@ -58,6 +59,7 @@ const PAGE: usize = 1024;
 #[derive(Debug)]
 pub struct SyncClient<E: Engine> {
     world: World<E>,
+    max_names: usize,
     state: Mutex<State>,
 }
 
@@ -67,7 +69,12 @@ struct State {
     head: Option<Head>,
     generation: u32,
     names: Names,
+    /// Requests of this session have the numbers behind the first, which no other session has.
+    first_request: u64,
     requests: u64,
+    /// The newest commit of which a reply of this session and incarnation told. A reply of an older one is late: what it
+    /// says of a place without a known version may be over, and what it does not know may have been noted already.
+    told: u64,
 }
 
 /// What a reply changed.
@@ -82,7 +89,8 @@ pub struct Applied {
     pub gone: u64,
     /// Chunks of areas that changed and are to be asked for; see [`SyncClient::request_stale`].
     pub stale: u64,
-    /// Chunks that are newer and had no room in the reply: ask for them again.
+    /// Chunks of which a newer version is to be asked for again: it had no room in the reply, or the reply came so late
+    /// that another one had told of a younger state.
     pub later: Vec<ChunkAt>,
     /// Chunks that the server cannot read, and the first chunk of each 4³ cube of an area that it cannot. The cache keeps
     /// what it has.
@@ -102,7 +110,8 @@ impl<E: Engine> SyncClient<E> {
     /// # Errors
     /// [`SyncError::World`], and [`SyncError::Message`] if what an earlier release kept cannot be read.
     pub fn open(world: World<E>) -> Result<Self, SyncError> {
-        let mut state = State::default();
+        let first_request = Uuid::new_v4().as_u64_pair().0;
+        let mut state = State { first_request, ..State::default() };
         if let Some(head) = world.objects().get(HEAD)? {
             let head: Head = decode_row(&head.bytes)?;
             for page in head.first_page..head.behind_page {
@@ -112,7 +121,17 @@ impl<E: Engine> SyncClient<E> {
             }
             state.head = Some(head);
         }
-        Ok(Self { world, state: Mutex::new(state) })
+        Ok(Self { world, max_names: MAX_NAMES, state: Mutex::new(state) })
+    }
+
+    /// The client with another bound on names; a million is the default.
+    ///
+    /// Names are registered for ever, so a server that is not trusted must not be able to send them without end: a reply
+    /// with which the cache's world, or what is kept of the server, came to more is refused.
+    #[must_use]
+    pub const fn with_max_names(mut self, max_names: usize) -> Self {
+        self.max_names = max_names;
+        self
     }
 
     /// The cache's world.
@@ -211,7 +230,8 @@ impl<E: Engine> SyncClient<E> {
     /// Applies the reply to a request: names that are new are registered, then one transaction stores chunks with the
     /// server's versions of them, deletes what is gone, and notes what is stale. It returns as any transaction of the world.
     ///
-    /// Replies may be applied in any order, and twice: what is older than what is cached changes nothing. Costs the size of
+    /// Replies to requests of this client may be applied in any order, and twice: what is older than what is cached or
+    /// noted changes nothing. Costs the size of
     /// what changed, and a look at every name that the server has; of an area whose base was unknown, also the rows of
     /// all cached cubes.
     ///
@@ -222,8 +242,13 @@ impl<E: Engine> SyncClient<E> {
         check(&state, request, reply)?;
         let mut next = state.clone();
         if reply.is_restart && state.head.is_none_or(|head| head.incarnation != reply.incarnation) {
-            next = State { requests: state.requests, ..State::default() };
+            let State { first_request, requests, .. } = *state;
+            next = State { first_request, requests, ..State::default() };
         }
+        let is_late = reply.commit < next.told;
+        next.told = next.told.max(reply.commit);
+        let known_names = if reply.names.generation == next.generation { count(&next.names) } else { 0 };
+        self.check_names(known_names + reply.names.count())?;
         let has_names = reply.names.fold_into(&mut next.names, &mut next.generation)?;
         let is_new_life = next.head.is_none();
         let page = state.head.map_or(0, |head| head.behind_page);
@@ -255,6 +280,7 @@ impl<E: Engine> SyncClient<E> {
                 arrival: &arrival,
                 catalog: &catalog,
                 reply,
+                is_late,
                 rows: BTreeMap::new(),
                 applied: Applied {
                     is_restart: reply.is_restart && state.head.is_some(),
@@ -285,7 +311,7 @@ impl<E: Engine> SyncClient<E> {
             sides: state.names.sides.len() as u64,
         });
         let request = SyncRequest {
-            number: state.requests,
+            number: state.first_request.wrapping_add(state.requests),
             known,
             dimensions: Vec::new(),
             cubes: Vec::new(),
@@ -299,12 +325,21 @@ impl<E: Engine> SyncClient<E> {
         row.map(|row| CubeRow::read(&row.bytes, incarnation)).transpose()
     }
 
+    fn check_names(&self, names: usize) -> Result<(), SyncError> {
+        let limit = self.max_names;
+        if names > limit { Err(SyncError::TooManyNames { names, limit }) } else { Ok(()) }
+    }
+
     /// The catalog, once it has all names.
     fn registered(&self, names: &Names) -> Result<std::sync::Arc<Catalog>, SyncError> {
         let catalog = self.world.catalog();
-        if names.missing_in(&catalog).is_empty() {
+        let missing = names.missing_in(&catalog).len();
+        if missing == 0 {
             return Ok(catalog);
         }
+        self.check_names(
+            ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum::<usize>() + missing,
+        )?;
         Ok(self.world.register(&names.registration(&catalog))?)
     }
 
@@ -339,13 +374,20 @@ impl<E: Engine> SyncClient<E> {
     }
 }
 
-/// Whether a reply is one to a request and to the server that is known.
+/// How many names there are.
+fn count(names: &Names) -> usize {
+    names.blocks.len() + names.components.len() + names.sides.len()
+}
+
+/// Whether a reply is one to a request of this session, and of the server that is known.
 fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), SyncError> {
     let chunks_fit = |(asked, reply): (&AskedCube, &CubeReply)| match reply {
         CubeReply::UpToDate => true,
         CubeReply::Chunks(answers) => answers.len() == asked.chunks.len(),
     };
+    let asked = request.number.wrapping_sub(state.first_request);
     let fits = reply.number == request.number
+        && (1..=state.requests).contains(&asked)
         && reply.cubes.len() == request.cubes.len()
         && reply.areas.len() == request.areas.len()
         && request.cubes.iter().zip(&reply.cubes).all(chunks_fit);
@@ -377,209 +419,20 @@ fn number_of(names: &mut Vec<Vec<u8>>, catalog: &Catalog, dimension: Dimension) 
     u16::try_from(number).map_err(|_| unknown())
 }
 
-fn dimension_of(request: &SyncRequest, catalog: &Catalog, number: u16) -> Result<Dimension, SyncError> {
+pub(super) fn dimension_of(
+    request: &SyncRequest,
+    catalog: &Catalog,
+    number: u16,
+) -> Result<Dimension, SyncError> {
     let name = request.dimensions.get(usize::from(number)).and_then(|name| std::str::from_utf8(name).ok());
     name.and_then(|name| catalog.dimension(name)).ok_or(SyncError::NotTheReply)
 }
 
-fn area_of(asked: &AskedArea) -> Result<ChunkBox, SyncError> {
+pub(super) fn area_of(asked: &AskedArea) -> Result<ChunkBox, SyncError> {
     let corner = |[x, y, z]: [i64; 3]| cg_format::ChunkPos::new(x, y, z).map_err(Error::from);
     Ok(ChunkBox::new(corner(asked.min)?, corner(asked.max)?))
 }
 
-fn cube_of([x, y, z]: [i64; 3]) -> Result<ClusterPos, SyncError> {
+pub(super) fn cube_of([x, y, z]: [i64; 3]) -> Result<ClusterPos, SyncError> {
     Ok(ClusterPos::new(ClusterTier::L1, x, y, z).map_err(Error::from)?)
-}
-
-/// A reply on its way into the cache.
-struct Applying<'a, 'tx, E: Engine> {
-    tx: &'a mut Transaction<'tx, E>,
-    names: &'a Names,
-    arrival: &'a Arrival,
-    catalog: &'a Catalog,
-    reply: &'a SyncReply,
-    /// The rows that were read: as they are stored and as they are to be.
-    rows: BTreeMap<CubeKey, (Option<CubeRow>, CubeRow)>,
-    applied: Applied,
-}
-
-impl<E: Engine> Applying<'_, '_, E> {
-    fn row(&mut self, key: CubeKey) -> Result<&mut CubeRow, SyncError> {
-        use std::collections::btree_map::Entry;
-        let entry = match self.rows.entry(key) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let stored = self.tx.object(key.object(CUBES))?;
-                let incarnation = self.reply.incarnation;
-                let stored: Option<CubeRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
-                let row = match &stored {
-                    Some(stored) => stored.clone().in_incarnation(incarnation),
-                    None => CubeRow::new(incarnation),
-                };
-                entry.insert((stored, row))
-            }
-        };
-        Ok(&mut entry.1)
-    }
-
-    fn cube(&mut self, request: &SyncRequest, asked: &AskedCube, reply: &CubeReply) -> Result<(), SyncError> {
-        let CubeReply::Chunks(answers) = reply else {
-            self.applied.up_to_date += asked.chunks.len() as u64;
-            return Ok(());
-        };
-        let dimension = dimension_of(request, self.catalog, asked.dimension)?;
-        let cube = cube_of(asked.cube)?;
-        let key = CubeKey::new(dimension, cube);
-        let (reply_commit, mut knows_all) = (self.reply.commit, true);
-        for ((place, _), answer) in asked.chunks.iter().zip(answers) {
-            let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
-            let known = self.row(key)?.version(at);
-            match answer {
-                Answer::UpToDate => self.applied.up_to_date += 1,
-                Answer::Newer { version, .. } if known.is_some_and(|known| known >= *version) => {
-                    self.applied.up_to_date += 1;
-                }
-                Answer::Newer { version, bytes } => {
-                    let chunk = self.arrived(at, bytes)?;
-                    self.tx.save(at, chunk);
-                    self.row(key)?.chunks.insert(*place, Some(*version));
-                    self.applied.updated += 1;
-                }
-                // An old reply: what is known is younger than it.
-                Answer::Gone if known.is_some_and(|known| known > reply_commit) => knows_all = false,
-                Answer::Gone => {
-                    self.tx.delete(at);
-                    self.row(key)?.chunks.remove(place);
-                    self.applied.gone += 1;
-                }
-                Answer::Later => {
-                    knows_all = false;
-                    self.applied.later.push(at);
-                }
-                Answer::Damaged => {
-                    knows_all = false;
-                    self.applied.damaged.push(at);
-                }
-            }
-        }
-        let row = self.row(key)?;
-        let was_asked = |place: &u8| asked.chunks.iter().any(|(asked, _)| asked == place);
-        if knows_all && row.chunks.keys().all(was_asked) {
-            row.as_of = row.as_of.max(reply_commit);
-        }
-        Ok(())
-    }
-
-    fn area(
-        &mut self,
-        request: &SyncRequest,
-        asked: &AskedArea,
-        reply: &AreaReply,
-        cached: &[(Dimension, ClusterPos)],
-    ) -> Result<(), SyncError> {
-        let AreaReply::Changed { is_whole, cubes, damaged } = reply else {
-            self.applied.too_large_areas += 1;
-            return Ok(());
-        };
-        let dimension = dimension_of(request, self.catalog, asked.dimension)?;
-        let area = area_of(asked)?;
-        let mut listed = BTreeSet::new();
-        for changed in cubes {
-            let cube = cube_of(changed.cube)?;
-            for (place, version) in &changed.chunks {
-                let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
-                if !area.contains(at.pos) {
-                    return Err(SyncError::NotTheReply);
-                }
-                listed.insert(at);
-                match version {
-                    Some(version) => self.changed(at, *version)?,
-                    None => self.gone(at)?,
-                }
-            }
-        }
-        for at in damaged {
-            self.applied.damaged.push(ChunkAt { dimension, pos: cube_of(*at)?.min_chunk() });
-        }
-        let here = |(found, cube): &&(Dimension, ClusterPos)| {
-            *found == dimension && meets(&area, *cube) && !damaged.contains(&[cube.x(), cube.y(), cube.z()])
-        };
-        for (_, cube) in cached.iter().filter(|_| *is_whole).filter(here) {
-            let row = self.row(CubeKey::new(dimension, *cube))?;
-            for place in row.chunks.keys().copied().collect::<Vec<_>>() {
-                let at = ChunkAt { dimension, pos: chunk_at(*cube, place)? };
-                if area.contains(at.pos) && !listed.contains(&at) {
-                    self.gone(at)?;
-                }
-            }
-        }
-        if damaged.is_empty() {
-            let AreaRow { incarnation, commit } =
-                AreaRow { incarnation: self.reply.incarnation, commit: self.reply.commit };
-            let key = area_key(dimension, &area);
-            let stored = self.tx.object(&key)?;
-            let stored: Option<AreaRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
-            if stored.is_none_or(|row| row.incarnation != incarnation || row.commit < commit) {
-                self.tx.put_object(key, encode_row(&AreaRow { incarnation, commit }))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A chunk of an area has another version now.
-    fn changed(&mut self, at: ChunkAt, version: u64) -> Result<(), SyncError> {
-        let row = self.row(CubeKey::of(at))?;
-        if row.version(at).is_none_or(|known| known < version) {
-            row.chunks.insert(place_of(at.pos), None);
-            self.applied.stale += 1;
-        }
-        Ok(())
-    }
-
-    /// A chunk of an area is gone, unless what is known of it is younger than the reply.
-    fn gone(&mut self, at: ChunkAt) -> Result<(), SyncError> {
-        let commit = self.reply.commit;
-        let row = self.row(CubeKey::of(at))?;
-        if row.version(at).is_none_or(|known| known <= commit)
-            && row.chunks.remove(&place_of(at.pos)).is_some()
-        {
-            self.tx.delete(at);
-            self.applied.gone += 1;
-        }
-        Ok(())
-    }
-
-    /// A chunk of the server's by the ids of the cache.
-    fn arrived(&mut self, at: ChunkAt, bytes: &[u8]) -> Result<Chunk, SyncError> {
-        let mut old = Chunk::decode(bytes, self.names).map_err(|error| SyncError::Chunk { at, error })?;
-        if let Some(id) = old.kinds().into_iter().find(|id| !self.names.blocks.contains_key(id)) {
-            return Err(SyncError::Unnamed { at, list: ListKind::Blocks, id: id.get() });
-        }
-        if let Some((kind, _)) = old.sides().find(|(kind, _)| !self.names.sides.contains_key(kind)) {
-            return Err(SyncError::Unnamed { at, list: ListKind::Sides, id: kind.get().into() });
-        }
-        for entity in old.entities().to_vec() {
-            old.remove_entity(entity);
-        }
-        let schema = self.catalog.current_schema();
-        let (new, left) =
-            self.arrival.chunk(&old, &schema).map_err(|error| SyncError::NotArrived { at, error })?;
-        for (component, count) in left {
-            let name = self.names.components.get(&component).map(|it| it.name.to_string());
-            *self.applied.components_left.entry(name.unwrap_or_default()).or_default() += count;
-        }
-        Ok(new)
-    }
-
-    /// Writes the rows that are others than before.
-    fn end(self) -> Result<Applied, SyncError> {
-        let Self { tx, rows, applied, .. } = self;
-        for (key, (stored, row)) in rows {
-            let is_new = if row.chunks.is_empty() { stored.is_some() } else { stored.as_ref() != Some(&row) };
-            if is_new {
-                row.write(tx, key)?;
-            }
-        }
-        Ok(applied)
-    }
 }

@@ -48,6 +48,16 @@ pub enum MessageError {
         /// What is wrong.
         reason: String,
     },
+    /// It asks about more than the server's limits allow.
+    #[error("the message asks about {found} {what}, {limit} are allowed; ask in parts")]
+    TooMany {
+        /// Of what: cubes or areas.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// What is allowed.
+        limit: usize,
+    },
     /// Names are new that follow others which are not known.
     #[error("names before those of the message are missing; open the cache anew")]
     NamesMissing,
@@ -63,7 +73,17 @@ pub enum SyncError {
     /// A message that is none.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// A reply to another request.
+    /// More names than the cache takes.
+    #[error(
+        "with the names of the reply there would be {names}, {limit} are allowed; see SyncClient::with_max_names"
+    )]
+    TooManyNames {
+        /// How many there would be.
+        names: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// A reply to another request, or to one of another client.
     #[error("the reply is not one to this request; apply each reply with the request that it answers")]
     NotTheReply,
     /// A reply of a life of the server's world that has ended since the request was made.

@@ -296,6 +296,11 @@ impl NewNames {
         }
     }
 
+    /// How many names there are.
+    pub(super) const fn count(&self) -> usize {
+        self.components.len() + self.blocks.len() + self.sides.len()
+    }
+
     /// Adds them to those that are known. Says whether that is more or other than before; nothing is added if not.
     pub(super) fn fold_into(&self, names: &mut Names, generation: &mut u32) -> Result<bool, MessageError> {
         let is_other = self.generation != *generation;

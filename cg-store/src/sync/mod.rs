@@ -14,6 +14,7 @@
 //! **Invariant**: a version is compared with versions of the same incarnation alone.
 //! **Invariant**: a reply tells of nothing that a power cut can take back.
 
+mod applying;
 mod client;
 mod error;
 mod kept;

@@ -36,12 +36,16 @@ pub struct AnswerLimits {
     pub chunk_bytes: usize,
     /// Changed chunks that are listed of all areas together.
     pub listed_chunks: usize,
+    /// 4³ cubes that one request may ask about. Each costs the reading of its rows, up to a cluster of 16³ chunks.
+    pub asked_cubes: usize,
+    /// Areas that one request may ask about. Each costs a look at its marks.
+    pub asked_areas: usize,
 }
 
 impl Default for AnswerLimits {
-    /// 16 MiB of chunks, and a million that are listed.
+    /// 16 MiB of chunks, and a million that are listed; 65,536 cubes and 256 areas.
     fn default() -> Self {
-        Self { chunk_bytes: 16 << 20, listed_chunks: 1 << 20 }
+        Self { chunk_bytes: 16 << 20, listed_chunks: 1 << 20, asked_cubes: 1 << 16, asked_areas: 256 }
     }
 }
 
@@ -62,6 +66,14 @@ impl<E: Engine> World<E> {
     pub fn answer(&self, request: &SyncRequest, limits: &AnswerLimits) -> Result<SyncReply, SyncError> {
         let inner = self.inner();
         inner.check_open()?;
+        for (what, found, limit) in [
+            ("cubes", request.cubes.len(), limits.asked_cubes),
+            ("areas", request.areas.len(), limits.asked_areas),
+        ] {
+            if found > limit {
+                return Err(MessageError::TooMany { what, found, limit }.into());
+            }
+        }
         let engine = inner.settled_engine()?;
         // Read before the view is taken, which so has at least that.
         let commit = engine.last_commit().get();
@@ -69,6 +81,8 @@ impl<E: Engine> World<E> {
         // Read after it, as marks of deletions may go while it is held.
         let forgotten = self.forgotten_before();
         let catalog = inner.registry.catalog();
+        // The names of the catalog, of which some may be newer than the view, are told too.
+        let newest = engine.last_commit().get();
         let (uuid, incarnation) = (self.uuid().into_bytes(), self.incarnation().into_bytes());
         let known = request.known.filter(|known| known.uuid == uuid && known.incarnation == incarnation);
         let mut answering = Answering {
@@ -78,7 +92,7 @@ impl<E: Engine> World<E> {
             dimensions: Vec::new(),
             is_known: known.is_some(),
             forgotten,
-            newest: commit,
+            newest,
             listed: 0,
             limits,
             wanted: Vec::new(),
@@ -142,8 +156,8 @@ impl<E: Engine, V: ReadView> Answering<'_, E, V> {
     /// What is known of a cube from marks and versions. What is to be sent is noted as wanted.
     fn cube(&mut self, index: usize, asked: &AskedCube) -> Result<CubeReply, SyncError> {
         let cube = position(ClusterTier::L1, asked.cube)?;
-        if asked.chunks.iter().any(|(place, _)| *place >= 64) {
-            return Err(wrong("a 4³ cube has places 0 to 63").into());
+        if asked.chunks.len() > 64 || asked.chunks.iter().any(|(place, _)| *place >= 64) {
+            return Err(wrong("a 4³ cube has places 0 to 63, each once").into());
         }
         let all = |answer: Answer| CubeReply::Chunks(vec![answer; asked.chunks.len()]);
         let Some(dimension) = self.dimension(asked.dimension)? else { return Ok(all(Answer::Gone)) };

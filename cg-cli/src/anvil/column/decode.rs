@@ -11,8 +11,20 @@ pub(crate) const PADDED_WORDS: i32 = 2529;
 /// The first version without `Level` (21w43a).
 pub(crate) const NO_LEVEL: i32 = 2844;
 
-/// Fields that are carried byte for byte.
-const CARRIED: [&[u8]; 6] = [b"Status", b"LastUpdate", b"InhabitedTime", b"isLightOn", b"yPos", b"Biomes"];
+/// Fields that stay true whatever becomes of the blocks, or that say how the others are read.
+const CARRIED: [&[u8]; 5] = [b"Status", b"LastUpdate", b"InhabitedTime", b"yPos", b"Biomes"];
+/// Fields that are read, or follow from what is.
+const MAPPED: [&[u8]; 9] = [
+    b"DataVersion",
+    b"xPos",
+    b"zPos",
+    b"sections",
+    b"Sections",
+    b"block_entities",
+    b"TileEntities",
+    b"entities",
+    b"Entities",
+];
 
 /// Reads columns, one after the other: the texts of block states are shared between them.
 ///
@@ -41,11 +53,8 @@ impl Decoder {
                 return Err(ColumnError::TooOld { data_version });
             }
             let mut column = self.column(level, data_version)?;
-            for field in root.fields() {
-                if !matches!(field.name.0, b"DataVersion" | b"Level") && !field.value.is_empty() {
-                    column.not_carried.insert(field.name.lossy().into_owned());
-                }
-            }
+            let beside = root.fields().filter(|field| !matches!(field.name.0, b"DataVersion" | b"Level"));
+            column.beside = compound_of(beside.map(|field| field.raw));
             return Ok(Payload::Column(column));
         }
         if let Some(Value::IntArray(position)) = root.get("Position") {
@@ -70,15 +79,19 @@ impl Decoder {
             return Err(ColumnError::NoPosition);
         };
         let mut column = Column::new(x, z, data_version);
+        let mut left = Vec::new();
         column.carried = nbt::payload(|carried| {
             for field in level.fields() {
-                if CARRIED.contains(&field.name.0) {
+                if is_carried(field.name.0) {
                     carried.raw_fields(field.raw);
-                } else {
+                } else if is_mapped(field.name.0) {
                     self.field(field, &mut column);
+                } else {
+                    left.push(field.raw);
                 }
             }
         });
+        column.left = compound_of(left.into_iter());
         Ok(column)
     }
 
@@ -119,6 +132,23 @@ impl Decoder {
             doubled
         });
     }
+}
+
+/// Whether a field of a column is in [`Column::carried`].
+pub(crate) fn is_carried(name: &[u8]) -> bool {
+    CARRIED.contains(&name)
+}
+
+/// Whether a field of a column is read, so that no other of its name may stand beside what is written for it.
+pub(crate) fn is_mapped(name: &[u8]) -> bool {
+    MAPPED.contains(&name)
+}
+
+/// A compound of these fields, unless there are none.
+pub(super) fn compound_of<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
+    let mut fields = fields.peekable();
+    fields.peek()?;
+    Some(nbt::payload(|out| fields.for_each(|field| out.raw_fields(field))))
 }
 
 /// How this version packs indices.

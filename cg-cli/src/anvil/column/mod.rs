@@ -16,6 +16,7 @@
 //! ```
 
 mod decode;
+mod digest;
 mod packed;
 mod problem;
 mod section;
@@ -27,9 +28,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use decode::Decoder;
-pub(crate) use decode::{NO_LEVEL, packing};
+pub(crate) use decode::{NO_LEVEL, is_carried, is_mapped, packing};
+pub(crate) use digest::BlocksDigest;
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
+pub(crate) use section::is_mapped as is_mapped_in_section;
 
 use super::nbt::{self, Compound};
 use super::region::{RegionPos, Slot};
@@ -46,7 +49,7 @@ pub enum Payload {
     Column(Column),
     /// Entities: a slot of `entities/`.
     Entities(EntityColumn),
-    /// Points of interest: a slot of `poi/`. The game finds them again from the blocks.
+    /// Points of interest: a slot of `poi/`, which does not say of which column.
     PointsOfInterest,
 }
 
@@ -66,10 +69,14 @@ pub struct Column {
     pub block_entities: Vec<BlockEntity>,
     /// Entities in the column itself (until 1.16, and in columns not fully generated): the compounds' bytes.
     pub entities: Vec<Vec<u8>>,
-    /// A compound of the fields that are carried as they stand: generation status, times played and updated, whether
-    /// light is done, the lowest section, and the biomes of layouts before 1.18.
+    /// A compound of fields as they stand: generation status, times played and updated, the lowest section, and the
+    /// biomes of layouts before 1.18.
     pub carried: Vec<u8>,
-    /// Names of fields that hold something and are not carried.
+    /// A compound of all other fields as they stand: height maps, ticks that are due, structures, those of mods.
+    pub left: Option<Vec<u8>>,
+    /// A compound of the fields that stand beside `Level`, as they stand; `None` in layouts without `Level`.
+    pub beside: Option<Vec<u8>>,
+    /// Names of fields that hold something and are not read, because they are not of the kind that the game gives them.
     pub not_carried: BTreeSet<String>,
     /// What of this column is lost, and why.
     pub problems: Vec<ColumnProblem>,
@@ -103,6 +110,8 @@ pub struct Section {
     pub block_light: Option<Vec<u8>>,
     /// As [`Section::block_light`].
     pub sky_light: Option<Vec<u8>>,
+    /// A compound of all other fields as they stand.
+    pub left: Option<Vec<u8>>,
 }
 
 /// The block states of a section.
@@ -191,6 +200,8 @@ impl Column {
             block_entities: Vec::new(),
             entities: Vec::new(),
             carried: Compound::EMPTY.raw().to_vec(),
+            left: None,
+            beside: None,
             not_carried: BTreeSet::new(),
             problems: Vec::new(),
         }
@@ -241,7 +252,7 @@ impl Column {
 impl Section {
     /// A section without anything.
     pub const fn new(y: i32) -> Self {
-        Self { y, blocks: None, biomes: None, block_light: None, sky_light: None }
+        Self { y, blocks: None, biomes: None, block_light: None, sky_light: None, left: None }
     }
 }
 

@@ -4,9 +4,19 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::decode::compound_of;
 use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Packing, Section};
 use crate::anvil::nbt::{Compound, List, Longs, Value};
 use crate::anvil::state;
+
+/// Fields that are read.
+const MAPPED: [&[u8]; 7] =
+    [b"Y", b"block_states", b"Palette", b"BlockStates", b"biomes", b"BlockLight", b"SkyLight"];
+
+/// Whether a field of a section is read, so that no other of its name may stand beside what is written for it.
+pub(crate) fn is_mapped(name: &[u8]) -> bool {
+    MAPPED.contains(&name)
+}
 
 /// Texts of palette entries met before, by the entry's bytes: a save repeats a few hundred states endlessly.
 #[derive(Debug, Default)]
@@ -50,6 +60,7 @@ pub(super) fn decode(
     };
     let mut section = Section::new(y);
     let (mut palette, mut indices, mut has_blocks) = (None, None, false);
+    let mut left = Vec::new();
     for field in nbt.fields() {
         match (field.name.0, field.value) {
             (b"Y", _) => {}
@@ -73,6 +84,7 @@ pub(super) fn decode(
             (b"SkyLight", Value::ByteArray(bytes)) => {
                 section.sky_light = light("SkyLight", bytes, y, found.problems);
             }
+            (name, _) if !is_mapped(name) => left.push(field.raw),
             (_, value) => {
                 if !value.is_empty() {
                     found.not_carried.insert(format!("sections.{}", field.name.lossy()));
@@ -80,6 +92,7 @@ pub(super) fn decode(
             }
         }
     }
+    section.left = compound_of(left.into_iter());
     if has_blocks {
         match blocks(palette, indices, packing, states) {
             Ok(blocks) => section.blocks = Some(blocks),

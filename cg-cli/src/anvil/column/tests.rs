@@ -207,7 +207,7 @@ fn a_slot_that_shows_another_column_is_told() {
 }
 
 #[test]
-fn carried_fields_keep_their_bytes_and_others_are_named() {
+fn every_field_keeps_its_bytes_and_those_of_another_kind_are_named() {
     let bytes = nbt::document(|root| {
         root.int("DataVersion", 2975);
         root.long("InhabitedTime", 9);
@@ -217,6 +217,7 @@ fn carried_fields_keep_their_bytes_and_others_are_named() {
         root.compound("Heightmaps", |out| out.long_array("WORLD_SURFACE", &[1]));
         root.compound("structures", |_| ());
         root.byte("mod:flag", 1);
+        root.int("block_entities", 1);
         root.raw_compounds("sections", [].into_iter());
     });
     let column = read(&bytes).expect("a column");
@@ -225,7 +226,13 @@ fn carried_fields_keep_their_bytes_and_others_are_named() {
         column.carried,
         b"\x04\x00\x0dInhabitedTime\0\0\0\0\0\0\0\x09\x08\x00\x06Status\x00\x04full\0"
     );
-    assert_eq!(Vec::from_iter(column.not_carried), ["Heightmaps", "mod:flag"]);
+    let left = nbt::payload(|out| {
+        out.compound("Heightmaps", |out| out.long_array("WORLD_SURFACE", &[1]));
+        out.compound("structures", |_| ());
+        out.byte("mod:flag", 1);
+    });
+    assert_eq!(column.left.as_deref(), Some(&*left));
+    assert_eq!(Vec::from_iter(column.not_carried), ["block_entities"]);
 }
 
 #[test]

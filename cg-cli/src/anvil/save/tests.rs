@@ -55,6 +55,7 @@ fn all_dimensions_of_a_save_are_found() {
             minecraft:overworld Blocks Some((0, 0)) region/r.0.0.mca
             minecraft:overworld Blocks Some((5, 5)) dimensions/minecraft/overworld/region/r.5.5.mca
             minecraft:overworld Entities Some((0, 0)) entities/r.0.0.mca
+            minecraft:overworld PointsOfInterest Some((0, 0)) poi/r.0.0.mca
             minecraft:the_end Entities Some((0, 0)) DIM1/entities/r.0.0.mca
             minecraft:the_nether Blocks Some((0, 0)) DIM-1/region/r.0.0.mca
         "#]],

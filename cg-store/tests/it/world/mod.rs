@@ -43,6 +43,7 @@ mod scale;
 mod snapshots;
 mod staged;
 mod sync;
+mod sync_seeds;
 mod tier;
 mod transaction;
 mod unknown;

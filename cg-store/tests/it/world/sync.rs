@@ -18,6 +18,7 @@ over_both_engines! {
     cost_follows_what_changed
     damage_is_neither_gone_nor_sent
     replies_out_of_order_change_nothing
+    a_late_reply_hides_no_change_of_an_area
 }
 
 /// The cache of a server in a world of its own, whose ids are others.
@@ -245,7 +246,7 @@ fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &Wor
 fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
-    let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4 };
+    let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4, ..AnswerLimits::default() };
     let mut wanted: Vec<_> = (0..5).map(|x| here(&cache, [x, 0, 0])).collect();
     for left in (0..5).rev() {
         let applied = exchange(server, &cache, &cache.request(&wanted).expect("asks"), &limits);
@@ -253,11 +254,9 @@ fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
         wanted = applied.later;
     }
     is_same(server, &cache);
-    let request = client().request_area(here(&cache, [0, 0, 0]).dimension, area()).expect("asks");
     let other = client();
-    let request_of_other = other.request_area(here(&other, [0, 0, 0]).dimension, area()).expect("asks");
-    assert_eq!(request, request_of_other);
-    let applied = exchange(server, &other, &request_of_other, &limits);
+    let request = other.request_area(here(&other, [0, 0, 0]).dimension, area()).expect("asks");
+    let applied = exchange(server, &other, &request, &limits);
     assert_eq!((applied.too_large_areas, applied.stale), (1, 0));
 }
 
@@ -336,6 +335,62 @@ fn replies_out_of_order_change_nothing<E: Engine>(server: &World<E>) {
     assert!(
         matches!(error, SyncError::OtherServer { expected, found } if expected == server.uuid() && found == other.uuid())
     );
+}
+
+fn a_late_reply_hides_no_change_of_an_area<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let at = here(&cache, [0, 0, 0]);
+    let about_chunk = || {
+        let request = cache.request(&[at]).expect("asks");
+        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        (request, reply)
+    };
+    let about_area = || {
+        let request = cache.request_area(overworld, area()).expect("asks");
+        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        (request, reply)
+    };
+    let apply = |(request, reply): &(SyncRequest, SyncReply)| cache.apply(request, reply).expect("applies");
+    let absent = (about_chunk(), about_area());
+    catch_up(server, &cache);
+    save(server, [(ids.at(0, 0, 0), marked(server, &ids, 1))]);
+    let first = (about_chunk(), about_area());
+    save(server, [(ids.at(0, 0, 0), marked(server, &ids, 2))]);
+    // That there is a newer one is known; what comes late is older than that.
+    for (cell, late) in [(3, &absent), (4, &first)] {
+        apply(&about_area());
+        apply(&late.0);
+        apply(&late.1);
+        catch_up(server, &cache);
+        is_same(server, &cache);
+        save(server, [(ids.at(0, 0, 0), marked(server, &ids, cell))]);
+    }
+    catch_up(server, &cache);
+    // That it is gone is known, and no late reply brings it back.
+    delete(server, ids.at(0, 0, 0));
+    catch_up(server, &cache);
+    for late in [&first, &absent] {
+        apply(&late.0);
+        apply(&late.1);
+        catch_up(server, &cache);
+        is_same(server, &cache);
+        assert_eq!(cache.world().load(at).expect("reads"), None);
+    }
+}
+
+#[test]
+fn a_reply_to_a_request_of_another_session_is_refused() {
+    let server = in_memory();
+    let ids = Ids::register(&server);
+    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
+    let cache = client();
+    let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
+    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let again = SyncClient::open(cache.world().clone()).expect("opens");
+    let error = again.apply(&request, &reply).expect_err("nobody here asked that");
+    assert!(matches!(error, SyncError::NotTheReply), "{error}");
+    assert_eq!(cache.apply(&request, &reply).expect("applies").updated, 1);
 }
 
 #[test]
@@ -436,6 +491,72 @@ fn bytes_that_are_no_message_are_refused() {
     );
     expect!["the message says what cannot be: it has no name for a dimension"]
         .assert_eq(&error.expect_err("is refused").to_string());
+}
+
+#[test]
+fn names_have_an_end() {
+    let server = in_memory();
+    let ids = Ids::register(&server);
+    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
+    let cache = client();
+    let count = |world: &World<MemEngine>| -> usize {
+        let catalog = world.catalog();
+        cg_registry::ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum()
+    };
+    let at = [here(&cache, [0, 0, 0])];
+    ask(&server, &cache, &at);
+    let full = count(cache.world());
+    let cache = cache.with_max_names(full + 9);
+    let more = |from: u32, to: u32| {
+        let names: Vec<_> = (from..to).map(|number| format!("hostile:{number}")).collect();
+        let new = names.iter().map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
+        server.register(&Registration { blocks: new, ..Registration::default() }).expect("registers");
+        let request = cache.request(&at).expect("asks");
+        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        cache.apply(&request, &reply)
+    };
+    more(0, 9).expect("is as many as allowed");
+    let error = more(9, 10).expect_err("is one too many");
+    let limit = full + 9;
+    assert!(
+        matches!(error, SyncError::TooManyNames { names, limit: found } if names == limit + 1 && found == limit),
+        "{error}"
+    );
+    assert_eq!(count(cache.world()), limit);
+    // Names that the world has, again and again under other numbers, are kept in memory all the same.
+    let small = client().with_max_names(3);
+    let request = small.request(&[here(&small, [0, 0, 0])]).expect("asks");
+    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let before = count(small.world());
+    let error = small.apply(&request, &reply).expect_err("are more than three");
+    assert!(matches!(error, SyncError::TooManyNames { limit: 3, .. }), "{error}");
+    assert_eq!((count(small.world()), small.server()), (before, None));
+}
+
+#[test]
+fn a_request_asks_for_no_more_than_is_allowed() {
+    let server = in_memory();
+    let cache = client();
+    let limits = AnswerLimits { asked_cubes: 2, asked_areas: 0, ..AnswerLimits::default() };
+    let request = |cubes: i64| {
+        let at: Vec<_> = (0..cubes).map(|cube| here(&cache, [cube * 4, 0, 0])).collect();
+        cache.request(&at).expect("asks")
+    };
+    assert!(server.answer(&request(2), &limits).is_ok());
+    let refused =
+        |request: &SyncRequest| server.answer(request, &limits).expect_err("is refused").to_string();
+    expect!["the message asks about 3 cubes, 2 are allowed; ask in parts"].assert_eq(&refused(&request(3)));
+    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let area = cache.request_area(overworld, area()).expect("asks");
+    expect!["the message asks about 1 areas, 0 are allowed; ask in parts"].assert_eq(&refused(&area));
+    // One cube in which the first place is asked about 65 times.
+    let mut bytes = vec![1, 1, 0, 0, 1, 3, b'a', b':', b'b', 1, 0, 0, 0, 0, 0, 65];
+    bytes.extend([0, 0].repeat(65));
+    bytes.push(0);
+    let many = SyncRequest::decode(&bytes, SyncLimits::default()).expect("decodes");
+    assert_eq!(many.chunk_count(), 65);
+    expect!["the message says what cannot be: a 4³ cube has places 0 to 63, each once"]
+        .assert_eq(&refused(&many));
 }
 
 #[test]

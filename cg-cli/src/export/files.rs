@@ -1,0 +1,60 @@
+//! The files of a save that are no regions, where an import took them from.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cg_store::World;
+use cg_store::engine::Engine;
+
+use super::{ExportError, ExportReport};
+use crate::anvil::save;
+use crate::mapping::leftovers::FILE_PREFIX;
+
+/// Writes every file that a world has an object of. None leaves the folder, replaces another or passes for a region.
+///
+/// Holds one file in memory.
+pub(super) fn write<E: Engine>(
+    world: &World<E>,
+    dir: &Path,
+    report: &mut ExportReport,
+) -> Result<(), ExportError> {
+    let failed = world.objects().for_each(FILE_PREFIX, |object| {
+        let Ok((key, _, bytes)) = object else {
+            report.missed("damaged objects of files", 1);
+            return ControlFlow::Continue(());
+        };
+        let name = key.strip_prefix(FILE_PREFIX.as_bytes()).and_then(|name| std::str::from_utf8(name).ok());
+        let path =
+            name.filter(|name| !save::is_region_part(name)).and_then(|name| save::file_path(dir, name));
+        let Some(path) = path else {
+            report.missed("files that no save can hold at the path that they have", 1);
+            return ControlFlow::Continue(());
+        };
+        match write_new(&path, bytes) {
+            Ok(()) => report.other_files += 1,
+            Err(error) if is_taken(&error) => {
+                report.missed("files where another file or folder is", 1);
+            }
+            Err(source) => return ControlFlow::Break(ExportError::Io { path, source }),
+        }
+        ControlFlow::Continue(())
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory
+    )
+}

@@ -1,0 +1,161 @@
+//! What an import makes objects of: what is left of columns, points of interest, and files that are no regions.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use cg_store::engine::Engine;
+use cg_store::prelude::Durability;
+use cg_store::{Error, ObjectKey};
+
+use super::apply::{Importer, TRANSACTION_BYTES};
+use super::progress::Stored;
+use super::{ImportError, ImportReport, Merge};
+use crate::anvil::region::Slot;
+use crate::mapping::leftovers;
+
+/// What a transaction holds besides an object's bytes, generously.
+const OVERHEAD_BYTES: u64 = 4096;
+
+impl<E: Engine> Importer<'_, E> {
+    /// Puts what is left of a column into the next transaction, unless the world keeps its own.
+    pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
+        let key = leftovers::column_key(&self.dimension_name, x, z);
+        if self.head.merge == Some(Merge::Replace)
+            && let (Ok(key), Ok(points)) = (&key, leftovers::poi_key(&self.dimension_name, x, z))
+            && self.world.objects().get(key)?.is_some_and(|stored| *stored.bytes != *bytes)
+        {
+            // They belong to what is replaced; the save's own come after its columns.
+            self.pending.objects.insert(points, None);
+        }
+        self.put_object(key, bytes, "what is left of columns")
+    }
+
+    /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own.
+    fn put_object(
+        &mut self,
+        key: Result<ObjectKey, Error>,
+        bytes: Vec<u8>,
+        what: &str,
+    ) -> Result<(), ImportError> {
+        let Ok(key) = key else {
+            self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
+            return Ok(());
+        };
+        if self.head.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
+            return Ok(());
+        }
+        let limit_bytes = self.object_limit_bytes();
+        if bytes.len() as u64 > limit_bytes {
+            let len_bytes = bytes.len();
+            let what = format!("{what}: {key} takes {len_bytes} bytes, more than {limit_bytes}");
+            self.progress.report.note_not_carried(&what);
+            self.pending.objects.insert(key, None);
+            return Ok(());
+        }
+        self.pending.objects.insert(key, Some(bytes));
+        Ok(())
+    }
+
+    pub(super) fn points_of_interest(
+        &mut self,
+        slot: Slot,
+        (x, z): (i32, i32),
+        bytes: Vec<u8>,
+    ) -> Result<(), ImportError> {
+        if !self.fits(slot, bytes.len()) {
+            return Ok(());
+        }
+        if self.head.merge == Some(Merge::Keep) {
+            let stored = self.stored_column(x, z, std::iter::empty())?;
+            if stored.values().any(|(_, version)| *version <= self.head.began_after) {
+                // They are those of other blocks.
+                return Ok(());
+            }
+        }
+        self.pending.len_bytes += bytes.len();
+        self.put_object(leftovers::poi_key(&self.dimension_name, x, z), bytes, "points of interest")
+    }
+
+    /// Takes the save's files that are no regions; what the world has of them already is not written again, so that
+    /// this can be done anew by an import that continues.
+    pub(super) fn files(&mut self, report: &mut ImportReport) -> Result<(), ImportError> {
+        let mut all = ImportReport::default();
+        for refused in &self.source.others.refused {
+            all.note_not_carried(refused);
+        }
+        let (mut pending, mut pending_bytes) = (Vec::new(), 0);
+        for (name, path) in &self.source.others.files {
+            let Ok(key) = leftovers::file_key(name) else {
+                all.note_not_carried(&format!("file {name}: its path is too long"));
+                continue;
+            };
+            let bytes = match read(path, self.object_limit_bytes()) {
+                Ok(Ok(bytes)) => bytes,
+                Ok(Err(len_bytes)) => {
+                    let limit_bytes = self.object_limit_bytes();
+                    all.note_not_carried(&format!(
+                        "file {name}: it takes {len_bytes} bytes, more than the {limit_bytes} of an object"
+                    ));
+                    continue;
+                }
+                Err(error) => {
+                    all.note_unreadable(name, None, error.to_string());
+                    continue;
+                }
+            };
+            let stored = self.world.objects().get(&key)?;
+            let is_there = stored.as_ref().is_some_and(|stored| *stored.bytes == *bytes);
+            if stored.is_some() && !is_there && self.head.merge == Some(Merge::Keep) {
+                all.kept_files += 1;
+                continue;
+            }
+            all.imported_files += 1;
+            if is_there {
+                continue;
+            }
+            if pending_bytes > 0 && pending_bytes + bytes.len() > TRANSACTION_BYTES {
+                self.put_files(std::mem::take(&mut pending))?;
+                pending_bytes = 0;
+            }
+            // An empty file takes something too.
+            pending_bytes += bytes.len() + key.as_bytes().len();
+            pending.push((key, bytes));
+        }
+        if !pending.is_empty() {
+            self.put_files(pending)?;
+        }
+        report.add(all);
+        Ok(())
+    }
+
+    fn put_files(&mut self, files: Vec<(ObjectKey, Vec<u8>)>) -> Result<(), ImportError> {
+        self.world.transaction_at(Durability::Process, |tx| {
+            for (key, bytes) in files {
+                tx.put_object(key, bytes)?;
+            }
+            Stored::Ok(())
+        })?;
+        self.count_transaction()
+    }
+
+    /// Bytes that an object can have in a transaction of its own.
+    fn object_limit_bytes(&self) -> u64 {
+        let limits = self.world.limits();
+        limits.object_bytes.min(limits.batch_bytes).saturating_sub(OVERHEAD_BYTES)
+    }
+}
+
+/// A file's bytes, or their count when it is over the limit.
+fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<Vec<u8>, u64>> {
+    let file = File::open(path)?;
+    let len_bytes = file.metadata()?.len();
+    if len_bytes > limit_bytes {
+        return Ok(Err(len_bytes));
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    let found_bytes = bytes.len() as u64;
+    Ok(if found_bytes > limit_bytes { Err(found_bytes) } else { Ok(bytes) })
+}

@@ -1,0 +1,137 @@
+//! What holds for any bytes that are taken for a message between a server and a cache of it: what is read is written so
+//! that it is read again; a server answers any request or refuses it, and changes nothing; a cache that applies any
+//! reply has chunks where it asked for some, whole ones, and few more names than the message has bytes.
+
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
+use cg_registry::ListKind;
+use cg_store::engine::MemEngine;
+use cg_store::prelude::{Chunk, World, WorldOptions};
+use cg_store::{AnswerLimits, Error, SyncClient, SyncLimits, SyncReply, SyncRequest, VerifyDepth};
+
+/// Reads bytes as a message of either kind and says whether they are one.
+///
+/// # Panics
+/// If a law is broken.
+pub(crate) fn check(bytes: &[u8]) -> bool {
+    let limits = SyncLimits { message_bytes: 1 << 20 };
+    if let Ok(request) = SyncRequest::decode(bytes, limits) {
+        assert_eq!(SyncRequest::decode(&request.encode(), limits).as_ref(), Ok(&request));
+        assert!(request.chunk_count() <= bytes.len());
+        answered(&request);
+        return true;
+    }
+    let Ok(reply) = SyncReply::decode(bytes, limits) else { return false };
+    assert_eq!(SyncReply::decode(&reply.encode(), limits).as_ref(), Ok(&reply));
+    // A reply is applied only if it answers as much as was asked: chunks of one cube, an area, or nothing.
+    for ask in [Ask::Nothing, Ask::Chunks, Ask::Area] {
+        applied(&reply, ask, bytes.len());
+    }
+    true
+}
+
+fn world() -> World<MemEngine> {
+    World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
+}
+
+fn names(world: &World<MemEngine>) -> usize {
+    let catalog = world.catalog();
+    ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum()
+}
+
+fn stored(world: &World<MemEngine>) -> String {
+    world.content_hash().expect("no damage").to_string()
+}
+
+fn answered(request: &SyncRequest) {
+    let server = world();
+    let dimension = server.register_dimension("a:b").expect("a name");
+    let [stone] = server.register_blocks(["a:stone"]).expect("a name");
+    let saved = server.transaction(|tx| {
+        for x in [-1, 0, 5] {
+            let at = ChunkAt::new(dimension, ChunkPos::new(x, 0, 0)?);
+            tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema()).expect("registered"));
+        }
+        Ok::<_, Error>(())
+    });
+    saved.expect("committed");
+    let (before, commit) = (stored(&server), server.last_commit());
+    let limits = AnswerLimits { asked_cubes: 64, asked_areas: 4, ..AnswerLimits::default() };
+    if let Ok(reply) = server.answer(request, &limits) {
+        let encoded = reply.encode();
+        // The names, three chunks for each cube, and three that are listed for each area.
+        assert!(encoded.len() <= 4096 + 64 * 1024, "{} bytes", encoded.len());
+        assert_eq!(SyncReply::decode(&encoded, SyncLimits::default()), Ok(reply));
+    }
+    assert_eq!((stored(&server), server.last_commit()), (before, commit));
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Nothing,
+    Chunks,
+    Area,
+}
+
+fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
+    let cache = SyncClient::open(world()).expect("opens");
+    let own = cache.world();
+    let dimension = own.register_dimension("a:b").expect("a name");
+    let at = |x| ChunkAt::new(dimension, ChunkPos::new(x, 0, 0).expect("inside the world"));
+    let asked = [at(0), at(1)];
+    let request = match ask {
+        Ask::Nothing => cache.request(&[]),
+        Ask::Chunks => cache.request(&asked),
+        Ask::Area => cache.request_area(dimension, ChunkBox::new(at(0).pos, at(1).pos)),
+    };
+    let (request, before) = (request.expect("asks").encode(), names(own));
+    let request = SyncRequest::decode(&request, SyncLimits::default()).expect("just written");
+    // The number that the client gave is no secret: a hostile server echoes it.
+    let reply = echoed(reply, &request);
+    match cache.apply(&request, &reply) {
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert_eq!(cache.server(), None, "nothing is remembered of what was refused");
+            assert_eq!(own.objects().list(b"", None, 1).expect("lists").entries, []);
+            assert!(asked.iter().all(|at| own.load(*at).expect("reads").is_none()));
+        }
+        Ok(applied) => {
+            assert!(applied.updated <= 2 && applied.stale <= 2);
+            assert!(cache.server().is_some());
+            let mut count = 0;
+            let elsewhere = own.for_each_place(cg_store::Area::World, |found| {
+                count += 1;
+                let found = found.expect("no damage").at;
+                if asked.contains(&found) {
+                    std::ops::ControlFlow::Continue(())
+                } else {
+                    std::ops::ControlFlow::Break(found)
+                }
+            });
+            assert_eq!(elsewhere.expect("no damage"), None, "only what was asked about is written");
+            assert_eq!(count, applied.updated);
+            for at in asked {
+                if let Some(chunk) = own.load(at).expect("reads") {
+                    chunk.block(LocalPos::new(0, 0, 0));
+                }
+            }
+            let again = SyncClient::open(own.clone()).expect("what is remembered is read");
+            assert_eq!(again.server(), cache.server());
+        }
+    }
+    assert!(names(own) - before <= len_bytes, "a name takes more than a byte");
+    assert_eq!(own.verify(VerifyDepth::Full, |_| {}).expect("verifies").findings, []);
+}
+
+/// The reply as one to this request.
+fn echoed(reply: &SyncReply, request: &SyncRequest) -> SyncReply {
+    let (reply, request) = (reply.encode(), request.encode());
+    // Version, kind, then the number as a variable-length integer.
+    let number = |bytes: &[u8]| match bytes.get(2) {
+        Some(253) => 2..11,
+        Some(252) => 2..7,
+        Some(251) => 2..5,
+        _ => 2..3,
+    };
+    let parts = [&reply[..2], &request[number(&request)], &reply[number(&reply).end..]];
+    SyncReply::decode(&parts.concat(), SyncLimits::default()).expect("another number is a number")
+}
