@@ -11,6 +11,7 @@ use cg_format::codec::Codec;
 use cg_format::{BlockBox, LocalPos};
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
+use cg_store::ObjectKey;
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -132,6 +133,10 @@ fn write<W: Write>(
     for prefix in prefixes {
         let mut is_met = false;
         let failed = world.objects().for_each(prefix, |object| {
+            // What the store keeps for itself holds of this world only.
+            if object.as_ref().is_ok_and(|(key, ..)| key.starts_with(ObjectKey::STORES_OWN)) {
+                return ControlFlow::Continue(());
+            }
             is_met = true;
             let added = object.map_err(Failure::from).and_then(|(key, version, bytes)| {
                 pack.object(PackedObject { key, version, bytes }).map_err(Failure::failed)

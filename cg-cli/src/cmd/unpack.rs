@@ -121,6 +121,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let limits = limits(len_bytes);
     let (info, region) = pack::check(std::io::BufReader::new(&file), limits).map_err(Failure::failed)?;
     let pack = Checked { file, limits, info, region };
+    put::check_keys(&pack)?;
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
     let options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
     let world = open(args)?;

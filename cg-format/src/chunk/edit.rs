@@ -71,6 +71,14 @@ pub enum EditError {
         /// The bytes that were given.
         found: usize,
     },
+    /// The components that a schema gives to the chunk's blocks would take too much memory.
+    #[error("with component {:#x} the chunk's components take more than {limit_bytes} bytes", .component.get())]
+    TooManyBytes {
+        /// The component that was too much.
+        component: ComponentId,
+        /// [`Chunk::MAX_COMPONENT_BYTES`].
+        limit_bytes: usize,
+    },
 }
 
 /// What happens to components that both the old and the new block have.
@@ -81,6 +89,10 @@ enum Shared {
 }
 
 impl Chunk {
+    /// The most bytes that components take where a schema alone says that a chunk's blocks have them: eight times a world's
+    /// default limit of a whole chunk. A few bytes of blocks and a schema with large defaults ask for gigabytes otherwise.
+    pub const MAX_COMPONENT_BYTES: usize = 128 << 20;
+
     /// Puts a block into layer 0 of a cell and gives back the one that was there.
     ///
     /// The new block's components have their default bytes; those of the old block are gone. Putting the block that is
@@ -263,7 +275,8 @@ impl Chunk {
     /// # Errors
     /// [`EditError::UnreadComponents`] if this chunk has data that its own schema did not explain,
     /// [`EditError::UnknownBlock`] or [`EditError::UnknownComponent`] if the new schema does not know something, and
-    /// [`EditError::WrongWidth`] if `bytes` gives a wrong length.
+    /// [`EditError::WrongWidth`] if `bytes` gives a wrong length, and [`EditError::TooManyBytes`] for more than
+    /// [`MAX_COMPONENT_BYTES`](Self::MAX_COMPONENT_BYTES).
     pub fn with_components<'b>(
         &self,
         to: &(impl SchemaView + ?Sized),
@@ -431,12 +444,12 @@ impl NewColumn {
         Ok(Self { column: Column::new(component, shape), shape, default: default.to_vec() })
     }
 
-    /// Adds an instance behind all others.
-    pub(super) fn push(&mut self, at: CellLayer, bytes: Option<&[u8]>) -> Result<(), EditError> {
+    /// Adds an instance behind all others, and returns the bytes that it has.
+    pub(super) fn push(&mut self, at: CellLayer, bytes: Option<&[u8]>) -> Result<usize, EditError> {
         let bytes = bytes.unwrap_or(&self.default);
         check_width(self.column.component, self.shape, bytes)?;
         self.column.push(at, bytes);
-        Ok(())
+        Ok(bytes.len())
     }
 }
 

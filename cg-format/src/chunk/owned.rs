@@ -71,7 +71,7 @@ impl Chunk {
     /// A chunk with one block in every cell; the block's components have their default bytes.
     ///
     /// # Errors
-    /// [`EditError::UnknownBlock`] if the schema does not know the block.
+    /// [`EditError::UnknownBlock`] if the schema does not know the block, [`EditError::TooManyBytes`].
     pub fn filled(block: BlockId, schema: &(impl SchemaView + ?Sized)) -> Result<Self, EditError> {
         Self::from_packed(alloc::vec![block], Blocks::uniform(), schema)
     }
@@ -79,7 +79,7 @@ impl Chunk {
     /// A chunk with the given blocks in layer 0; components have their default bytes.
     ///
     /// # Errors
-    /// [`EditError::UnknownBlock`] if the schema does not know a block.
+    /// [`EditError::UnknownBlock`] if the schema does not know a block, [`EditError::TooManyBytes`].
     pub fn from_blocks(
         cells: &[BlockId; LocalPos::COUNT],
         order: CellOrder,
@@ -325,17 +325,22 @@ impl Chunk {
         let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));
         let kinds = ids.iter().map(|block| schema.components_of(*block));
         let expected = components::instances_of(kinds, &self.blocks.unpacked(), upper).unwrap_or_default();
-        expected
-            .into_iter()
-            .map(|(component, instances)| {
-                let mut new = super::edit::NewColumn::new(component, schema)?;
-                for at in instances {
-                    let block = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
-                    new.push(at, bytes(at, block, component).as_deref())?;
+        let mut len_bytes = 0;
+        let mut column = |(component, instances)| {
+            let mut new = super::edit::NewColumn::new(component, schema)?;
+            for at in instances {
+                let block = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
+                len_bytes += new.push(at, bytes(at, block, component).as_deref())?;
+                if len_bytes > Self::MAX_COMPONENT_BYTES {
+                    return Err(EditError::TooManyBytes {
+                        component,
+                        limit_bytes: Self::MAX_COMPONENT_BYTES,
+                    });
                 }
-                Ok(new.column)
-            })
-            .collect()
+            }
+            Ok(new.column)
+        };
+        expected.into_iter().map(&mut column).collect()
     }
 }
 

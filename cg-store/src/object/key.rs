@@ -12,6 +12,10 @@ use crate::error::Error;
 pub struct ObjectKey(Arc<[u8]>);
 
 impl ObjectKey {
+    /// Keys that begin so are the store's own, and what is under them holds of one world only: what a cache remembers
+    /// of its server, for one.
+    pub const STORES_OWN: &[u8] = b"\0";
+
     /// A key of these bytes.
     ///
     /// # Errors

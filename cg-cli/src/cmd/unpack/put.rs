@@ -6,7 +6,7 @@ use cg_registry::{Catalog, Registration};
 use cg_snapshot::pack::{ObjectPage, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
 use cg_store::engine::RocksEngine;
-use cg_store::{Durability, Transaction};
+use cg_store::{Durability, ObjectKey, Transaction};
 use indicatif::ProgressBar;
 
 use super::{Checked, Done, Tally};
@@ -18,6 +18,17 @@ pub(super) fn name_count(registration: &Registration) -> u64 {
     let Registration { components, blocks, entities, structures, dimensions, sides } = registration;
     let names = [entities, structures, dimensions, sides].iter().map(|names| names.len()).sum::<usize>();
     (components.len() + blocks.len() + names) as u64
+}
+
+/// Refuses objects that another world's store keeps for itself: here they would say what is not so.
+pub(super) fn check_keys(pack: &Checked) -> Result<(), Failure> {
+    each_page(pack, |page| match page.iter().find(|object| object.key.starts_with(ObjectKey::STORES_OWN)) {
+        None => Ok(()),
+        Some(object) => Err(Failure::failed(format!(
+            "object `{}` of the pack is a store's own and holds of no other world; nothing was written",
+            object.key.escape_ascii()
+        ))),
+    })
 }
 
 /// What would be done, with names as if they were registered.

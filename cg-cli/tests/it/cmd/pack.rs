@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use cg_format::codec::Codec;
+use cg_snapshot::pack::{PackWriter, PackedObject};
+use cg_store::ObjectKey;
 use cg_store::prelude::*;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -380,4 +383,36 @@ fn data_that_the_world_has_no_place_for_are_named() {
     assert_eq!(said.json()["components_left"], json!({ "game:items": 1 }));
     let said = unpack(&file, &sample.beside("new"), &["--json"]);
     assert_eq!((said.code, &said.json()["components_left"]), (0, &json!({})));
+}
+
+#[test]
+fn what_a_store_keeps_for_itself_stays_where_it_is() {
+    let sample = sample();
+    let own = ObjectKey::new(b"\0sync/head").unwrap();
+    let world = sample.open();
+    world
+        .transaction(|tx| {
+            tx.put_object(&own, b"of this world".as_slice())?;
+            Ok::<_, cg_store::Error>(())
+        })
+        .unwrap();
+    drop(world);
+    let file = packed(&sample, &["--objects", ""]);
+    let there = sample.beside("there");
+    let said = unpack(&file, &there, &["--json"]).good();
+    assert!(said.contains("\"objects_put\":4"), "{said}");
+
+    // A pack of somebody else's making.
+    let mut pack = PackWriter::new(Vec::new(), Codec::Lz4).unwrap();
+    pack.object(PackedObject { key: own.as_bytes(), version: 0, bytes: b"of none" }).unwrap();
+    let (bytes, _) = pack.finish().unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    let nowhere = sample.beside("nowhere");
+    let said = unpack(&file, &nowhere, &[]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    expect![[r#"
+        cg: object `\x00sync/head` of the pack is a store's own and holds of no other world; nothing was written
+    "#]]
+    .assert_eq(&said.err);
+    assert!(!nowhere.exists());
 }

@@ -1,7 +1,8 @@
 //! Component data that the schema does not explain: kept, not guessed at, not broken by edits.
 
 use cg_format::chunk::{CellLayer, Chunk, ChunkView, EditError, Mismatch};
-use cg_format::{BlockId, ComponentId, LocalPos};
+use cg_format::schema::NoComponents;
+use cg_format::{BlockId, ComponentId, ComponentShape, LocalPos, SchemaView};
 use expect_test::expect;
 
 use super::model::{BYTE, TEXT, TestSchema, WIDE};
@@ -132,4 +133,34 @@ fn refusals_read_as_sentences() {
     .assert_eq(&text);
     let again = Chunk::decode(&chunk.to_bytes(), &TestSchema).unwrap();
     assert_eq!(again, chunk, "255 blocks above one cell come back");
+}
+
+/// A schema in which a block asks for a mebibyte.
+struct Greedy;
+
+impl SchemaView for Greedy {
+    fn components_of(&self, _: BlockId) -> Option<&[ComponentId]> {
+        const ONE: &[ComponentId] = &[TEXT];
+        Some(ONE)
+    }
+
+    fn shape(&self, _: ComponentId) -> Option<ComponentShape> {
+        Some(ComponentShape::Variable)
+    }
+
+    fn default_bytes(&self, _: ComponentId) -> &[u8] {
+        &[7; 1 << 20]
+    }
+
+    fn is_opaque(&self, _: BlockId) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_schema_does_not_ask_for_more_memory_than_there_is() {
+    let chunk = Chunk::filled(BlockId::new(1), &NoComponents).unwrap();
+    let refused = chunk.with_components(&Greedy, |_, _, _| None).map(drop);
+    let limit_bytes = Chunk::MAX_COMPONENT_BYTES;
+    assert_eq!(refused, Err(EditError::TooManyBytes { component: TEXT, limit_bytes }));
 }
