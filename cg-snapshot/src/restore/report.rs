@@ -41,7 +41,7 @@ pub struct RestoreReport {
     pub blocks: u64,
     /// Blocks of which only the components are other ones.
     pub components: u64,
-    /// Sections that stayed as they are because there was a chunk and [`Merge::Keep`] was asked for.
+    /// Sections that stayed as they are because there was a chunk and [`Merge::Keep`](super::Merge::Keep) was asked for.
     pub kept: u64,
     /// Entities that stayed as they are for the same reason.
     pub entities_kept: u64,

@@ -7,7 +7,7 @@
 //! - a [lock](EngineError::Locked) that says who holds it;
 //! - guards and the commit sequence, under one short lock; syncs outside it, one for all who wait;
 //! - after a write or sync has failed, no further one until the next open;
-//! - a family with a damaged file is [rewritten no more](held), which would end all writing.
+//! - no file of a family with a damaged one is rewritten any more, as that would end all writing.
 //!
 //! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
 
