@@ -135,6 +135,8 @@ fn refusals_read_as_sentences() {
     assert_eq!(again, chunk, "255 blocks above one cell come back");
 }
 
+static MEBIBYTE: [u8; 1 << 20] = [7; 1 << 20];
+
 /// A schema in which a block asks for a mebibyte.
 struct Greedy;
 
@@ -149,7 +151,7 @@ impl SchemaView for Greedy {
     }
 
     fn default_bytes(&self, _: ComponentId) -> &[u8] {
-        &[7; 1 << 20]
+        &MEBIBYTE
     }
 
     fn is_opaque(&self, _: BlockId) -> bool {
