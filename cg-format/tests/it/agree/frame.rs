@@ -86,3 +86,18 @@ proptest! {
         prop_assert_eq!(opened(space, &key, &row), expected, "\n{}", hex(&row));
     }
 }
+
+/// What random rows seldom are: compressed, with a right checksum, and too short for the length in front.
+#[test]
+fn a_length_that_is_cut_off_is_refused_by_both() {
+    for (kind, codec, len_bytes) in [1, 4].into_iter().flat_map(|kind| {
+        [0, 1, 2].into_iter().flat_map(move |codec| (0..6).map(move |len_bytes| (kind, codec, len_bytes)))
+    }) {
+        let naive = Frame { kind, codec, version: 7, schema_generation: 0, payload: vec![0; len_bytes] };
+        let (space, key) = (Space::WorldMeta, [0]);
+        let row = frame::encode(&naive, len_bytes, space.byte(), &key);
+        let expected = (codec == 0 || len_bytes >= 4).then_some(naive);
+        assert_eq!(frame::decode(&row, len_bytes, space.byte(), &key).ok(), expected, "{kind} {codec}");
+        assert_eq!(opened(space, &key, &row), expected, "{kind} {codec} {len_bytes}");
+    }
+}

@@ -61,6 +61,10 @@ pub(crate) fn decode(row: &[u8], checked_len: usize, space: u8, key: &[u8]) -> R
         return Err(format!("frame {frame_version} kind {kind} codec {codec} reserved {zero} {zeros}"));
     }
     let payload = at.take("payload", at.left() as u64)?;
+    // A compressed value begins with its length; in a cluster each group is compressed by itself.
+    if codec != 0 && matches!(kind, 1 | 4) && payload.len() < 4 {
+        return Err("the length of a compressed value is cut off".into());
+    }
     let checked = payload.get(..checked_len).ok_or("the payload ends early")?;
     if checksum(row, checked, space, key) != crc {
         return Err("checksum".into());
