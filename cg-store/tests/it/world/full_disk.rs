@@ -26,9 +26,10 @@ fn on_a_small_disk(test: &str, run: impl FnOnce(&Path)) {
         format!("mount -t tmpfs -o size={DISK_BYTES} small \"$0\" && touch \"$0/mounted\" && exec \"$@\"");
     let mut why = String::new();
     // As a user of one's own namespace, or as root, who may also where there are none: below a changed root, for one.
-    for namespaces in ["-rm", "-m"] {
+    for namespaces in [&["-rm"][..], &["-m", "--propagation", "unchanged"]] {
         let inside = Command::new("unshare")
-            .args([namespaces, "sh", "-c", &script])
+            .args(namespaces)
+            .args(["sh", "-c", &script])
             .arg(disk.path())
             .arg(&program)
             .args(["--exact", test, "--nocapture"])
