@@ -1,4 +1,4 @@
-//! Threads that load chunks and move them between tiers in the background, for all worlds that share them.
+//! Threads that load chunks, move them between tiers and fold the opacity map in the background, for all worlds that share them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

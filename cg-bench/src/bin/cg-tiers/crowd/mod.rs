@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// How many players walk into new land.
     #[arg(long, default_value_t = 50)]
     players: u32,
-    /// How many more follow some of them three minutes later.
+    /// How many more follow some of them two minutes later.
     #[arg(long, default_value_t = 10)]
     followers: u32,
     /// Only the world, and neither RocksDB nor LevelDB.
