@@ -3,9 +3,10 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::Folding;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::pool::caught;
 use crate::tiering::{Due, Told};
 use crate::world::Inner;
 
@@ -82,7 +83,14 @@ impl<E: Engine> Inner<E> {
         let (sender, receiver) = channel();
         self.pool.spawn(move || {
             let mut damage = Vec::new();
-            if let Ok(folding) = visitor.visit(|world| world.fold_known_tile(&mut damage)) {
+            let folded = visitor.visit(|world| {
+                // A panic would pass for a world that is gone.
+                caught(|| world.fold_known_tile(&mut damage)).unwrap_or_else(|message| {
+                    Err(EngineError::Panicked { operation: "folding a tile of the opacity map", message }
+                        .into())
+                })
+            });
+            if let Ok(folding) = folded {
                 // Nobody waits for it if the world is being closed.
                 let _ = sender.send(Made { folding, damage });
             }
