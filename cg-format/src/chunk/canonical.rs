@@ -60,6 +60,19 @@ impl Chunk {
         }
     }
 
+    /// Whether every cell and layer holds the same block in both chunks.
+    ///
+    /// Mostly one of them is an edit of the other, and their palettes agree as far as both go. Then a local id that
+    /// both have means the same in both, and one that only one has is a kind that the other lacks: palettes repeat
+    /// nothing. So equal blocks are equal local ids, and nothing is brought into canonical form.
+    pub(super) fn has_blocks_of(&self, other: &Self) -> bool {
+        let both = self.palette.ids().iter().zip(other.palette.ids());
+        if self.blocks.width() == other.blocks.width() && both.into_iter().all(|(one, other)| one == other) {
+            return self.blocks == other.blocks && self.upper == other.upper;
+        }
+        self.canonical() == other.canonical()
+    }
+
     fn as_held(&self) -> Canonical<'_> {
         Canonical {
             ids: Cow::Borrowed(self.palette.ids()),

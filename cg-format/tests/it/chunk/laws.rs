@@ -44,6 +44,29 @@ proptest! {
         prop_assert_eq!(&other, &chunk);
         prop_assert_eq!(other.to_bytes(), chunk.to_bytes());
     }
+
+    #[test]
+    fn a_copy_is_equal_as_long_as_its_content_is(
+        first in block(),
+        before in prop::collection::vec(edit(), 0..40),
+        after in prop::collection::vec(edit(), 0..6),
+    ) {
+        let (mut naive, chunk) = edited(first, &before);
+        let (naive_before, mut copy) = (naive.clone(), chunk.clone());
+        for edit in &after {
+            naive.apply(&mut copy, edit);
+            prop_assert_eq!(copy == chunk, naive == naive_before, "after {:?}", edit);
+            prop_assert_eq!(copy == chunk, copy.to_bytes() == chunk.to_bytes());
+        }
+        // The way back by single blocks, with whatever palette that leaves.
+        for cell in LocalPos::all().filter(|cell| chunk.layer_count(*cell) == 1) {
+            let (old, new) = (chunk.block(cell), copy.block(cell));
+            if old != new && copy.layer_count(cell) == 1 {
+                copy.set_block(cell, old, &TestSchema).unwrap();
+            }
+        }
+        prop_assert_eq!(copy == chunk, copy.to_bytes() == chunk.to_bytes());
+    }
 }
 
 /// The laws of arbitrary bytes, the same that the fuzz target checks.
