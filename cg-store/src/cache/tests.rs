@@ -1,0 +1,115 @@
+//! What the cache keeps, whatever the order in which loads and commits meet.
+
+use super::*;
+use cg_format::schema::NoComponents;
+use cg_format::{BlockId, ChunkPos, Dimension};
+
+fn at(x: i64) -> ChunkAt {
+    ChunkAt::new(Dimension::new(0), ChunkPos::new(x, 0, 0).unwrap())
+}
+
+fn stored(version: u64) -> Lookup<Stored> {
+    let chunk = Chunk::filled(BlockId::new(version), &NoComponents).expect("any block is known");
+    let chunk = Arc::new(chunk);
+    Lookup::Here(Stored { chunk, version, is_current: true })
+}
+
+fn version(cache: &ChunkCache, at: ChunkAt) -> Option<u64> {
+    cache.get(at).ok()?.here().map(|stored| stored.version)
+}
+
+fn publish(cache: &ChunkCache, at: ChunkAt, entry: Lookup<Stored>) {
+    cache.announce([at]).publish(at, entry);
+}
+
+#[test]
+fn a_slow_loader_does_not_hide_a_commit() {
+    let cache = ChunkCache::new(1 << 20);
+    let ticket = cache.get(at(1)).unwrap_err();
+    publish(&cache, at(1), stored(2));
+    let instead = cache.fill(at(1), ticket, &stored(1)).and_then(Lookup::here);
+    assert_eq!(instead.map(|stored| stored.version), Some(2));
+    assert_eq!(version(&cache, at(1)), Some(2));
+}
+
+#[test]
+fn a_loader_whose_shard_stood_still_is_believed() {
+    let cache = ChunkCache::new(1 << 20);
+    let ticket = cache.get(at(1)).unwrap_err();
+    cache.fill(at(1), ticket, &stored(1));
+    assert_eq!(version(&cache, at(1)), Some(1));
+    cache.clear();
+    assert!(cache.get(at(1)).is_err());
+    cache.fill(at(1), ticket, &stored(1));
+    assert!(cache.get(at(1)).is_err(), "the ticket is older than the clearing");
+}
+
+#[test]
+fn what_a_moment_knew_is_told_until_the_shard_changes() {
+    let cache = ChunkCache::new(1 << 20);
+    publish(&cache, at(1), stored(1));
+    let moment = cache.moment();
+    assert_eq!(cache.get_as_of(at(1), &moment).unwrap().here().map(|stored| stored.version), Some(1));
+    let absent = ChunkCache::ticket(at(2), &moment);
+    publish(&cache, at(1), stored(2));
+    publish(&cache, at(2), stored(2));
+    assert!(cache.get_as_of(at(1), &moment).is_none(), "it is of a later state");
+    cache.fill(at(2), absent, &stored(1));
+    assert_eq!(version(&cache, at(2)), Some(2), "what the moment had is older");
+}
+
+#[test]
+fn nothing_is_kept_while_a_commit_is_under_way() {
+    let cache = ChunkCache::new(1 << 20);
+    let before = cache.get(at(1)).unwrap_err();
+    let announced = cache.announce([at(1)]);
+    let meanwhile = cache.get(at(1)).unwrap_err();
+    assert!(cache.fill(at(1), before, &stored(1)).is_none());
+    assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
+    assert_eq!(version(&cache, at(1)), None);
+    // The commit fails: nothing is shown, and what is loaded from now on is kept.
+    drop(announced);
+    assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
+    assert_eq!(version(&cache, at(1)), None);
+    let after = cache.get(at(1)).unwrap_err();
+    assert!(cache.fill(at(1), after, &stored(1)).is_none());
+    assert_eq!(version(&cache, at(1)), Some(1));
+}
+
+#[test]
+fn a_walk_over_the_world_does_not_push_out_what_is_used() {
+    const BOUND: u64 = 1 << 20;
+    let cache = ChunkCache::new(BOUND);
+    let bytes = u64::from(Entry::new(stored(1), false).bytes);
+    let look = |x| match cache.get(at(x)) {
+        Ok(_) => true,
+        Err(ticket) => {
+            cache.fill(at(x), ticket, &stored(1));
+            false
+        }
+    };
+    let used = (BOUND * 3 / 4 / bytes) as i64;
+    let walk = (BOUND * 20 / bytes) as i64;
+    let (mut hits, mut looks) = (0, 0);
+    for step in 0..walk {
+        assert!(!look(1_000_000 + step), "a walk meets nothing twice");
+        // Ten looks at what is used for each step of the walk.
+        for nth in 0..10 {
+            looks += 1;
+            hits += i64::from(look((step * 10 + nth) * 7 % used));
+        }
+    }
+    let cold = looks - hits - used;
+    assert!(cold * 50 < looks, "{cold} of {looks} looks found what was used pushed out");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let cache = ChunkCache::new(256 << 10);
+    for x in 0..100_000 {
+        let ticket = cache.get(at(x)).unwrap_err();
+        cache.fill(at(x), ticket, &stored(1));
+    }
+    let kept = (0..100_000).filter(|x| cache.get(at(*x)).is_ok()).count();
+    assert!((100..2048).contains(&kept), "{kept} entries of at least 128 bytes in 256 KiB");
+}
