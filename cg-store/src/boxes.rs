@@ -3,6 +3,7 @@
 //! A host with chunks of 32³ or 16×384×16 needs no code of its own: it names the box, the order of its array and
 //! how its values and the world's ids map onto each other.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -18,10 +19,17 @@ use crate::world::World;
 /// The cells of a box as a flat array in some order.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    min: BlockPos,
+    area: BlockBox,
+    order: CellOrder,
     /// How far apart neighbours along x, y and z lie in the array.
     strides: [usize; 3],
-    len: usize,
+}
+
+/// Blocks that lie one behind the other in the array of a box, and in a chunk that is unpacked in the array's order.
+#[derive(Debug, Clone)]
+struct Row {
+    in_array: Range<usize>,
+    in_chunk: Range<usize>,
 }
 
 impl Layout {
@@ -39,24 +47,46 @@ impl Layout {
         if stride != len as u128 {
             return Err(Error::BoxLength { found: len as u64, expected: stride });
         }
-        Ok(Self { min: area.min(), strides, len })
+        Ok(Self { area, order, strides })
     }
 
+    /// Where a block lies in the array.
     fn index(&self, block: BlockPos) -> usize {
-        let [x, y, z] = [
-            block.x.abs_diff(self.min.x) as usize,
-            block.y.abs_diff(self.min.y) as usize,
-            block.z.abs_diff(self.min.z) as usize,
-        ];
-        let index = x * self.strides[0] + y * self.strides[1] + z * self.strides[2];
-        debug_assert!(index < self.len, "the block is inside the box");
-        index
+        let from_min =
+            [(block.x, self.area.min().x), (block.y, self.area.min().y), (block.z, self.area.min().z)];
+        let parts = from_min.into_iter().zip(self.strides);
+        parts.map(|((at, min), stride)| at.abs_diff(min) as usize * stride).sum()
+    }
+
+    /// The rows of a chunk that meets the box.
+    fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> {
+        let [first, last] = inside(self.area, pos);
+        let [slow, middle, fast] = self.order.axes();
+        let len = (last[fast] - first[fast]) as usize + 1;
+        let (layout, middles) = (*self, first[middle]..=last[middle]);
+        (first[slow]..=last[slow]).flat_map(move |a| {
+            middles.clone().map(move |b| {
+                let mut cell = first;
+                (cell[slow], cell[middle]) = (a, b);
+                let [x, y, z] = cell;
+                let cell = LocalPos::new(x, y, z);
+                let (in_array, in_chunk) =
+                    (layout.index(pos.block(cell)), usize::from(layout.order.index(cell)));
+                Row { in_array: in_array..in_array + len, in_chunk: in_chunk..in_chunk + len }
+            })
+        })
     }
 }
 
-/// The blocks of one chunk that lie inside a box.
-fn cells_inside(area: BlockBox, pos: ChunkPos) -> impl Iterator<Item = (LocalPos, BlockPos)> {
-    LocalPos::all().map(move |cell| (cell, pos.block(cell))).filter(move |(_, block)| area.contains(*block))
+/// The first and the last cell of a chunk that lie inside a box, by axis.
+fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
+    let (origin, min, max) = (pos.min_block(), area.min(), area.max());
+    let axes = [(origin.x, min.x, max.x), (origin.y, min.y, max.y), (origin.z, min.z, max.z)];
+    // Positions of blocks reach to the ends of i64, so the box is cut before it is moved.
+    [
+        axes.map(|(origin, min, _)| (min.max(origin) - origin) as u8),
+        axes.map(|(origin, _, max)| (max.min(origin + 15) - origin) as u8),
+    ]
 }
 
 /// The chunks of a box, those of one 16³ cube after those of another, so that each cluster is read once.
@@ -88,6 +118,11 @@ fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
     })
 }
 
+/// Room for the blocks of a chunk: too much for a stack that is the host's.
+fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
+    Box::new([BlockId::default(); LocalPos::COUNT])
+}
+
 impl<E: Engine> World<E> {
     /// Reads layer 0 of a box into a flat slice in the host's order.
     ///
@@ -111,12 +146,15 @@ impl<E: Engine> World<E> {
         let layout = Layout::new(area, order, out.len())?;
         let engine = self.inner().engine()?;
         let still = self.inner().still(&engine)?;
-        let mut absent = 0;
+        let (mut absent, mut blocks) = (0, unpacked());
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
             absent += still.show(&wanted, |at, chunk| {
-                for (cell, block) in cells_inside(area, at.pos) {
-                    out[layout.index(block)] = map(chunk.block(cell));
+                chunk.unpack(order, &mut blocks);
+                for Row { in_array, in_chunk } in layout.rows(at.pos) {
+                    for (out, block) in out[in_array].iter_mut().zip(&blocks[in_chunk]) {
+                        *out = map(*block);
+                    }
                 }
             })?;
         }
@@ -143,23 +181,27 @@ impl<E: Engine> Transaction<'_, E> {
     ) -> Result<(), Error> {
         let layout = Layout::new(area, order, values.len())?;
         let schema = self.catalog().current_schema();
+        let mut blocks = unpacked();
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
             for (at, found) in wanted.iter().zip(self.load_many(&wanted)) {
                 let chunk = match found? {
                     Some(chunk) => chunk,
-                    None if cells_inside(area, at.pos).count() < LocalPos::COUNT => {
+                    None if inside(area, at.pos) != [[0; 3], [15; 3]] => {
                         return Err(Error::ChunkAbsent { at: *at });
                     }
                     None => Arc::new(Chunk::filled(background, &schema)?),
                 };
+                chunk.unpack(order, &mut blocks);
                 self.save(*at, chunk);
                 self.edit(*at, |chunk| {
-                    for (cell, block) in cells_inside(area, at.pos) {
-                        if let Some(new) = map(&values[layout.index(block)])
-                            && chunk.block(cell) != new
-                        {
-                            chunk.set_block(cell, new, &schema)?;
+                    for Row { in_array, in_chunk } in layout.rows(at.pos) {
+                        for (value, index) in values[in_array].iter().zip(in_chunk) {
+                            if let Some(new) = map(value).filter(|new| *new != blocks[index])
+                                && let Some(cell) = order.cell(index as u16)
+                            {
+                                chunk.set_block(cell, new, &schema)?;
+                            }
                         }
                     }
                     Ok::<_, Error>(())
@@ -199,6 +241,72 @@ mod tests {
         let last = BlockBox::new(area.max(), area.max());
         world.read_box(dimension, last, CellOrder::Xyz, &mut one, BlockId::get).unwrap();
         assert_eq!(one[0], values[values.len() - 1], "the last block is last in every order");
+    }
+
+    #[test]
+    fn any_part_of_a_box_is_read_and_written_in_every_order() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let all = BlockBox::new(BlockPos::new(-16, -16, 0), BlockPos::new(31, 15, 31));
+        let is_stone = |at: BlockPos| (at.x * 31 + at.y * 17 + at.z * 7).rem_euclid(5) < 2;
+        world
+            .transaction(|tx| {
+                for pos in all.chunks().iter() {
+                    tx.save(ChunkAt { dimension, pos }, Chunk::filled(air, &tx.catalog().current_schema())?);
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        let corners = [([-16, -16, 0], [31, 15, 31]), ([-3, -9, 2], [17, 14, 30]), ([4, 5, 6], [4, 5, 20])];
+        for (order, ([x, y, z], [to_x, to_y, to_z])) in CellOrder::ALL.into_iter().zip(corners.iter().cycle())
+        {
+            let part = BlockBox::new(BlockPos::new(*x, *y, *z), BlockPos::new(*to_x, *to_y, *to_z));
+            // Every cell of the part, in the order of the array, said with nothing but the axes.
+            let [slow, middle, fast] = order.axes();
+            let (min, max) = ([*x, *y, *z], [*to_x, *to_y, *to_z]);
+            let cells: Vec<_> = (min[slow]..=max[slow])
+                .flat_map(|a| (min[middle]..=max[middle]).map(move |b| (a, b)))
+                .flat_map(|(a, b)| (min[fast]..=max[fast]).map(move |c| (a, b, c)))
+                .map(|(a, b, c)| {
+                    let mut at = [0; 3];
+                    (at[slow], at[middle], at[fast]) = (a, b, c);
+                    BlockPos::new(at[0], at[1], at[2])
+                })
+                .collect();
+            let values: Vec<_> = cells.iter().map(|at| is_stone(*at)).collect();
+            let block = |is_stone: &bool| Some(if *is_stone { stone } else { air });
+            world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, block)).unwrap();
+            for at in &cells {
+                let stored = world.load(ChunkAt { dimension, pos: at.chunk() }).unwrap().unwrap();
+                assert_eq!(stored.block(at.local()) == stone, is_stone(*at), "{order:?} {at:?}");
+            }
+            let mut read = vec![false; values.len()];
+            assert_eq!(world.read_box(dimension, part, order, &mut read, |found| found == stone).unwrap(), 0);
+            assert_eq!(read, values, "{order:?}");
+            // What the part does not hold was left alone: all of it is air again for the next.
+            let undone = |is_stone: &bool| is_stone.then_some(air);
+            world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, undone)).unwrap();
+            let len = all.size().into_iter().product::<u128>() as usize;
+            let mut rest = vec![stone; len];
+            world.read_box(dimension, all, order, &mut rest, |found| found).unwrap();
+            assert!(rest.iter().all(|found| *found == air), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_box_at_the_end_of_the_world_is_read() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let end = BlockPos::new(i64::MAX, i64::MAX, i64::MAX);
+        world
+            .transaction(|tx| {
+                let chunk = Chunk::filled(air, &tx.catalog().current_schema())?;
+                tx.save(ChunkAt { dimension, pos: end.chunk() }, chunk);
+                tx.set_block(dimension, end, stone)
+            })
+            .unwrap();
+        let area = BlockBox::new(BlockPos::new(i64::MAX - 2, i64::MAX, i64::MAX), end);
+        let mut read = [BlockId::new(9); 3];
+        assert_eq!(world.read_box(dimension, area, CellOrder::Zyx, &mut read, |found| found).unwrap(), 0);
+        assert_eq!(read, [air, air, stone]);
     }
 
     #[test]

@@ -99,16 +99,18 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
             assert_eq!(absent.expect("sound"), 0);
         };
         let reference = |raw: &Db| {
-            let out = &mut out.borrow_mut();
+            let (out, mut unpacked) = (&mut out.borrow_mut(), [BlockId::default(); LocalPos::COUNT]);
             fetch(stored, raw, &rows, |at, chunk| {
-                for cell in LocalPos::all() {
-                    let block = at.pos.block(cell);
-                    let [x, y, z] = [
-                        block.x.abs_diff(blocks.min().x) as usize,
-                        block.y.abs_diff(blocks.min().y) as usize,
-                        block.z.abs_diff(blocks.min().z) as usize,
-                    ];
-                    out[(x * side_y + y) * side_z + z] = short(chunk.block(cell));
+                // The order of the array is the chunk's own: a column of 16 blocks along z stays one.
+                chunk.unpack(CellOrder::Xyz, &mut unpacked);
+                let min = at.pos.min_block();
+                let [x, y, z] = [(min.x, blocks.min().x), (min.y, blocks.min().y), (min.z, blocks.min().z)]
+                    .map(|(at, min)| at.abs_diff(min) as usize);
+                for (index, column) in unpacked.chunks_exact(16).enumerate() {
+                    let row = ((x + index / 16) * side_y + y + index % 16) * side_z + z;
+                    for (out, block) in out[row..row + 16].iter_mut().zip(column) {
+                        *out = short(*block);
+                    }
                 }
             });
         };
