@@ -3,7 +3,7 @@
 //! A transaction notes the last published commit when it begins. When it commits, every key it read is looked up
 //! here: a newer write is a conflict. What depends on *which* chunks a box holds asks for the chunks that were written
 //! in it since. A key's entry is forgotten when no running transaction began before it, so the log is as long as the
-//! oldest running transaction is old.
+//! oldest running transaction is old; and what is committed while no other transaction runs is never noted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,6 +83,9 @@ impl Committing<'_> {
         since: u64,
         keys: impl IntoIterator<Item = &'k ConflictKey>,
     ) -> Option<&'k ConflictKey> {
+        if self.log.published() <= since {
+            return None;
+        }
         keys.into_iter().find(|key| self.writes.by_key.get(*key).is_some_and(|at| *at > since))
     }
 
@@ -101,7 +104,30 @@ impl Committing<'_> {
 
     /// Notes what a commit wrote and lets transactions begin behind it. Everything it wrote is visible already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
+        self.publish_beside(0, commit, keys);
+    }
+
+    /// As [`publish`](Self::publish), for a commit of a transaction that runs still and has nothing more to ask.
+    pub(crate) fn publish_last_of(
+        &mut self,
+        _begun: &Begun<'_>,
+        commit: u64,
+        keys: impl IntoIterator<Item = ConflictKey>,
+    ) {
+        self.publish_beside(1, commit, keys);
+    }
+
+    /// Publishes a commit, of whose transactions so many run, and none of them asks any more.
+    fn publish_beside(&mut self, own: usize, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         let writes = &mut *self.writes;
+        // Held until the commit is published: who begins later begins behind it.
+        let running = self.log.running.lock();
+        if running.values().sum::<usize>() == own {
+            writes.clear();
+            self.log.published.store(commit, Ordering::Release);
+            return;
+        }
+        drop(running);
         for key in keys {
             if let ConflictKey::Chunk(at) = key {
                 writes.chunks.push((commit, at));
@@ -118,6 +144,11 @@ impl Committing<'_> {
 }
 
 impl Writes {
+    fn clear(&mut self) {
+        self.by_key.clear();
+        self.chunks.clear();
+    }
+
     fn len(&self) -> usize {
         self.by_key.len().max(self.chunks.len())
     }
@@ -165,6 +196,26 @@ mod tests {
         let keys = [key("b"), key("a")];
         assert_eq!(log.commit().written_since(begun.at, &keys), Some(&keys[1]));
         assert_eq!(log.commit().written_since(log.begin().at, &keys), None, "it began behind the write");
+    }
+
+    #[test]
+    fn what_nobody_can_ask_for_is_not_noted() {
+        let log = CommitLog::new(0);
+        let (own, other) = (log.begin(), log.begin());
+        log.commit().publish_last_of(&own, 1, [key("a")]);
+        assert_eq!(log.commit().written_since(other.at, &[key("a")]), Some(&key("a")), "the other may ask");
+        drop(own);
+        let own = log.begin();
+        log.commit().publish(2, [key("b")]);
+        assert_eq!(log.commit().written_since(own.at, &[key("b")]), Some(&key("b")));
+        drop(other);
+        log.commit().publish(3, [key("c")]);
+        assert_eq!(log.commit().written_since(own.at, &[key("c")]), Some(&key("c")), "no commit of its own");
+        log.commit().publish_last_of(&own, 4, [key("d"), ConflictKey::Chunk(ChunkAt::default())]);
+        assert_eq!((log.commit().writes.len(), log.published()), (0, 4), "it was the last that ran");
+        drop(own);
+        log.commit().publish(5, [key("e")]);
+        assert_eq!((log.commit().writes.len(), log.published()), (0, 5));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) struct AbsentCubes {
 }
 
 /// What is known of a 16³ cube, by groups.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Cube {
     /// Groups that hold nothing.
     absent: u64,
@@ -86,15 +86,17 @@ impl AbsentCubes {
     /// Forgets that the cube of a chunk holds nothing. The caller has announced a commit of the chunk.
     pub(super) fn forget(&self, at: ChunkAt) {
         let mut absent = self.groups.get(&group(at)).unwrap_or_default();
-        if let Some(mut known) = self.cubes.get(&cube(at)) {
+        if let Some(known) = self.cubes.get(&cube(at)) {
             if known.absent & bit(at) != 0 {
                 absent = u64::MAX;
             }
-            known.absent &= !bit(at);
-            known.asked |= bit(at);
-            self.cubes.insert(cube(at), known);
+            let left = Cube { absent: known.absent & !bit(at), asked: known.asked | bit(at) };
+            // Most chunks that are saved were there before: then nothing is written.
+            if left != known {
+                self.cubes.insert(cube(at), left);
+            }
         }
-        if absent != 0 {
+        if absent & chunk_bit(at) != 0 {
             self.groups.insert(group(at), absent & !chunk_bit(at));
         }
     }

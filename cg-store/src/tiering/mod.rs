@@ -84,8 +84,13 @@ impl Tiering {
     pub(crate) fn touch(&self, chunks: impl IntoIterator<Item = ChunkAt>) {
         let now = self.now();
         let mut observers = self.observers.lock();
+        // Neighbours lie in one cube, and mostly come together.
+        let mut last = None;
         for chunk in chunks {
-            observers.touch(chunk, now);
+            let cube = CubeAt::of(chunk);
+            if last.replace(cube) != Some(cube) {
+                observers.touch(chunk, now);
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame;
-use cg_format::{ChunkAt, ComponentShape, Dimension, EntityId, SchemaView as _};
+use cg_format::{BlockId, ChunkAt, ComponentShape, Dimension, EntityId, SchemaView as _};
 use cg_registry::{Catalog, ListKind};
 
 use super::changes::{Changes, chunk_row, entity_row};
@@ -82,7 +82,7 @@ impl Check<'_> {
     pub(crate) fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
         self.dimension(at.dimension)?;
         let issued = self.issued(ListKind::Blocks);
-        if let Some(id) = chunk.kinds().into_iter().find(|block| block.get() >= issued) {
+        if let Some(id) = chunk.kind_from(BlockId::new(issued)) {
             return Err(Error::UnknownBlock { at, id, issued });
         }
         let issued = self.issued(ListKind::Sides);

@@ -7,7 +7,7 @@ use cg_format::ChunkAt;
 
 use super::Transaction;
 use super::prepare::{Encoding, Prepared, prepare};
-use crate::commit_log::Committing;
+use crate::commit_log::{Begun, Committing};
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
 use crate::error::{ConflictKey, Error};
@@ -75,7 +75,7 @@ fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u
             }
             prepared = prepare(world, &tx.writes, encoding)?;
         }
-        return enter(world, committing, prepared, durability);
+        return enter(world, committing, &tx.begun, prepared, durability);
     }
 }
 
@@ -83,6 +83,7 @@ fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u
 fn enter<E: Engine>(
     world: &Inner<E>,
     mut committing: Committing<'_>,
+    begun: &Begun<'_>,
     prepared: Prepared,
     durability: Durability,
 ) -> Result<u64, Error> {
@@ -122,7 +123,7 @@ fn enter<E: Engine>(
         announced.publish(*at, change.stored_as(seq));
     }
     drop(announced);
-    committing.publish(seq, written);
+    committing.publish_last_of(begun, seq, written);
     Ok(seq)
 }
 

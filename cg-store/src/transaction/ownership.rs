@@ -69,13 +69,16 @@ pub(crate) fn settle<G: Ground>(
     chunks: &BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
     entities: &BTreeMap<EntityId, Option<Entity>>,
 ) -> Result<Settled, Error> {
-    let mut settling =
-        Settling { ground, chunks: BTreeMap::new(), entities: entities.clone(), stored: BTreeMap::new() };
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
-    for (at, old) in positions.iter().zip(ground.stored_many(&positions)) {
-        let new = chunks.get(at).cloned().flatten();
-        settling.chunks.insert(*at, ChunkChange { old: old?, new });
-    }
+    let change = |((at, new), old): ((&ChunkAt, &Option<Arc<Chunk>>), Result<_, Error>)| {
+        Ok::<_, Error>((*at, ChunkChange { old: old?, new: new.clone() }))
+    };
+    let mut settling = Settling {
+        ground,
+        chunks: chunks.iter().zip(ground.stored_many(&positions)).map(change).collect::<Result<_, _>>()?,
+        entities: entities.clone(),
+        stored: BTreeMap::new(),
+    };
     for (id, entity) in entities {
         settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
     }

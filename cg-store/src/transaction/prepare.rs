@@ -49,9 +49,11 @@ pub(super) fn prepare<E: Engine>(
     consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
     consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
     let saved = settled.chunks.len();
+    let mut chunks = Vec::with_capacity(saved);
+    chunks.extend(settled.chunks.into_iter().filter(|(_, change)| change.is_change()));
     let changes = Changes {
         catalog,
-        chunks: settled.chunks.into_iter().filter(|(_, change)| change.is_change()).collect(),
+        chunks,
         entities: settled.entities.into_iter().collect(),
         properties: writes.properties.clone().into_iter().collect(),
         objects: object::settle(world, &writes.objects)?,
