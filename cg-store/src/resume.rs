@@ -166,7 +166,6 @@ impl<E: Engine> Inner<E> {
             resumption.begun = None;
             return Err(NotResumed::SyncFailed { cause }.into());
         }
-        self.engine.gate().open();
         *resumption = Resumption::NONE;
         tracing::info!(world = ?self, commit = self.engine.reached()[0].get(), "the world is writable again");
         self.queue.go_on();
@@ -191,7 +190,7 @@ impl<E: Engine> Inner<E> {
             Ok(Reopened::Writable(engine)) => engine,
             Ok(Reopened::Unexpected(reader)) => {
                 let found = reader.last_commit().get();
-                vacant.fill(reader);
+                self.put_back(vacant, reader, &begun.cause);
                 return Err(if found < promised {
                     NotResumed::LostCommits { promised, found }.into()
                 } else {
@@ -199,7 +198,7 @@ impl<E: Engine> Inner<E> {
                 });
             }
             Ok(Reopened::Reader { engine, cause }) => {
-                vacant.fill(engine);
+                self.put_back(vacant, engine, &begun.cause);
                 return Err(NotResumed::NotReopened { cause: Arc::new(cause) }.into());
             }
             Err(cause) => {
@@ -210,8 +209,20 @@ impl<E: Engine> Inner<E> {
         };
         let found = engine.last_commit().get();
         let learnt = self.learn(&engine, found, committing, in_doubt);
-        vacant.fill(engine);
+        self.put_back(vacant, engine, &begun.cause);
         learnt
+    }
+
+    /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
+    /// counts and is not carried out to its end.
+    fn put_back(&self, vacant: Vacant<'_, E>, engine: E, cause: &Arc<EngineError>) {
+        // Nobody has borrowed the engine, so nobody has passed.
+        if unfinished::is_left(&engine) {
+            self.engine.gate().close().stuck(Arc::clone(cause));
+        } else {
+            self.engine.gate().open();
+        }
+        vacant.fill(engine);
     }
 
     /// Brings memory up to what an engine holds that was opened anew.

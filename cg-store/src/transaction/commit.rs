@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cg_format::ChunkAt;
 
-use super::Transaction;
 use super::prepare::{Encoding, Prepared, prepare};
+use super::{Rows, Transaction};
 use crate::commit_log::Committing;
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
@@ -106,7 +106,7 @@ fn enter<E: Engine>(
             world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
         }
         rows => {
-            let bytes = changes.memory_bytes();
+            let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
             // Who waits until it is written needs no room to be promised.
             let room = if durability.is_queued() { Room::Needed } else { Room::Taken };

@@ -206,6 +206,34 @@ fn whichever_commit_is_the_last_the_world_opens_as_before_or_as_after() {
     assert!(seen_before > 5 && seen_after > 5, "{seen_before} and {seen_after}");
 }
 
+/// A damaged block that no scan gets past lies where the intent does, and hides it from nobody who asks for it by its key.
+#[test]
+fn damage_before_an_intent_hides_no_commit() {
+    let whole = World::temporary(&[], &limited(1 << 20)).expect("a world in memory");
+    change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
+    for commits in few() {
+        let fuse = Fuse::new();
+        let below = Surviving::new(&fuse);
+        let open =
+            || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &limited(SMALL.batch_bytes));
+        let world = open().expect("a world");
+        let ids = begin(&world);
+        fuse.set(commits);
+        let changed = change(&world, &ids, 7, Durability::Process);
+        assert!(changed.is_err(), "no commit is cut off behind its intent");
+        drop((changed, world));
+        fuse.set(i64::MAX);
+        let intent = key::intent(below.last_commit().get());
+        if below.get(Space::Intent, &intent).expect("reads").is_some() {
+            below.spoil(Family::Index, intent);
+            let world = open().expect("opens");
+            assert_eq!(world.content_hash().expect("hashes"), whole.content_hash().expect("hashes"));
+            assert_sound(&world);
+            return;
+        }
+    }
+}
+
 /// A world whose engine writes a batch only when it is let, once the gate is shut.
 struct Stepped {
     world: World<MemEngine>,
