@@ -258,10 +258,12 @@ impl<E: Engine> Inner<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Fault, MemEngine};
+    use crate::engine::{Fault, MemEngine, Stamp};
     use crate::{Area, Durability, Property, WorldOptions};
     use cg_format::chunk::Chunk;
-    use cg_format::{ChunkAt, ChunkPos, Dimension};
+    use cg_format::frame::{Codec, Draft};
+    use cg_format::staged::{Intent, PartWriter};
+    use cg_format::{ChunkAt, ChunkPos, Dimension, Space, key};
     use std::ops::ControlFlow;
     use std::sync::atomic::AtomicU64;
 
@@ -321,6 +323,35 @@ mod tests {
         assert!(world.inner().resume(Duration::ZERO).unwrap());
         set(&world, 3).unwrap();
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
+    }
+
+    /// The rows of a commit that counts, before any of it is carried out.
+    #[test]
+    fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
+        let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
+        let seq = world.last_commit();
+        let (mut intent, part) = (Intent::default(), PartWriter::new().into_bytes());
+        intent.add(&part);
+        let mut batch = Batch::new();
+        let draft = Draft::plain(Codec::None, 0, |out| out.extend(&part));
+        batch.put(Space::Intent, key::staged(seq, 0), draft, Stamp::Commit);
+        let draft = Draft::plain(Codec::None, 0, |out| intent.encode(out));
+        batch.put(Space::Intent, key::intent(seq), draft, Stamp::Commit);
+        world.engine().commit(batch.rearranging(), &[], Level::Process).unwrap();
+        set(&world, 2).unwrap_err();
+        let walk = || world.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(()));
+        assert_eq!(walk().unwrap(), None, "it is not known yet");
+        fails_at.store(seq, Ordering::Relaxed);
+        for _ in 0..2 {
+            let error = world.resume().unwrap_err();
+            assert!(matches!(error, Error::Engine(EngineError::NoSpace { .. })), "{error}");
+            let error = walk().unwrap_err();
+            let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
+            assert!(matches!(**cause, EngineError::NoSpace { .. }), "{cause}");
+        }
+        fails_at.store(0, Ordering::Relaxed);
+        world.resume().unwrap();
+        assert_eq!(walk().unwrap(), None);
     }
 
     #[test]

@@ -14,13 +14,13 @@ use cg_registry::{ComponentOffer, Name};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::{Durability, Property, WorldOptions};
 use crate::directory::{State, WorldFile};
 use crate::engine::{
     Caps, CommitSeq, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen,
     Usage,
 };
 use crate::meta::WorldRows;
+use crate::{Durability, Property, WorldOptions};
 
 /// What an engine has just read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -293,7 +293,8 @@ impl SlowFarm {
                 None
             }
         });
-        let farm = Farm::over(engine, &WorldOptions { durability: Durability::Fast, ..WorldOptions::default() });
+        let farm =
+            Farm::over(engine, &WorldOptions { durability: Durability::Fast, ..WorldOptions::default() });
         farm.world.flush().unwrap();
         assert!(farm.world.load(farm.at).unwrap().is_some(), "memory has it, so it can still change");
         Self { farm, word }
