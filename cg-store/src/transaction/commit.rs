@@ -92,8 +92,15 @@ fn enter<E: Engine>(
     }
     // Closing has written the queue: what came into it now would be written by nobody.
     world.check_open()?;
+    let engine = world.engine()?;
+    world.queue.check()?;
+    if engine.caps().read_only {
+        // Nobody could write what is queued.
+        return Err(EngineError::OpenedReadOnly.into());
+    }
     // Nobody but tests writes past the world.
-    let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
+    let seq = world.commits.published().max(engine.last_commit().get()) + 1;
+    drop(engine);
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
@@ -102,7 +109,6 @@ fn enter<E: Engine>(
                 && world.queue.is_empty()
                 && rows.max_len_bytes() <= world.batch_limit()? =>
         {
-            world.queue.check()?;
             world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
         }
         rows => {
