@@ -46,7 +46,8 @@ impl Gate {
     /// a limit. Nobody has passed since the commit counts, nor does until the value is opened.
     ///
     /// # Errors
-    /// What the engine says. Behind [`EngineError::WriteFailed`] the gate stays closed if the commit counts and got stuck.
+    /// What the engine says. Behind [`EngineError::WriteFailed`] the gate stays closed if the commit counts and got stuck;
+    /// then nothing is written through parts until it was carried out: [`EngineError::ReadOnly`].
     pub(crate) fn write_in_parts<E: Engine>(
         &self,
         engine: &E,
@@ -54,6 +55,8 @@ impl Gate {
         seq: u64,
         limit_bytes: u64,
     ) -> Result<Closed<'_>, EngineError> {
+        // A later commit that ends well would open the gate of one that is stuck.
+        drop(self.pass()?);
         let staged = Staged::stage(engine, rows, seq, limit_bytes)?;
         let closed = self.close();
         if let Err(error) = staged.commit(engine) {
@@ -227,5 +230,18 @@ mod tests {
         assert!(gate.is_closed());
         gate.open();
         assert!(gate.pass().is_ok());
+    }
+
+    #[test]
+    fn what_comes_behind_a_stuck_commit_does_not_open_the_gate() {
+        let (gate, engine) = (Gate::default(), MemEngine::new());
+        let write = |seq| gate.write_in_parts(&engine, Batch::new(), seq, 4096).map(Closed::open);
+        write(1).unwrap();
+        gate.close().stuck(Arc::new(EngineError::OpenedReadOnly));
+        let error = write(2).unwrap_err();
+        assert!(matches!(error, EngineError::ReadOnly { .. }), "{error}");
+        assert!(gate.is_closed() && engine.last_commit().get() == 1);
+        gate.open();
+        write(2).unwrap();
     }
 }

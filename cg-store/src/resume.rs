@@ -166,7 +166,6 @@ impl<E: Engine> Inner<E> {
             resumption.begun = None;
             return Err(NotResumed::SyncFailed { cause }.into());
         }
-        self.engine.gate().open();
         *resumption = Resumption::NONE;
         tracing::info!(world = ?self, commit = self.engine.reached()[0].get(), "the world is writable again");
         self.queue.go_on();
@@ -191,7 +190,7 @@ impl<E: Engine> Inner<E> {
             Ok(Reopened::Writable(engine)) => engine,
             Ok(Reopened::Unexpected(reader)) => {
                 let found = reader.last_commit().get();
-                vacant.fill(reader);
+                self.put_back(vacant, reader, &begun.cause);
                 return Err(if found < promised {
                     NotResumed::LostCommits { promised, found }.into()
                 } else {
@@ -199,7 +198,7 @@ impl<E: Engine> Inner<E> {
                 });
             }
             Ok(Reopened::Reader { engine, cause }) => {
-                vacant.fill(engine);
+                self.put_back(vacant, engine, &begun.cause);
                 return Err(NotResumed::NotReopened { cause: Arc::new(cause) }.into());
             }
             Err(cause) => {
@@ -210,8 +209,20 @@ impl<E: Engine> Inner<E> {
         };
         let found = engine.last_commit().get();
         let learnt = self.learn(&engine, found, committing, in_doubt);
-        vacant.fill(engine);
+        self.put_back(vacant, engine, &begun.cause);
         learnt
+    }
+
+    /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
+    /// counts and is not carried out to its end.
+    fn put_back(&self, vacant: Vacant<'_, E>, engine: E, cause: &Arc<EngineError>) {
+        // Nobody has borrowed the engine, so nobody has passed.
+        if unfinished::is_left(&engine) {
+            self.engine.gate().close().stuck(Arc::clone(cause));
+        } else {
+            self.engine.gate().open();
+        }
+        vacant.fill(engine);
     }
 
     /// Brings memory up to what an engine holds that was opened anew.
@@ -247,10 +258,12 @@ impl<E: Engine> Inner<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Fault, MemEngine};
+    use crate::engine::{Fault, MemEngine, Stamp};
     use crate::{Area, Durability, Property, WorldOptions};
     use cg_format::chunk::Chunk;
-    use cg_format::{ChunkAt, ChunkPos, Dimension};
+    use cg_format::frame::{Codec, Draft};
+    use cg_format::staged::{Intent, PartWriter};
+    use cg_format::{ChunkAt, ChunkPos, Dimension, Space, key};
     use std::ops::ControlFlow;
     use std::sync::atomic::AtomicU64;
 
@@ -310,6 +323,35 @@ mod tests {
         assert!(world.inner().resume(Duration::ZERO).unwrap());
         set(&world, 3).unwrap();
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
+    }
+
+    /// The rows of a commit that counts, before any of it is carried out.
+    #[test]
+    fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
+        let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
+        let seq = world.last_commit();
+        let (mut intent, part) = (Intent::default(), PartWriter::new().into_bytes());
+        intent.add(&part);
+        let mut batch = Batch::new();
+        let draft = Draft::plain(Codec::None, 0, |out| out.extend(&part));
+        batch.put(Space::Intent, key::staged(seq, 0), draft, Stamp::Commit);
+        let draft = Draft::plain(Codec::None, 0, |out| intent.encode(out));
+        batch.put(Space::Intent, key::intent(seq), draft, Stamp::Commit);
+        world.engine().commit(batch.rearranging(), &[], Level::Process).unwrap();
+        set(&world, 2).unwrap_err();
+        let walk = || world.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(()));
+        assert_eq!(walk().unwrap(), None, "it is not known yet");
+        fails_at.store(seq, Ordering::Relaxed);
+        for _ in 0..2 {
+            let error = world.resume().unwrap_err();
+            assert!(matches!(error, Error::Engine(EngineError::NoSpace { .. })), "{error}");
+            let error = walk().unwrap_err();
+            let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
+            assert!(matches!(**cause, EngineError::NoSpace { .. }), "{cause}");
+        }
+        fails_at.store(0, Ordering::Relaxed);
+        world.resume().unwrap();
+        assert_eq!(walk().unwrap(), None);
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub(crate) fn finish<E: Engine>(engine: &E) -> Result<(), Error> {
     unfinished.finish(engine).map_err(in_parts)
 }
 
+/// Whether a commit counts and is not carried out to its end, as far as anybody can tell.
+pub(crate) fn is_left<E: Engine>(engine: &E) -> bool {
+    Unfinished::find(engine).map_or(true, |unfinished| unfinished.first_commit().is_some())
+}
+
 /// Whether [`finish`] could do its work, before an engine is opened for writing.
 ///
 /// # Errors

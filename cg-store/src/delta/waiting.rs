@@ -62,12 +62,15 @@ impl<E: Engine> Inner<E> {
                 self.deltas.wait_again(at);
                 continue;
             }
+            // Asked before: the index names a delta before it is written.
+            let is_on_its_way = self.engine.reached()[0].get() < last || self.queue.chunk(at).is_some();
             match self.settle_deltas(at) {
                 Ok(Settled::Done) => {
                     settled += 1;
                     unsettled.0.remove(&at);
                 }
                 Ok(Settled::Overtaken) => {}
+                Ok(Settled::Nothing) if is_on_its_way => {}
                 Ok(Settled::Nothing) => unsettled.keep(at, last),
                 // A schema generation that is missing stays missing, too.
                 Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
@@ -97,5 +100,64 @@ impl Unsettled {
             self.0.clear();
         }
         self.0.insert(at, last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::MemEngine;
+    use crate::{Durability, World, WorldOptions};
+    use cg_format::chunk::Chunk;
+    use cg_format::{BlockPos, ChunkPos, LocalPos};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// The index names a delta before it is written. Who looks then finds none, and must look again.
+    #[test]
+    fn a_delta_that_is_looked_for_before_it_is_written_is_folded_later() {
+        let word = Arc::<Mutex<Option<Receiver<()>>>>::default();
+        let engine = MemEngine::new().with_fault({
+            let word = Arc::clone(&word);
+            move |_| {
+                let _written = word.lock().as_ref().map(Receiver::recv);
+                None
+            }
+        });
+        let options = WorldOptions { deltas: true, durability: Durability::Fast, ..WorldOptions::default() };
+        let world = World::temporary_over(engine, &[], &options).unwrap();
+        let flat = world.register_dimension("game:flat").unwrap();
+        let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
+        let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));
+        let saved = world.transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            let mut chunk = Chunk::filled(stone, &schema)?;
+            for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 2 == 1) {
+                chunk.set_block(cell, glass, &schema)?;
+            }
+            tx.save(at, chunk);
+            Ok::<_, Error>(())
+        });
+        saved.unwrap();
+        world.flush().unwrap();
+
+        let inner = world.inner();
+        let (mut unsettled, mut told) = (Unsettled::default(), Told::default());
+        let mut settle = || {
+            let due = Due::when_nobody_comes(GameTick::new(0));
+            inner.settle_waiting(&mut unsettled, Which::All, due, &mut told).unwrap()
+        };
+        let (sender, receiver) = channel();
+        *word.lock() = Some(receiver);
+        world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
+        while !inner.deltas.has(at) {
+            std::thread::yield_now();
+        }
+        assert_eq!(settle(), 0, "it is not there yet");
+        drop(sender);
+        world.flush().unwrap();
+        assert_eq!(settle(), 1);
+        assert!(!inner.deltas.has(at));
     }
 }

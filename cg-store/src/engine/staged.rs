@@ -12,10 +12,11 @@
 //! - The rows of one chunk, and those of one record, are in one part: whoever reads one of them never sees half.
 //! - Nobody commits between the number that is given to [`stage`](Staged::stage) and [`commit`](Staged::commit), which
 //!   refuses otherwise; rearrangements may come in between.
+//! - Nobody commits behind it before it is carried out to its end, so an intent is that of the newest commit.
 
 use std::ops::{Bound, ControlFlow};
 
-use cg_format::frame::{Codec, Draft, FrameView, Stamp};
+use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
 use cg_format::key::{self, Family};
 use cg_format::staged::{Intent, PartWriter, StagedOp, StagedOps};
 use cg_format::{RecordId, Space};
@@ -182,6 +183,15 @@ impl Staged {
         engine.commit(batch.rearranging(), &[], Level::Process).map(drop)
     }
 
+    /// What the row of an intent says.
+    fn read(row_key: &[u8], row: &[u8]) -> Result<Self, EngineError> {
+        let read = key::decode_intent(row_key).and_then(|seq| {
+            let frame = FrameView::open(Space::Intent, row_key, row)?;
+            Ok(Self { seq, intent: Intent::decode(frame.payload())? })
+        });
+        read.map_err(|problem| damaged(row_key, &problem.to_string()))
+    }
+
     /// Reads every part to its end.
     ///
     /// # Errors
@@ -256,6 +266,9 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Looks for intents and parts, and whether all that is to be carried out can be. Costs one look if there are none.
     ///
+    /// What cannot be read where they would lie keeps nobody from the rest, if the key of the intent that there may be can
+    /// be asked for. Parts that mean nothing may stay then.
+    ///
     /// # Errors
     /// [`EngineError::Corrupt`] for an intent that is damaged, or whose parts are; what else the engine says.
     pub(crate) fn find<V: ReadView>(view: &V) -> Result<Self, EngineError> {
@@ -263,24 +276,34 @@ impl Unfinished {
         let tag = Space::Intent.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed = view.scan(Family::Index, range, |row_key, row| {
+        let scanned = view.scan(Family::Index, range, |row_key, row| {
             if key::decode_staged(row_key).is_ok() {
                 found.parts.push(row_key.to_vec());
                 return ControlFlow::Continue(());
             }
-            let read = key::decode_intent(row_key).and_then(|seq| {
-                let frame = FrameView::open(Space::Intent, row_key, row)?;
-                Ok(Staged { seq, intent: Intent::decode(frame.payload())? })
-            });
-            match read {
+            match Staged::read(row_key, row) {
                 Ok(staged) => {
                     found.committed.push(staged);
                     ControlFlow::Continue(())
                 }
-                Err(problem) => ControlFlow::Break(damaged(row_key, &problem.to_string())),
+                Err(damage) => ControlFlow::Break(damage),
             }
-        })?;
-        failed.map_or(Ok(()), Err)?;
+        });
+        match scanned {
+            Ok(damage) => damage.map_or(Ok(()), Err)?,
+            Err(error @ EngineError::Corrupt { .. }) => {
+                tracing::warn!(%error, "parts of commits that never were may stay");
+                let newest = view.get(Space::WorldMeta, COMMIT_SEQUENCE_KEY)?;
+                let newest = newest.and_then(|row| frame::version_of(&row)).unwrap_or_default();
+                let row_key = key::intent(newest);
+                if found.committed.is_empty()
+                    && let Some(row) = view.get(Space::Intent, &row_key)?
+                {
+                    found.committed.push(Staged::read(&row_key, &row)?);
+                }
+            }
+            Err(error) => return Err(error),
+        }
         found.committed.iter().try_for_each(|staged| staged.check_parts(view))?;
         Ok(found)
     }

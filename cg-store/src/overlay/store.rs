@@ -12,8 +12,8 @@
 //! **Invariants**.
 //! - A lease's number is given once. What an arena holds are the rows of its present lease; rows of other leases are
 //!   garbage that nobody reads and [`sweep`](Store::sweep) deletes.
-//! - What is remembered of a row is what the engine holds: it is put in under the lock under which the row is written, by
-//!   a reader only if nothing was written since before it read.
+//! - What is remembered of a row is what the engine holds: it is taken out under the lock under which the row is written,
+//!   before that, and put in when it is written; by a reader only if nothing was written since before it read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,7 +75,7 @@ pub(super) struct Store<S, E: Engine> {
     /// Held while a commit has a number and is not written.
     numbering: Mutex<()>,
     gate: Gate,
-    /// How many batches were written.
+    /// How many batches were written, or failed.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
     /// The first lease that was given since the store was opened.
@@ -108,6 +108,15 @@ impl Weighter<(u64, ChunkAt), Row<Arc<Chunk>>> for Weight {
             Lookup::Deleted | Lookup::NotHere => 0,
         };
         (ENTRY_BYTES + bytes) as u64
+    }
+}
+
+/// Counts a batch when it is over, however it ended.
+struct Counted<'w>(&'w AtomicU64);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -347,7 +356,8 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for a row that is longer than any batch, and what the engine and the base's say.
+    /// [`Error::TooLarge`] for a row that is longer than any batch; [`EngineError::ReadOnly`] if a commit before it got
+    /// stuck; what the engine and the base's say.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
         let mut batch = Batch::new();
@@ -370,13 +380,17 @@ impl<S: Base, E: Engine> Store<S, E> {
         // What the rows remember is as durable as they are.
         self.base.keep_found(self.level)?;
         let _readers_keep_nothing = self.publishing.lock();
+        // Whatever becomes of it, memory then says nothing else than the rows: a batch that failed may be seen.
+        let _what_was_read_is_old = Counted(&self.written);
+        for (at, ..) in &edits.chunks {
+            self.kept.remove(&(lease, *at));
+        }
         let (version, closed) = if is_staged {
             let (version, closed) = self.commit_in_parts(batch, limit_bytes)?;
             (version, Some(closed))
         } else {
             (self.commit(batch, self.level)?.get(), None)
         };
-        self.written.fetch_add(1, Ordering::AcqRel);
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for (at, chunk, origin) in edits.chunks {
             let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
@@ -392,8 +406,13 @@ impl<S: Base, E: Engine> Store<S, E> {
     }
 
     /// Writes a batch as the next commit.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] if a commit before it got stuck, and what the engine says.
     pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
         let _in_order = self.numbering.lock();
+        // What got stuck is carried out when the rows are opened again: over what would be written behind it.
+        drop(self.gate.pass()?);
         self.engine.commit(batch, &[], level)
     }
 

@@ -41,8 +41,9 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         loop {
-            inner.drain()?;
+            // In this order: what is accepted while the queue is written is newer than what is read.
             let begun = inner.commits.begin();
+            inner.drain()?;
             let Some(damaged) = inner.damaged_chunk(at)? else { return Ok(false) };
             let mut owned = inner.entities_of(at)?;
             let mut batch = detach(&owned);

@@ -41,8 +41,9 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         loop {
-            inner.drain()?;
+            // In this order: what is accepted while the queue is written is newer than what is read.
             let begun = inner.commits.begin();
+            inner.drain()?;
             let Some(damaged) = inner.damaged_entity(id)? else { return Ok(false) };
             // Who adds or drops a reference reads the entity, so none can as long as it is damaged.
             let referrers = inner.referrers_of(id)?;

@@ -53,8 +53,9 @@ impl<E: Engine> World<E> {
         let inner = self.inner();
         inner.check_open()?;
         loop {
-            inner.drain()?;
+            // In this order: what is accepted while the queue is written is newer than what is read.
             let begun = inner.commits.begin();
+            inner.drain()?;
             let mut lying = inner.rows_of_record(id)?;
             let committing = inner.commit_alone()?;
             let record = ConflictKey::Record(id);

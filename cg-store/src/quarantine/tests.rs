@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -13,13 +14,13 @@ use cg_registry::{ComponentOffer, Name};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::WorldOptions;
 use crate::directory::{State, WorldFile};
 use crate::engine::{
     Caps, CommitSeq, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen,
     Usage,
 };
 use crate::meta::WorldRows;
+use crate::{Durability, Property, WorldOptions};
 
 /// What an engine has just read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,11 +177,15 @@ struct Farm {
 
 impl Farm {
     fn new() -> Self {
+        Self::over(MemEngine::new(), &WorldOptions::default())
+    }
+
+    fn over(engine: MemEngine, options: &WorldOptions) -> Self {
         let hook = Arc::<Hook>::default();
-        let engine = Watched { engine: MemEngine::new(), hook: Arc::clone(&hook) };
+        let engine = Watched { engine, hook: Arc::clone(&hook) };
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
         let rows = WorldRows::read(&engine).unwrap();
-        let world = World::begin(engine, rows, file, None, &WorldOptions::default()).unwrap();
+        let world = World::begin(engine, rows, file, None, options).unwrap();
         let overworld = world.register_dimension("game:overworld").unwrap();
         let kind = world.register_entity("game:cow").unwrap();
         let milk = ComponentOffer::fixed(Name::new("game:milk").unwrap(), 1);
@@ -236,6 +241,17 @@ impl Farm {
     }
 }
 
+/// Changes the cow.
+fn milked(world: &World<Watched>, milk: ComponentId) -> Result<(), Error> {
+    let milked = world.transaction(|tx| {
+        let mut cow = tx.entity(COW)?.expect("is there");
+        cow.set_component(milk, vec![7])?;
+        tx.put_entity(COW, cow);
+        Ok(())
+    });
+    milked.map(drop)
+}
+
 /// Puts a stone into a cell.
 fn dig(world: &World<Watched>, at: ChunkAt, stone: BlockId) -> Result<(), Error> {
     let cell = at.pos.block(LocalPos::new(1, 1, 1));
@@ -248,21 +264,95 @@ fn an_entity_that_changes_meanwhile_is_detached_as_it_is_now() {
     assert!(farm.world.load(farm.at).unwrap().is_some(), "memory has it, so its entities can still change");
     farm.spoil(Space::ChunkL0, &key::chunk(farm.at));
     let milk = farm.milk;
-    farm.meanwhile(Read::Family(Family::Entity), move |world| {
-        let milked = world.transaction(|tx| {
-            let mut cow = tx.entity(COW)?.expect("is there");
-            cow.set_component(milk, vec![7])?;
-            tx.put_entity(COW, cow);
-            Ok(())
-        });
-        milked.map(drop)
-    });
+    farm.meanwhile(Read::Family(Family::Entity), move |world| milked(world, milk));
     assert!(farm.world.set_aside(farm.at).unwrap());
     let cow = farm.world.entity(COW).unwrap().expect("lives on");
     assert_eq!(cow.component(milk), Some(&[7][..]));
     assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE));
     assert_eq!(farm.world.load(farm.at).unwrap(), None);
     farm.check();
+}
+
+/// A farm whose commits are queued, and which waits with the writing of each for as long as it is told.
+struct SlowFarm {
+    farm: Farm,
+    word: Arc<Mutex<Option<Receiver<()>>>>,
+}
+
+impl SlowFarm {
+    fn new() -> Self {
+        let word = Arc::<Mutex<Option<Receiver<()>>>>::default();
+        let engine = MemEngine::new().with_fault({
+            let word = Arc::clone(&word);
+            move |_| {
+                if let Some(word) = &*word.lock() {
+                    // The first waits for a word, those behind it for a while.
+                    let _ = word.recv();
+                    thread::sleep(Duration::from_millis(50));
+                }
+                None
+            }
+        });
+        let farm =
+            Farm::over(engine, &WorldOptions { durability: Durability::Fast, ..WorldOptions::default() });
+        farm.world.flush().unwrap();
+        assert!(farm.world.load(farm.at).unwrap().is_some(), "memory has it, so it can still change");
+        Self { farm, word }
+    }
+
+    /// Does something that begins when one commit is being written, before which a change is accepted behind others.
+    fn meanwhile<T: Send>(
+        &self,
+        change: impl FnOnce(&World<Watched>) -> Result<(), Error>,
+        act: impl FnOnce(&World<Watched>) -> T + Send,
+    ) -> T {
+        let world = &self.farm.world;
+        let queue = |n: u8| {
+            let set = world.transaction(|tx| {
+                tx.set_property(Property::Time, Some(vec![n]));
+                Ok::<_, Error>(())
+            });
+            set.unwrap();
+        };
+        let (sender, word) = channel();
+        *self.word.lock() = Some(word);
+        queue(0);
+        thread::scope(|scope| {
+            let acting = scope.spawn(|| act(world));
+            // It waits for what is being written.
+            thread::sleep(Duration::from_millis(100));
+            (1..4).for_each(queue);
+            change(world).unwrap();
+            drop(sender);
+            acting.join().unwrap()
+        })
+    }
+}
+
+/// What is accepted while the queue is written is not in the rows that are read behind it.
+#[test]
+fn an_entity_whose_change_is_queued_meanwhile_is_detached_as_it_is_then() {
+    let slow = SlowFarm::new();
+    let Farm { world, at, milk, .. } = &slow.farm;
+    slow.farm.spoil(Space::ChunkL0, &key::chunk(*at));
+    let milked = |world: &World<Watched>| milked(world, *milk);
+    assert!(slow.meanwhile(milked, |world| world.set_aside(*at)).unwrap());
+    let cow = world.entity(COW).unwrap().expect("lives on");
+    assert_eq!(cow.component(*milk), Some(&[7][..]));
+    assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE));
+    slow.farm.check();
+}
+
+#[test]
+fn a_chunk_whose_change_is_queued_meanwhile_loses_nothing_but_the_reference() {
+    let slow = SlowFarm::new();
+    let Farm { world, at, stone, .. } = &slow.farm;
+    slow.farm.spoil(Space::Entity, &key::entity(COW));
+    let dug = |world: &World<Watched>| dig(world, *at, *stone);
+    assert!(slow.meanwhile(dug, |world| world.set_aside_entity(COW)).unwrap());
+    let chunk = world.load(*at).unwrap().expect("stays");
+    assert_eq!((chunk.block(LocalPos::new(1, 1, 1)), chunk.entities()), (*stone, &[][..]));
+    slow.farm.check();
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cg_format::ChunkAt;
 
-use super::Transaction;
 use super::prepare::{Encoding, Prepared, prepare};
+use super::{Rows, Transaction};
 use crate::commit_log::{Begun, Committing};
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
@@ -93,8 +93,15 @@ fn enter<E: Engine>(
     }
     // Closing has written the queue: what came into it now would be written by nobody.
     world.check_open()?;
+    let engine = world.engine()?;
+    world.queue.check()?;
+    if engine.caps().read_only {
+        // Nobody could write what is queued.
+        return Err(EngineError::OpenedReadOnly.into());
+    }
     // Nobody but tests writes past the world.
-    let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
+    let seq = world.commits.published().max(engine.last_commit().get()) + 1;
+    drop(engine);
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
@@ -103,11 +110,10 @@ fn enter<E: Engine>(
                 && world.queue.is_empty()
                 && rows.max_len_bytes() <= world.batch_limit()? =>
         {
-            world.queue.check()?;
             world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
         }
         rows => {
-            let bytes = changes.memory_bytes();
+            let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
             // Who waits until it is written needs no room to be promised.
             let room = if durability.is_queued() { Room::Needed } else { Room::Taken };

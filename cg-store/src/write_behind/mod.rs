@@ -46,6 +46,8 @@ pub(crate) struct WriteBehind {
     writing: Mutex<()>,
     /// How many commits are queued, for those who only look.
     len: AtomicU64,
+    /// The number of the oldest, [`u64::MAX`] if there is none. One that is being written still counts.
+    oldest: AtomicU64,
     max_bytes: u64,
 }
 
@@ -97,6 +99,7 @@ impl WriteBehind {
             wrote: Condvar::new(),
             writing: Mutex::new(()),
             len: AtomicU64::new(0),
+            oldest: AtomicU64::new(u64::MAX),
             max_bytes,
         }
     }
@@ -104,6 +107,11 @@ impl WriteBehind {
     /// Whether every accepted commit is in the engine.
     pub(crate) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a commit up to a number is not yet wholly in the engine.
+    pub(crate) fn holds_up_to(&self, seq: u64) -> bool {
+        self.oldest.load(Ordering::Acquire) <= seq
     }
 
     /// How many commits are queued, and their memory.
@@ -119,9 +127,12 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        let is_full = !state.queue.is_empty() && state.bytes + commit.bytes > self.max_bytes;
+        let is_full = !self.is_empty() && state.bytes + commit.bytes > self.max_bytes;
         if is_full && room == Room::Needed {
             return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        }
+        if self.is_empty() {
+            self.oldest.store(commit.seq, Ordering::Release);
         }
         state.bytes += commit.bytes;
         state.pending.add(commit.seq, &commit.changes);
@@ -160,13 +171,13 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
-    /// Waits until the queue holds at most so many bytes, or nothing.
+    /// Waits until the queue holds at most so many bytes, what is being written included, or nothing.
     ///
     /// # Errors
     /// What a write failed with.
     pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
         let mut state = self.state.lock();
-        while state.bytes > bytes && !state.queue.is_empty() && !state.ended {
+        while state.bytes > bytes && !self.is_empty() && !state.ended {
             state.check()?;
             self.wrote.wait(&mut state);
         }
@@ -202,6 +213,7 @@ impl WriteBehind {
     fn leave(&self, state: &mut State, commit: &Queued) {
         state.pending.remove(commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
+        self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.wrote.notify_all();

@@ -65,7 +65,16 @@ impl<E: Engine> Inner<E> {
     /// # Errors
     /// What this write or one before it failed with.
     pub(super) fn write_next(&self) -> Result<bool, Error> {
+        self.write_next_up_to(u64::MAX)
+    }
+
+    /// As [`write_next`](Self::write_next), if its number is not greater.
+    fn write_next_up_to(&self, seq: u64) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
+        // Whoever had the right to write before may have written it.
+        if !self.queue.holds_up_to(seq) {
+            return Ok(false);
+        }
         let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
         let rows = commit.rows.take();
         // A panic here would leave a commit out of the queue that nobody writes and everybody waits for.
@@ -119,10 +128,9 @@ impl<E: Engine> Inner<E> {
 
     /// Writes everything up to a commit.
     pub(crate) fn drain_to(&self, seq: u64) -> Result<(), Error> {
-        // A commit that is carried out in parts is reached before all of it is in the rows.
-        let is_missing = || self.engine.reached()[0].get() < seq || self.engine.gate().is_closed();
-        while !self.queue.is_empty() && is_missing() {
-            self.write_next()?;
+        // A commit that is carried out in parts is reached before all of it is in the rows, so the engine is not asked.
+        while self.queue.holds_up_to(seq) {
+            self.write_next_up_to(seq)?;
         }
         Ok(())
     }

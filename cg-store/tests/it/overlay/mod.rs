@@ -1,6 +1,7 @@
 //! Overlays over worlds and over each other, in memory and on disk.
 
 mod arenas;
+mod failed;
 mod meanwhile;
 mod model;
 mod promote;

@@ -8,9 +8,10 @@ use super::moves::{play, player, tiers};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
-    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, RocksOptions, Usage,
+    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, Reopened, RocksOptions,
+    Usage,
 };
-use cg_store::{Durable, NotResumed, StoreLimits};
+use cg_store::{Area, Durable, NotResumed, StoreLimits};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ enum Fault {
     Whole,
     /// The sync fails.
     Sync,
+    /// A sync of somebody else fails behind the commit, which is there.
+    SyncBehind,
 }
 
 /// Which call fails how; shared by all engines that come one after the other.
@@ -31,6 +34,8 @@ struct Plan {
     next: Mutex<Option<(u64, Fault)>>,
     /// Commits that were reported and are to be missing at the next open.
     forget_commits: AtomicBool,
+    /// Whether the next opens are for reading only.
+    only_reads: AtomicBool,
     /// A hot row that no scan gets past.
     unreadable: Mutex<Option<Vec<u8>>>,
 }
@@ -38,6 +43,10 @@ struct Plan {
 impl Plan {
     fn fail(&self, nth: u64, fault: Fault) {
         *self.next.lock().expect("no panic") = Some((nth, fault));
+    }
+
+    fn fail_no_more(&self) {
+        *self.next.lock().expect("no panic") = None;
     }
 
     /// The fault of a call, if it is its turn.
@@ -127,6 +136,12 @@ impl<E: Engine> Engine for Faulty<E> {
                 let cause = self.fail("no space", Failure::Write);
                 return Err(EngineError::NoSpace { message: cause.to_string() });
             }
+            Some(Fault::SyncBehind) => {
+                let seq = self.engine.commit(batch, guards, level)?;
+                self.reported.store(seq.get(), Ordering::Release);
+                self.fail("sync failed", Failure::Sync);
+                return Ok(seq);
+            }
             Some(Fault::Whole) => {
                 self.engine.commit(batch, guards, level)?;
                 return Err(EngineError::WriteFailed { cause: self.fail("write failed", Failure::Write) });
@@ -195,7 +210,13 @@ impl<E: Engine> Engine for Faulty<E> {
                 engine.reported.fetch_sub(forgotten, Ordering::Relaxed);
                 engine
             };
-            Ok(reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))?.map(wrap))
+            let reopened = reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))?.map(wrap);
+            Ok(match reopened {
+                Reopened::Writable(engine) if plan.only_reads.load(Ordering::Relaxed) => {
+                    Reopened::Reader { engine, cause: EngineError::OpenedReadOnly }
+                }
+                reopened => reopened,
+            })
         })
     }
 
@@ -445,6 +466,123 @@ fn whichever_batch_of_a_large_commit_fails_on_disk_it_is_there_when_the_world_go
     let disk = Disk::new();
     let number = AtomicU64::new(0);
     every_batch_of_large_commits_fails_once(11, || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        let db = disk.root().join(format!("db{number}"));
+        RocksEngine::create(&db, &RocksOptions::default()).expect("is created")
+    });
+}
+
+fn count_chunks(world: &World<impl Engine>) -> Result<i64, Error> {
+    let mut count = 0;
+    let walked = world.for_each_chunk(Area::World, |_| {
+        count += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    walked.map(|_| count)
+}
+
+/// So many chunks take some twenty batches of 200 bytes.
+const LARGE: i64 = 12;
+
+fn put_large<E: Engine>(Failing { world, ids, .. }: &Failing<E>) -> Result<(), Error> {
+    let large = world.transaction_at(Durability::Process, |tx| {
+        for x in 0..LARGE {
+            tx.save(ids.at(x, 0, 0), filled(world, ids.stone));
+        }
+        Ok::<_, Error>(())
+    });
+    large.map(drop)
+}
+
+#[test]
+fn a_sync_that_fails_beside_a_large_commit_leaves_all_of_it_or_nothing() {
+    let mut found = Vec::new();
+    for nth in 1.. {
+        let failing = Failing::in_batches_of(200, MemEngine::new());
+        let Failing { world, plan, ids } = &failing;
+        plan.fail(nth, Fault::SyncBehind);
+        let large = put_large(&failing);
+        let has_failed = world.engine().failure().is_some();
+        match &large {
+            Ok(()) | Err(Error::Engine(EngineError::WriteFailed { .. })) => {}
+            Err(error) => panic!("batch {nth}: {error}"),
+        }
+        // Memory has what was accepted; the rows are shown with all of it or not at all.
+        assert!(world.load(ids.at(LARGE - 1, 0, 0)).expect("loads").is_some());
+        match count_chunks(world) {
+            Ok(count) => assert_eq!((count, large.is_ok()), (LARGE, true), "batch {nth}"),
+            Err(Error::Engine(EngineError::ReadOnly { .. })) => assert!(large.is_err(), "batch {nth}"),
+            Err(error) => panic!("batch {nth}: {error}"),
+        }
+        if !has_failed {
+            break;
+        }
+        let error = world.resume().expect_err("nobody knows what is on the disk");
+        assert!(matches!(error, Error::NotResumed(NotResumed::SyncFailed { .. })), "{error}");
+        let reopen = world.engine().reopening();
+        drop(failing);
+        let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
+        let world = World::over(engine, uuid::Uuid::from_u128(5), |_| Ok(()), &options()).expect("opens");
+        found.push(count_chunks(&world).expect("walks"));
+        assert_sound(&world);
+    }
+    assert!(found.is_sorted() && found.iter().all(|count| [0, LARGE].contains(count)), "{found:?}");
+    assert!(found[5] == 0 && found[found.len() - 5] == LARGE, "{found:?}");
+}
+
+/// A commit that counts although the write that said so failed, and that fails again while the world is resumed: nobody
+/// who wants one state sees it in part, or a state without it.
+fn nobody_sees_half_while_the_world_is_not_resumed<E: Engine>(every: usize, over: impl Fn() -> E) {
+    let (mut told, mut nth) = (0, 1);
+    loop {
+        let mut failed = 0;
+        for only_reads in [false, true] {
+            let context = format!("batch {nth}, only reads: {only_reads}");
+            let failing = Failing::in_batches_of(200, over());
+            let Failing { world, plan, ids } = &failing;
+            plan.fail(nth, Fault::Whole);
+            if put_large(&failing).is_ok() {
+                continue;
+            }
+            failed += 1;
+            plan.only_reads.store(only_reads, Ordering::Relaxed);
+            if !only_reads {
+                plan.fail(3, Fault::Lost);
+            }
+            let resumed = world.resume();
+            assert!(resumed.is_err() || !only_reads, "{context}");
+            match count_chunks(world) {
+                Ok(count) => assert_eq!(count, LARGE, "{context}"),
+                Err(Error::Engine(EngineError::ReadOnly { .. })) => told += 1,
+                Err(error) => panic!("{context}: {error}"),
+            }
+            for x in 0..LARGE {
+                assert!(world.load(ids.at(x, 0, 0)).expect("memory serves on").is_some(), "{context}");
+            }
+            plan.only_reads.store(false, Ordering::Relaxed);
+            plan.fail_no_more();
+            world.resume().unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(count_chunks(world).expect("walks"), LARGE, "{context}");
+            assert_sound(world);
+        }
+        if failed == 0 {
+            break;
+        }
+        nth += every as u64;
+    }
+    assert!(told > 4, "{told} of {nth}");
+}
+
+#[test]
+fn nobody_sees_half_of_a_commit_while_the_world_is_not_resumed() {
+    nobody_sees_half_while_the_world_is_not_resumed(1, MemEngine::new);
+}
+
+#[test]
+fn nobody_sees_half_of_a_commit_on_disk_while_the_world_is_not_resumed() {
+    let disk = Disk::new();
+    let number = AtomicU64::new(0);
+    nobody_sees_half_while_the_world_is_not_resumed(7, || {
         let number = number.fetch_add(1, Ordering::Relaxed);
         let db = disk.root().join(format!("db{number}"));
         RocksEngine::create(&db, &RocksOptions::default()).expect("is created")

@@ -234,6 +234,40 @@ fn a_world_that_another_process_has_open_until_it_dies() {
     assert_sound(&world);
 }
 
+/// Nobody could write what a world that is only read has accepted.
+#[test]
+fn a_world_that_is_only_read_accepts_nothing_to_be_written_later() {
+    let disk = Disk::new();
+    let limits = cg_store::StoreLimits { batch_bytes: 3000, ..cg_store::StoreLimits::default() };
+    let world = World::create(disk.path(), &[], &WorldOptions { limits, ..options() }).expect("is created");
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    drop(world);
+    let fast = WorldOptions { durability: Durability::Fast, ..options() };
+    let world = World::open_read_only(disk.path(), &fast).expect("opens");
+    let last = world.last_commit();
+    for durability in
+        [Durability::Fast, Durability::Balanced, Durability::Process, Durability::Safe, Durability::SafeBatch]
+    {
+        // One batch, and many.
+        for count in [1, 60] {
+            let refused = world.transaction_at(durability, |tx| {
+                for x in 0..count {
+                    tx.save(ids.at(x, 0, 0), filled(&world, ids.glass));
+                }
+                Ok::<_, Error>(())
+            });
+            let is_refused = matches!(refused, Err(Error::Engine(EngineError::OpenedReadOnly)));
+            assert!(is_refused, "{durability:?}, {count} chunks: {refused:?}");
+        }
+    }
+    let shown = world.load(ids.at(0, 0, 0)).expect("loads");
+    assert_eq!(shown.as_deref(), Some(&filled(&world, ids.stone)));
+    assert_eq!((world.load(ids.at(1, 0, 0)).expect("loads"), world.last_commit()), (None, last));
+    assert_sound(&world);
+    world.close().expect("there is nothing to be written");
+}
+
 #[test]
 fn reading_changes_no_byte() {
     let (disk, ids) = closed();

@@ -31,6 +31,28 @@ fn hide(disk: &Disk, family: Family, part: f64) -> BTreeSet<Vec<u8>> {
     hidden
 }
 
+/// As [`hide`], of the block with the last keys.
+fn hide_last(disk: &Disk, family: Family) {
+    let (keys, file) = disk.raw().keys_and_file(family);
+    let sound = fs::read(&file).expect("reads");
+    let families = Family::ALL.map(Family::name);
+    for part in (1..200).rev() {
+        let mut bytes = sound.clone();
+        let at = bytes.len() * part / 200;
+        bytes[at] ^= 0x10;
+        fs::write(&file, &bytes).expect("writes");
+        let options = rocksdb::Options::default();
+        let db = rocksdb::DB::open_cf_for_read_only(&options, disk.path().join("db"), families, false);
+        let Ok(db) = db else { continue };
+        let handle = db.cf_handle(family.name()).expect("is there");
+        let is_hidden = |key: &Vec<u8>| db.get_cf(&handle, key).is_err();
+        if keys.last().is_some_and(is_hidden) && !keys.first().is_some_and(is_hidden) {
+            return;
+        }
+    }
+    panic!("no block of {} is to be damaged alone", file.display());
+}
+
 /// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
 fn open(disk: &Disk, options: WorldOptions) -> World<RocksEngine> {
     let resources = Some(engine::Resources::new(16 << 20, 2));
@@ -407,4 +429,33 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
         assert!(world.load(*at).expect("loads").is_some());
     }
     assert!(!world.quarantined().expect("lists").is_empty(), "their rows are kept");
+}
+
+/// Where the parts of a large commit were, nothing is left but that they were deleted. That this cannot be read says
+/// nothing of a commit that is to be carried out.
+#[test]
+fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
+    let disk = Disk::new();
+    let limits = cg_store::StoreLimits { batch_bytes: 6000, ..cg_store::StoreLimits::default() };
+    let world = World::create(disk.path(), &[], &WorldOptions { limits, ..options() }).expect("is created");
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..600).map(|n| ids.at(16 * n, 0, 0)).collect();
+    save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
+    assert_eq!(world.stats().commits_staged, 1);
+    save(&world, [(all[7], filled(&world, ids.glass))]);
+    drop(world);
+    hide_last(&disk, Family::Index);
+    let read = |world: &World<RocksEngine>| {
+        let chunk = |at: ChunkAt| world.load(at).expect("loads").map(|chunk| (*chunk).clone());
+        let [stone, glass] = [ids.stone, ids.glass].map(|block| Some(filled(world, block)));
+        assert_eq!([6, 7, 8].map(|n: usize| chunk(all[n])), [stone.clone(), glass, stone]);
+    };
+    let resources = Some(engine::Resources::new(16 << 20, 2));
+    let reading = WorldOptions { resources, ..options() };
+    read(&World::open_read_only(disk.path(), &reading).expect("opens for reading"));
+    let world = open(&disk, options());
+    read(&world);
+    save(&world, [(all[8], filled(&world, ids.glass))]);
+    save(&world, all.iter().map(|at| (*at, filled(&world, ids.air))));
+    assert_eq!(world.stats().commits_staged, 1, "large commits go on too");
 }

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use super::*;
 use cg_store::engine::{EngineError, Fault, ReadView as _};
-use cg_store::{Durability, Peek};
+use cg_store::{Durability, Peek, StoreLimits};
 
 /// A world whose engine writes a commit only when it is let, once the gate is shut.
 struct Gated {
@@ -18,12 +19,19 @@ struct Gated {
 
 impl Gated {
     fn new(queue_bytes: u64) -> Self {
+        Self::in_batches_of(queue_bytes, StoreLimits::default().batch_bytes)
+    }
+
+    /// A world whose batches are no larger than this.
+    fn in_batches_of(queue_bytes: u64, batch_bytes: u64) -> Self {
         let gate: Arc<Mutex<Option<Receiver<Option<Fault>>>>> = Arc::default();
         let engine = MemEngine::new().with_fault({
             let gate = Arc::clone(&gate);
             move |_| gate.lock().expect("no panic").as_ref().and_then(|gate| gate.recv().ok().flatten())
         });
-        let options = WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes: 0, ..options() };
+        let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
+        let options =
+            WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes: 0, limits, ..options() };
         let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
         let ids = Ids::register(&world);
         Self { world, ids, gate }
@@ -112,6 +120,91 @@ fn a_queue_that_is_full_takes_nothing_and_says_so() {
     });
     put(&gated, 2, 3, 40 << 10).expect("fits now");
     gated.world.flush().expect("writes");
+    assert_sound(&gated.world);
+}
+
+/// A world with a queue of 64 KiB, and in it a commit of 40 that is being written until the sender is gone.
+fn being_written() -> (World<MemEngine>, Ids, Sender<()>) {
+    type Step = Arc<Mutex<Option<(Sender<()>, Receiver<()>)>>>;
+    let step: Step = Arc::default();
+    let engine = MemEngine::new().with_fault({
+        let step = Arc::clone(&step);
+        move |_| {
+            if let Some((begun, end)) = &*step.lock().expect("no panic") {
+                // Nobody waits for what comes behind it.
+                let _ = begun.send(());
+                let _ = end.recv();
+            }
+            None
+        }
+    });
+    let options =
+        WorldOptions { durability: Durability::Fast, queue_bytes: 64 << 10, cache_bytes: 0, ..options() };
+    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let ((begun, is_begun), (end, ended)) = (channel(), channel());
+    *step.lock().expect("no panic") = Some((begun, ended));
+    put_40_kib(&world, &ids, 0).expect("fits");
+    is_begun.recv().expect("it is written");
+    (world, ids, end)
+}
+
+fn put_40_kib(world: &World<MemEngine>, ids: &Ids, x: i64) -> Result<u64, Error> {
+    let put = world.transaction(|tx| {
+        tx.save(ids.at(x, 0, 0), side(world, ids, 1, 40 << 10));
+        Ok::<_, Error>(())
+    });
+    put.map(|committed| committed.seq)
+}
+
+#[test]
+fn who_waits_for_room_waits_for_what_is_being_written_too() {
+    let (world, ids, end) = being_written();
+    thread::scope(|scope| {
+        let (sender, has_room) = channel();
+        let world = &world;
+        scope.spawn(move || sender.send(world.wait_for_room()));
+        let early = has_room.recv_timeout(Duration::from_millis(50));
+        assert!(early.is_err(), "it holds 40 of 64 KiB: {early:?}");
+        drop(end);
+        has_room.recv().expect("is told").expect("there is room");
+    });
+    put_40_kib(&world, &ids, 1).expect("fits now");
+    world.flush().expect("writes");
+    assert_sound(&world);
+}
+
+#[test]
+fn what_is_being_written_takes_its_room() {
+    let (world, ids, end) = being_written();
+    let error = put_40_kib(&world, &ids, 1).expect_err("both are more than the queue");
+    let Error::Busy { queued_bytes, limit_bytes: 65_536 } = error else { panic!("{error}") };
+    assert!((40 << 10..64 << 10).contains(&queued_bytes), "{queued_bytes}");
+    drop(end);
+    // Who has flushed finds the queue empty, whoever has written it.
+    for x in 2..40 {
+        world.flush().expect("writes");
+        put_40_kib(&world, &ids, x).expect("is alone");
+    }
+    world.flush().expect("writes");
+    assert_sound(&world);
+}
+
+/// Rows that are encoded before they are written take memory beside what they say.
+#[test]
+fn what_is_encoded_already_is_counted() {
+    let gated = Gated::in_batches_of(64 << 20, 20 << 10);
+    let open = gated.shut();
+    put(&gated, 0, 1, 10 << 10).expect("is accepted");
+    let before = gated.world.metrics().queued_bytes;
+    assert!((10 << 10..15 << 10).contains(&before), "{before}");
+    put(&gated, 1, 1, 40 << 10).expect("is accepted");
+    let both = gated.world.metrics().queued_bytes - before;
+    assert!((80 << 10..100 << 10).contains(&both), "{both}");
+    drop(open);
+    gated.world.flush().expect("writes");
+    assert_eq!(gated.world.metrics().queued_bytes, 0);
+    assert_eq!(gated.world.stats().commits_staged, 1);
     assert_sound(&gated.world);
 }
 
