@@ -159,18 +159,18 @@ pub(super) fn describe(name: &str, arenas: &[Arena]) {
     let (mut lz4, mut zstd, mut with_sides) = (0, 0, 0);
     for arena in arenas {
         let (info, snapshot) = (arena.snapshot.info(), &arena.snapshot);
-        let is_of_one_kind = |kept: &&KeptSection| {
-            snapshot.decode(ChunkAt::default(), kept).expect("sound").kinds().len() == 1
+        let is_of_one_kind = |kept: &KeptSection<'_>| {
+            snapshot.decode(ChunkAt::default(), *kept).expect("sound").kinds().len() == 1
         };
-        let ones: HashSet<*const KeptSection> =
-            snapshot.kept().iter().filter(is_of_one_kind).map(std::ptr::from_ref).collect();
-        for kept in snapshot.kept().iter().filter(|kept| !ones.contains(&std::ptr::from_ref(*kept))) {
+        let ones: HashSet<*const u8> =
+            snapshot.kept().filter(is_of_one_kind).map(|kept| kept.bytes().as_ptr()).collect();
+        for kept in snapshot.kept().filter(|kept| !ones.contains(&kept.bytes().as_ptr())) {
             rest += 1;
             rest_bytes += kept.bytes().len();
         }
         for (_, place) in snapshot.sections() {
             of_one_kind +=
-                u64::from(matches!(place, Place::Kept(kept) if ones.contains(&std::ptr::from_ref(kept))));
+                u64::from(matches!(place, Place::Kept(kept) if ones.contains(&kept.bytes().as_ptr())));
         }
         sections += info.section_count;
         present += info.present_count;
