@@ -1,12 +1,12 @@
 //! The sections that a snapshot keeps: their bytes one behind the other, in pieces that snapshots may share.
 //!
-//! A piece ends where the next section would make it longer than 32 KiB, so sections cost their bytes and 16 more, and
+//! A piece ends where the next section would make it longer than 32 KiB, so sections cost their bytes and 12 more, and
 //! what two snapshots share is at most a piece more than what is equal in them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// No piece of more than one section is longer.
+/// No piece of more than one section is longer. Below 2^16, so that a place in one takes two bytes.
 const PIECE_BYTES: usize = 32 << 10;
 /// Before the bytes of an `Arc` stand its two counts.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
@@ -43,15 +43,17 @@ impl<'s> KeptSection<'s> {
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     piece: u32,
-    offset: u32,
-    len: u32,
     checksum: u32,
+    offset: u16,
+    /// 0 for all of the piece: the section is longer than others may be together.
+    len: u16,
 }
 
 impl Spot {
     fn in_piece(self, piece: &[u8]) -> Option<KeptSection<'_>> {
-        let from = self.offset as usize;
-        Some(KeptSection::new(piece.get(from..from + self.len as usize)?, self.checksum))
+        let from = usize::from(self.offset);
+        let to = if self.len == 0 { piece.len() } else { from + usize::from(self.len) };
+        Some(KeptSection::new(piece.get(from..to)?, self.checksum))
     }
 }
 
@@ -96,7 +98,7 @@ impl Kept {
             let piece = there.and_then(|there| others.pieces.get(there.piece as usize));
             let mine = self.pieces.get(spot.piece as usize);
             if piece.zip(mine).is_some_and(|(piece, mine)| !Arc::ptr_eq(piece, mine)) {
-                shared_bytes += u64::from(spot.len);
+                shared_bytes += section.bytes().len() as u64;
                 if let Some(is_broken) = is_broken.get_mut(spot.piece as usize) {
                     *is_broken = true;
                 }
@@ -173,9 +175,10 @@ impl KeptWriter {
         if !self.open.is_empty() && self.open.len() + bytes.len() > PIECE_BYTES {
             self.close();
         }
-        let (piece, offset) = (self.pieces.len() as u32, self.open.len() as u32);
+        let (piece, offset) = (self.pieces.len() as u32, self.open.len() as u16);
+        let len = if bytes.len() > PIECE_BYTES { 0 } else { bytes.len() as u16 };
         self.open.extend_from_slice(bytes);
-        self.spots.push(Spot { piece, offset, len: bytes.len() as u32, checksum });
+        self.spots.push(Spot { piece, checksum, offset, len });
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<KeptSection<'_>> {
@@ -225,14 +228,15 @@ mod tests {
             assert_eq!((all.len(), all.get(100)), (100, None));
             // What it takes beside the bytes.
             let beside = all.memory_bytes() - 100 * len;
-            assert!(beside <= 100 * (16 + 32) + 32, "{beside}");
+            assert!(beside <= 100 * (12 + 32) + 32, "{beside}");
         }
     }
 
     #[test]
     fn what_others_hold_is_taken_from_there_and_nothing_is_lost() {
         let first = kept(0..200, 900);
-        let mut second = kept((0..200).map(|number| if number % 10 == 3 { number + 40 } else { number }), 900);
+        let mut second =
+            kept((0..200).map(|number| if number % 10 == 3 { number + 40 } else { number }), 900);
         let copy = second.clone();
         let alone = second.memory_bytes();
         assert_eq!(second.share_with(&first), 196 * 900, "but for 203, 213, 223 and 233");

@@ -55,8 +55,8 @@ pub enum Place<'s> {
 /// A region as it was: its sections, each kept once however often it is there, and its entities.
 ///
 /// Sections are kept as the canonical bytes of a chunk: palette and packed bits. A snapshot is immutable and is shared
-/// between threads as an `Arc`; a clone shares the sections. Beside the bytes it takes 16 bytes for each section that is
-/// kept, and two for each place of the box, or four where more than 65,534 sections differ.
+/// between threads as an `Arc`; a clone shares the sections. Beside the bytes it takes 12 bytes for each section that is
+/// kept, and for each place of the box the bits that tell the kept sections apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub(crate) info: SnapshotInfo,

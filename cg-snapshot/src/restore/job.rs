@@ -151,7 +151,8 @@ impl RestoreJob {
         self.perform(piece, live, &*schema, editor, observe).map(|()| true)
     }
 
-    /// Restores all that is left.
+    /// Restores all that is left. The job itself holds the live chunks of 256 sections at a time; a transaction holds all
+    /// that changes until it is committed: in a world's, for each section that changes, both chunks, the row and some 0.8 KiB.
     ///
     /// # Errors
     /// As [`step`](Self::step).

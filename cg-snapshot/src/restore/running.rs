@@ -184,7 +184,8 @@ impl Running {
             return Ok(true);
         }
         let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
-        if let Work::Arriving { arriving, own, options, relight } = std::mem::replace(&mut self.work, waiting) {
+        if let Work::Arriving { arriving, own, options, relight } = std::mem::replace(&mut self.work, waiting)
+        {
             let (arrived, report) = arriving.finish(catalog)?;
             self.work = Work::restore((Arc::new(arrived), report), own, options, relight)?;
         }
@@ -264,7 +265,9 @@ impl Running {
                 Err(error) => Outcome::Failed(error.to_string()),
             },
             Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
-            Work::Relight { .. } | Work::Waiting(_) | Work::Arriving { .. } => Outcome::Relit(self.shared.done()),
+            Work::Relight { .. } | Work::Waiting(_) | Work::Arriving { .. } => {
+                Outcome::Relit(self.shared.done())
+            }
         }
     }
 }

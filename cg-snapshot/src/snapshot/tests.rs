@@ -8,10 +8,10 @@ use cg_format::{BlockBox, BlockId, BlockPos, Editor as _, Limits};
 use cg_registry::BlockOffer;
 
 use super::*;
-use crate::kept::KeptWriter;
-use crate::section::Prepared;
 use crate::file::{FileOptions, SnapshotFile};
+use crate::kept::KeptWriter;
 use crate::memory::Memory;
+use crate::section::Prepared;
 use crate::{CaptureOptions, RestoreJob, RestoreOptions, Unverifiable, capture};
 
 const STONE: BlockId = BlockId::new(1);
