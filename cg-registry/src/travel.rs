@@ -143,6 +143,22 @@ impl Names {
         blocks && components && entities && sides
     }
 
+    /// About the memory that it takes beside this value, without the texts of names, which are shared.
+    pub fn memory_bytes(&self) -> usize {
+        let entries = self.blocks.len() * size_of::<(BlockId, NamedBlock)>()
+            + self.components.len() * size_of::<(ComponentId, NamedComponent)>()
+            + self.entities.len() * size_of::<(EntityTypeId, Name)>()
+            + self.sides.len() * size_of::<(SideKind, Name)>();
+        let of_blocks = self.blocks.values().map(|block| size_of_val(&*block.components));
+        let of_components = self.components.values().map(|component| {
+            let ComponentSpec { default_bytes, fields, .. } = &component.spec;
+            let texts: usize = fields.iter().map(|field| field.name.len()).sum();
+            default_bytes.len() + size_of_val(&**fields) + texts
+        });
+        // The nodes of such maps are two thirds full.
+        entries * 3 / 2 + of_blocks.chain(of_components).sum::<usize>()
+    }
+
     /// The names that a catalog does not have, each with its list.
     pub fn missing_in(&self, catalog: &Catalog) -> Vec<(ListKind, Name)> {
         let mut missing = Vec::new();

@@ -4,19 +4,16 @@
 //! `cargo run --release --package cg-snapshot --example arena`
 #![allow(clippy::print_stdout, reason = "that is what it is for")]
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
-use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkSink, Dimension, Editor, EntityId, SchemaView};
+use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, Dimension};
 use cg_registry::{BlockOffer, Catalog, Name, Registration};
-use cg_snapshot::memory::Memory;
+use cg_snapshot::memory::{Live, Memory, Touch, Watch};
 use cg_snapshot::{
-    BlockChange, CaptureOptions, Host, Operation, Outcome, Region, RestoreOptions, RestoreQueue, TickBudget,
+    BlockChange, CaptureOptions, Operation, Outcome, Region, RestoreOptions, RestoreQueue, TickBudget,
     capture,
 };
 
@@ -24,11 +21,10 @@ const TICK: Duration = Duration::from_millis(50);
 const MATCHES: u64 = 3;
 const CRATERS: u64 = 60;
 
-/// A game that keeps its chunks in memory and counts what a client would be sent.
-struct Game {
-    world: Memory,
-    sent: u64,
-    tickets: i64,
+/// What the clients of a game would be sent, whose chunks are in memory.
+#[derive(Debug, Default)]
+struct Sent {
+    blocks: u64,
     lit: u64,
 }
 
@@ -42,12 +38,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     let dimension = catalog.dimension("game:arena").ok_or("registered above")?;
     let area = BlockBox::new(BlockPos::new(-128, 0, -128), BlockPos::new(127, 63, 127));
-    let mut game = Game { world: Memory::new(&catalog), sent: 0, tickets: 0, lit: 0 };
-    build(&mut game.world, dimension)?;
+    let mut game = Live::new(Memory::new(&catalog), Sent::default());
+    build(&mut game.memory, dimension)?;
 
     let began = Instant::now();
     let template =
-        capture(&game.world, &catalog, Region::new(dimension, area), &CaptureOptions::named("arena"))?;
+        capture(&game.memory, &catalog, Region::new(dimension, area), &CaptureOptions::named("arena"))?;
     let info = template.info();
     println!(
         "template: {} sections, {} different, {} bytes, captured in {:.1?}",
@@ -61,14 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let submit = queue.handle();
     let clock = Instant::now();
     for game_number in 1..=MATCHES {
-        let destroyed = play(&mut game.world, dimension, game_number)?;
+        let destroyed = play(&mut game.memory, dimension, game_number)?;
         let handle = submit.submit(Operation::Restore {
             snapshot: Arc::clone(&template),
             options: RestoreOptions::default(),
             relight: true,
         });
-        game.sent = 0;
-        game.lit = 0;
+        game.watch = Sent::default();
         let mut ticks = Vec::new();
         let budget = TickBudget::of_tick(TICK);
         while handle.outcome().is_none() {
@@ -87,15 +82,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!(
             "match {game_number}: {destroyed} blocks destroyed; {} told, {} of {} sections saved, {} lit; \
              {} ticks, {total:.1?} in all, longest {longest:.1?} of {:.0?}",
-            game.sent,
+            game.watch.blocks,
             report.changed,
             report.sections,
-            game.lit,
+            game.watch.lit,
             ticks.len(),
             budget.time
         );
-        assert_eq!(game.tickets, 0, "every ticket was released");
-        let now = capture(&game.world, &catalog, template.region(), &CaptureOptions::named("arena"))?;
+        assert!(game.tickets().is_empty(), "every ticket was released");
+        let now = capture(&game.memory, &catalog, template.region(), &CaptureOptions::named("arena"))?;
         assert_eq!(now, *template, "the arena is what it was");
     }
     Ok(())
@@ -146,55 +141,12 @@ fn play(world: &mut Memory, dimension: Dimension, seed: u64) -> Result<u64, Box<
     Ok(gone)
 }
 
-impl ChunkSink for Game {
-    type Error = Infallible;
-
-    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Infallible> {
-        self.world.save(at, chunk)
-    }
-
-    fn delete(&mut self, at: ChunkAt) -> Result<(), Infallible> {
-        self.world.delete(at)
-    }
-}
-
-impl Editor for Game {
-    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Infallible> {
-        self.world.load(at)
-    }
-
-    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
-        Editor::schema(&self.world)
-    }
-
-    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Infallible> {
-        Editor::entity(&mut self.world, id)
-    }
-
-    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Infallible> {
-        self.world.put_entity(id, entity)
-    }
-
-    fn delete_entity(&mut self, id: EntityId) -> Result<(), Infallible> {
-        self.world.delete_entity(id)
-    }
-}
-
-impl Host for Game {
-    fn take_ticket(&mut self, _: ChunkAt) {
-        self.tickets += 1;
-    }
-
-    fn release_ticket(&mut self, _: ChunkAt) {
-        self.tickets -= 1;
+impl Watch for Sent {
+    fn touch(&mut self, touch: Touch, _: ChunkAt, _: u32) {
+        self.lit += u64::from(touch == Touch::Relight);
     }
 
     fn changed(&mut self, _: BlockChange) {
-        self.sent += 1;
-    }
-
-    fn relight(&mut self, _: ChunkAt) -> Result<(), Infallible> {
-        self.lit += 1;
-        Ok(())
+        self.blocks += 1;
     }
 }

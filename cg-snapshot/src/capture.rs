@@ -12,10 +12,11 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView
 use cg_registry::{Catalog, ListKind};
 use rayon::prelude::*;
 
+use crate::builder::Builder;
 use crate::error::{CaptureError, SnapshotError};
 use crate::region::{Region, Section};
 use crate::section::{Contents, Prepared, portion};
-use crate::snapshot::{Builder, MAX_SECTIONS, Snapshot, SnapshotInfo};
+use crate::snapshot::{MAX_SECTIONS, Snapshot, SnapshotInfo};
 
 /// Sections that one call of the source reads.
 const SECTIONS_AT_ONCE: usize = 256;
@@ -145,8 +146,7 @@ impl Capture {
     }
 
     fn push(&mut self, part: Option<Prepared>) {
-        let place = part.map_or(0, |part| self.builder.keep(part));
-        self.builder.push(place);
+        self.builder.push(part);
     }
 
     /// Adds an entity of a section's chunk, if entities are captured and it stands in the region.
@@ -168,7 +168,7 @@ impl Capture {
     /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
     pub fn finish(mut self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
         for _ in self.section_count() as u128..self.region.section_count() {
-            self.builder.push(0);
+            self.builder.push(None);
         }
         self.builder.finish(catalog)
     }

@@ -39,13 +39,16 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod builder;
 mod capture;
 mod diff;
 mod error;
 pub mod file;
+mod kept;
 pub mod memory;
 pub mod nbt;
 pub mod pack;
+mod places;
 mod region;
 mod restore;
 pub mod schem;
@@ -57,10 +60,11 @@ pub use capture::{Capture, CaptureOptions, capture};
 pub use cg_registry::travel::Names;
 pub use diff::{Difference, diff};
 pub use error::{CaptureError, RestoreError, SnapshotError};
+pub use kept::KeptSection;
 pub use region::{Region, Section};
 pub use restore::{
     BlockChange, DryRun, Event, Handle, Host, Merge, Operation, OperationId, Outcome, Progress, QueueHandle,
     RestoreJob, RestoreOptions, RestoreQueue, RestoreReport, TickBudget, TickReport, Unverifiable,
 };
-pub use section::{Contents, KeptSection};
+pub use section::Contents;
 pub use snapshot::{Place, Snapshot, SnapshotInfo};

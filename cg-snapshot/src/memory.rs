@@ -1,5 +1,5 @@
-//! A host's live memory in its simplest form: chunks and entities in maps. For hosts without a world of their own, for
-//! examples and for tests.
+//! A host's live memory in its simplest form: chunks and entities in maps, and what a queue needs around them. For hosts
+//! without a world of their own, for examples, benchmarks and tests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -12,6 +12,10 @@ use cg_format::{
     LocalPos, Lookup, SchemaView,
 };
 use cg_registry::{Catalog, Schema};
+
+mod live;
+
+pub use live::{Live, Touch, Watch};
 
 /// Chunks and entities in memory.
 #[derive(Debug, Clone)]

@@ -4,7 +4,6 @@
 //! inside, so equal parts have equal bytes wherever they come from.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::wire::Reader;
@@ -39,39 +38,6 @@ impl Contents {
             return None;
         }
         Some(Self { components: byte & 1 != 0, sides: byte & 2 != 0, entities: byte & 4 != 0 })
-    }
-}
-
-/// The bytes of a section with their checksum. Cheap to clone; sections that are equal share them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptSection {
-    bytes: Arc<[u8]>,
-    checksum: u32,
-}
-
-impl KeptSection {
-    pub(crate) fn new(bytes: Arc<[u8]>, checksum: u32) -> Self {
-        Self { bytes, checksum }
-    }
-
-    /// The canonical bytes of a chunk (see `docs/format/chunk.md`), with the ids of the snapshot's names.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The CRC-32C of the bytes as they were captured: their hash.
-    pub const fn checksum(&self) -> u32 {
-        self.checksum
-    }
-
-    /// The checksum of the bytes as they are.
-    pub(crate) fn computed(&self) -> u32 {
-        crc32c::crc32c(&self.bytes)
-    }
-
-    /// Whether both are the same bytes in memory.
-    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.bytes, &other.bytes)
     }
 }
 

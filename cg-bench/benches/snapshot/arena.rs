@@ -155,28 +155,29 @@ impl Dice {
 pub(super) fn describe(name: &str, arenas: &[Arena]) {
     let mut of_one_kind = 0;
     let (mut rest, mut rest_bytes, mut sections, mut present) = (0, 0, 0, 0);
-    let (mut kept_bytes, mut memory_bytes, mut unique, mut blocks) = (0, 0, 0, 0);
+    let (mut kept_bytes, mut memory_bytes, mut names_bytes, mut unique, mut blocks) = (0, 0, 0, 0, 0);
     let (mut lz4, mut zstd, mut with_sides) = (0, 0, 0);
     for arena in arenas {
         let (info, snapshot) = (arena.snapshot.info(), &arena.snapshot);
-        let is_of_one_kind = |kept: &&KeptSection| {
-            snapshot.decode(ChunkAt::default(), kept).expect("sound").kinds().len() == 1
+        let is_of_one_kind = |kept: &KeptSection<'_>| {
+            snapshot.decode(ChunkAt::default(), *kept).expect("sound").kinds().len() == 1
         };
-        let ones: HashSet<*const KeptSection> =
-            snapshot.kept().iter().filter(is_of_one_kind).map(std::ptr::from_ref).collect();
-        for kept in snapshot.kept().iter().filter(|kept| !ones.contains(&std::ptr::from_ref(*kept))) {
+        let ones: HashSet<*const u8> =
+            snapshot.kept().filter(is_of_one_kind).map(|kept| kept.bytes().as_ptr()).collect();
+        for kept in snapshot.kept().filter(|kept| !ones.contains(&kept.bytes().as_ptr())) {
             rest += 1;
             rest_bytes += kept.bytes().len();
         }
         for (_, place) in snapshot.sections() {
             of_one_kind +=
-                u64::from(matches!(place, Place::Kept(kept) if ones.contains(&std::ptr::from_ref(kept))));
+                u64::from(matches!(place, Place::Kept(kept) if ones.contains(&kept.bytes().as_ptr())));
         }
         sections += info.section_count;
         present += info.present_count;
         unique += info.unique_count;
         kept_bytes += info.unique_bytes;
         memory_bytes += snapshot.memory_bytes();
+        names_bytes += snapshot.names().memory_bytes();
         blocks += arena.blocks();
         let file =
             |snapshot: &Snapshot, codec| snapshot.to_bytes(&FileOptions { codec }).expect("sound").len();
@@ -190,13 +191,14 @@ pub(super) fn describe(name: &str, arenas: &[Arena]) {
     let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
     eprintln!(
         "{name}: {sections} sections, {present} there: {:.1} % of one kind, {:.1} % repeated; the {rest} others have \
-         {:.3} bytes per block; {kept_bytes} bytes kept, {:.3} per block; in memory {:.3} of that; file {lz4} bytes by \
+         {:.3} bytes per block; {kept_bytes} bytes kept, {:.3} per block; in memory {:.3} of that, names apart {:.3}; file {lz4} bytes by \
          LZ4 ({:.3} per block), {zstd} by Zstandard ({:.3}), {with_sides} by LZ4 with side data ({:.3})",
         percent(of_one_kind, present),
         percent(present - unique, present),
         per_block(rest_bytes, rest * LocalPos::COUNT as u64),
         kept_bytes as f64 / blocks.max(1) as f64,
         memory_bytes as f64 / kept_bytes.max(1) as f64,
+        (memory_bytes - names_bytes) as f64 / kept_bytes.max(1) as f64,
         per_block(lz4, blocks),
         per_block(zstd, blocks),
         per_block(with_sides, blocks),

@@ -1,26 +1,19 @@
 //! Regions put back within the ticks of a server: how many ticks took more than they may.
 
 use std::cell::LazyCell;
-use std::convert::Infallible;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
-use cg_snapshot::memory::Memory;
-use cg_snapshot::{BlockChange, Host, Operation, Outcome, RestoreOptions, RestoreQueue, TickBudget};
+use cg_snapshot::memory::{Live, Watch};
+use cg_snapshot::{BlockChange, Operation, Outcome, RestoreOptions, RestoreQueue, TickBudget};
 use criterion::Criterion;
 
 use super::arena::Arena;
 
-/// A server's memory, which counts what it is told.
-struct Server {
-    memory: Memory,
-    told: u64,
-    tickets: u64,
-}
+/// How many changed blocks a server is told.
+#[derive(Debug, Default)]
+struct Told(u64);
 
 /// What the ticks of one or more restores took.
 #[derive(Debug, Default)]
@@ -44,10 +37,11 @@ pub(super) fn restoring(criterion: &mut Criterion) {
             bench.iter_custom(|iterations| {
                 let mut spent = Duration::ZERO;
                 for _ in 0..iterations {
-                    let mut server = Server { memory: damaged.clone(), told: 0, tickets: 0 };
+                    let mut server = Live::new(damaged.clone(), Told::default());
                     let before = ticks.spent;
                     restore(&arena, &mut server, &mut ticks);
-                    assert!(server.told >= blocks && server.tickets == 0, "{} of {blocks}", server.told);
+                    let Told(told) = server.watch;
+                    assert!(told >= blocks && server.tickets().is_empty(), "{told} of {blocks}");
                     spent += ticks.spent.saturating_sub(before);
                 }
                 spent
@@ -64,7 +58,7 @@ pub(super) fn restoring(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn restore(arena: &Arena, server: &mut Server, ticks: &mut Ticks) {
+fn restore(arena: &Arena, server: &mut Live<Told>, ticks: &mut Ticks) {
     let (mut queue, budget, epoch) = (RestoreQueue::new(), TickBudget::default(), Instant::now());
     let handle = queue.handle().submit(Operation::Restore {
         snapshot: Arc::clone(&arena.snapshot),
@@ -83,55 +77,9 @@ fn restore(arena: &Arena, server: &mut Server, ticks: &mut Ticks) {
     assert!(matches!(handle.outcome(), Some(Outcome::Restored(_))), "{handle:?}");
 }
 
-impl ChunkSink for Server {
-    type Error = Infallible;
-
-    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Infallible> {
-        self.memory.save(at, chunk)
-    }
-
-    fn delete(&mut self, at: ChunkAt) -> Result<(), Infallible> {
-        self.memory.delete(at)
-    }
-}
-
-impl Editor for Server {
-    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Infallible> {
-        self.memory.load(at)
-    }
-
-    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
-        Editor::schema(&self.memory)
-    }
-
-    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Infallible> {
-        Editor::entity(&mut self.memory, id)
-    }
-
-    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Infallible> {
-        self.memory.put_entity(id, entity)
-    }
-
-    fn delete_entity(&mut self, id: EntityId) -> Result<(), Infallible> {
-        self.memory.delete_entity(id)
-    }
-}
-
-impl Host for Server {
-    fn take_ticket(&mut self, _: ChunkAt) {
-        self.tickets += 1;
-    }
-
-    fn release_ticket(&mut self, _: ChunkAt) {
-        self.tickets -= 1;
-    }
-
+impl Watch for Told {
     fn changed(&mut self, change: BlockChange) {
         black_box(change);
-        self.told += 1;
-    }
-
-    fn relight(&mut self, _: ChunkAt) -> Result<(), Infallible> {
-        Ok(())
+        self.0 += 1;
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Slab {
     /// Blocks along x and z.
     width: usize,
     length: usize,
+    /// Whether there is none below it.
+    is_lowest: bool,
 }
 
 /// The part of a slab that lies in one chunk.
@@ -33,6 +35,8 @@ pub(super) struct Part {
     first: usize,
     width: usize,
     layer: usize,
+    /// Whether no slab below has a part of the chunk: of a wide box, a chunk lies in several.
+    pub(super) is_lowest: bool,
 }
 
 /// A layer that is too wide: its blocks, and how many may be.
@@ -65,7 +69,8 @@ impl Slabs {
             let to = from.saturating_add(in_row).min(max.y);
             next = to.checked_add(1).filter(|next| *next <= max.y);
             let area = BlockBox::new(BlockPos::new(min.x, from, min.z), BlockPos::new(max.x, to, max.z));
-            Some(Slab { area, width: self.size[0] as usize, length: self.size[2] as usize })
+            let is_lowest = from == min.y;
+            Some(Slab { area, width: self.size[0] as usize, length: self.size[2] as usize, is_lowest })
         })
     }
 }
@@ -83,7 +88,7 @@ impl Slab {
 
     /// Its parts, one for each chunk that it touches.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
-        let Self { area, width, length } = *self;
+        let Self { area, width, length, is_lowest } = *self;
         area.chunks().iter().map(move |pos| {
             let (first, last) = (pos.min_block(), pos.block(LocalPos::new(15, 15, 15)));
             let (min, max) = (area.min(), area.max());
@@ -92,7 +97,9 @@ impl Slab {
             let local = |at: BlockPos| [at.local().x(), at.local().y(), at.local().z()];
             let [x, y, z] = [from.x - min.x, from.y - min.y, from.z - min.z].map(|n| n as usize);
             let first = (y * length + z) * width + x;
-            Part { pos, min: local(from), max: local(to), first, width, layer: width * length }
+            // All of the slab begins at the chunk's bottom, or none.
+            let is_lowest = is_lowest || from.local().y() == 0;
+            Part { pos, min: local(from), max: local(to), first, width, layer: width * length, is_lowest }
         })
     }
 }
@@ -189,6 +196,20 @@ mod tests {
         assert_eq!(layers(4096), Ok(vec![4; 5]));
         assert_eq!(layers(8192), Ok(vec![1; 20]));
         assert_eq!(layers(8193), Err(TooWide { found: 8193 * 8193 }));
+    }
+
+    #[test]
+    fn a_chunk_has_one_lowest_part_however_thin_the_slabs_are() {
+        let (min, max) = (BlockPos::new(-5, 9, 3), BlockPos::new(4090, 52, 4098));
+        let slabs = Slabs::new(BlockBox::new(min, max)).expect("4 layers at once");
+        let heights: Vec<_> = slabs.iter().map(|slab| slab.cells() / slab.layer_cells()).collect();
+        assert_eq!(heights, [4, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1]);
+        let lowest = |slab: &Slab| slab.parts().take(3).map(|part| part.is_lowest).collect::<Vec<_>>();
+        let seen: Vec<_> = slabs.iter().map(|slab| lowest(&slab)).collect();
+        let of_slabs = [0, 2, 6, 10];
+        for (index, seen) in seen.into_iter().enumerate() {
+            assert_eq!(seen, [of_slabs.contains(&index); 3], "slab {index}");
+        }
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
             }
             let at: Vec<ChunkAt> = some.iter().map(|part| ChunkAt::new(self.dimension, part.pos)).collect();
             for (part, found) in some.into_iter().zip(self.still.lookup_many(&at)) {
-                let chunk = self.found(part.pos, found.map(Lookup::here), pass)?;
+                let chunk = self.found(&part, found.map(Lookup::here), pass)?;
                 visit(self, part, chunk)?;
             }
         }
@@ -190,13 +190,15 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
         (0..).zip(&self.biomes.counts).max_by_key(|(_, count)| **count).map_or(0, |(number, _)| number)
     }
 
-    /// What was found of a chunk; one that is damaged counts as absent, in both ways through the box.
+    /// What was found of a chunk; one that is damaged counts as absent, in both ways through the box. It is noted once,
+    /// however many parts it has.
     fn found(
         &mut self,
-        pos: ChunkPos,
+        part: &Part,
         found: Result<Option<Arc<Chunk>>, Error>,
         pass: Pass,
     ) -> Result<Option<Arc<Chunk>>, Trouble> {
+        let pos = part.pos;
         if pass == Pass::Write {
             return match found {
                 _ if self.damaged.contains(&pos) => Ok(None),
@@ -206,12 +208,13 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
         }
         match found {
             Ok(found) => {
-                self.absent_chunks += u64::from(found.is_none());
+                self.absent_chunks += u64::from(found.is_none() && part.is_lowest);
                 Ok(found)
             }
             Err(Error::Corrupt(_) | Error::NotUpgraded { .. }) => {
-                self.missed(format!("damaged: {}", ChunkAt::new(self.dimension, pos)), 1);
-                self.damaged.insert(pos);
+                if self.damaged.insert(pos) {
+                    self.missed(format!("damaged: {}", ChunkAt::new(self.dimension, pos)), 1);
+                }
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -301,7 +304,7 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
                     let here = |at: BlockPos| at.chunk() == part.pos && part.contains(at.local());
                     found.extend(placed.filter(|(at, _)| here(*at)));
                 }
-                None => self.missed("lists of block entities that are none", 1),
+                None => self.missed("lists of block entities that are none", u64::from(part.is_lowest)),
             }
         }
         self.missed("components that are no block entities", others);
@@ -321,7 +324,8 @@ impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
             [biomes, block_light, sky_light, status, block_entities, column, data_version, block_biomes];
         for (kind, _) in chunk.sides().filter(|(kind, _)| !known.contains(&Some(*kind))) {
             let name = self.catalog.list(ListKind::Sides).name(kind.get().into());
-            self.missed(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
+            let what = format!("side data `{}`", name.map_or("", |name| name.as_str()));
+            self.missed(what, u64::from(part.is_lowest));
         }
     }
 

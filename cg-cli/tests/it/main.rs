@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
+mod atomic;
 mod cmd;
 mod corpus;
 mod corrupt;
@@ -15,5 +16,8 @@ mod maker;
 mod round;
 mod schem;
 mod series;
+#[path = "../../../cg-store/tests/it/surviving.rs"]
+#[expect(dead_code, reason = "another crate's tests damage rows with it")]
+mod surviving;
 mod traps;
 mod worlds;

@@ -2,12 +2,15 @@
 //! between neighbours is what their schematics say.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cg_cli::schem::{SchemFile, import};
 use cg_format::Chunk;
+use cg_format::codec::{Codec, compress};
+use cg_snapshot::file::FileOptions;
 use cg_snapshot::{CaptureOptions, Region, Snapshot, capture, diff};
 use cg_store::prelude::*;
 
@@ -101,14 +104,41 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
     assert!(different > 10, "the house was built on");
 
     let alone: usize = snapshots.iter().map(Snapshot::memory_bytes).sum();
-    let kept: Vec<_> = snapshots
-        .iter()
-        .flat_map(|snapshot| snapshot.kept().iter().map(|kept| kept.bytes().to_vec()))
-        .collect();
+    let names: usize = snapshots.iter().map(|snapshot| snapshot.names().memory_bytes()).sum();
+    let kept: Vec<_> =
+        snapshots.iter().flat_map(|snapshot| snapshot.kept().map(|kept| kept.bytes().to_vec())).collect();
     let distinct: HashSet<_> = kept.iter().collect();
     let all_bytes: usize = kept.iter().map(Vec::len).sum();
     let distinct_bytes: usize = distinct.iter().map(|bytes| bytes.len()).sum();
     let files_bytes: u64 = files.iter().map(|path| fs::metadata(path).expect("is there").len()).sum();
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let stored = snapshots.iter().map(|it| it.to_bytes(&FileOptions { codec }).expect("sound").len());
+        let alone = |bytes: &[u8]| {
+            let mut out = Vec::new();
+            compress(codec, bytes, &mut out);
+            out.len().min(bytes.len())
+        };
+        let (stored, sections) =
+            (stored.sum::<usize>(), distinct.iter().map(|bytes| alone(bytes)).sum::<usize>());
+        // Groups that end where a section's checksum says so, that snapshots could share whole.
+        let mut shown = format!("{codec:?}: {stored} bytes as files, {sections} as different sections alone");
+        for one_in in [2, 4, 8] {
+            let mut groups = HashSet::new();
+            for snapshot in &snapshots {
+                let mut group = Vec::new();
+                for kept in snapshot.kept() {
+                    group.extend_from_slice(kept.bytes());
+                    if kept.checksum() % one_in == 0 || group.len() >= 1 << 16 {
+                        groups.insert(std::mem::take(&mut group));
+                    }
+                }
+                groups.insert(group);
+            }
+            let bytes: usize = groups.iter().map(|group| alone(group)).sum();
+            write!(shown, ", {bytes} as {} groups of {one_in}", groups.len()).expect("a text");
+        }
+        println!("{shown}");
+    }
     let mut shared = 0;
     for later in 1..snapshots.len() {
         let (before, rest) = snapshots.split_at_mut(later);
@@ -116,7 +146,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
     }
     println!(
         "{} sections kept, {} different; {all_bytes} bytes, {distinct_bytes} of different ones; {shared} bytes shared \
-         with the save before; {alone} in memory before that; the files take {files_bytes}",
+         with the save before; {alone} in memory before that, of which names {names}; the files take {files_bytes}",
         kept.len(),
         distinct.len(),
     );

@@ -14,9 +14,10 @@ use super::part::{Input, Kind};
 use super::{head, names};
 use crate::capture::is_captured;
 use crate::error::SnapshotError;
+use crate::kept::{KeptSection, KeptWriter};
+use crate::places::{LOST, Places};
 use crate::restore::Unverifiable;
-use crate::section::KeptSection;
-use crate::snapshot::{LOST, Snapshot, SnapshotInfo};
+use crate::snapshot::{Snapshot, SnapshotInfo};
 
 /// The fewest bytes that a stored entity takes.
 const ENTITY_MIN_LEN_BYTES: u64 = 16 + 4;
@@ -84,7 +85,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
     ///
     /// # Errors
     /// [`SnapshotError::Decode`] if the group is damaged or cut off, or the section's checksum does not match.
-    pub fn section(&mut self, index: usize) -> Result<Option<KeptSection>, SnapshotError> {
+    pub fn section(&mut self, index: usize) -> Result<Option<KeptSection<'_>>, SnapshotError> {
         let place = self.index.places.get(index).copied().unwrap_or(0);
         let Some(wanted) = (place as usize).checked_sub(1) else { return Ok(None) };
         let mut first = 0;
@@ -114,7 +115,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         self.limits.clone().spend(Section::SnapshotIndex, self.groups_at, "all sections", all_bytes)?;
         // Of each kept section, what it becomes: a number that counts those which are there, or lost.
         let mut numbers = Vec::with_capacity(self.index.kept.len());
-        let mut kept = Vec::with_capacity(self.index.kept.len());
+        let mut kept = KeptWriter::default();
         let mut first = 0;
         for number in 0..self.index.groups.len() {
             let count = self.index.groups.get(number).map_or(0, |group| group.section_count as usize);
@@ -133,7 +134,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
             for section in sections {
                 match section {
                     Ok(section) => {
-                        kept.push(section);
+                        kept.push(section.bytes(), section.checksum());
                         numbers.push(kept.len() as u32);
                     }
                     Err(error) if unverifiable == Unverifiable::Fail => return Err(error),
@@ -148,9 +149,9 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
             None => 0,
             Some(index) => numbers.get(index).copied().unwrap_or(LOST),
         };
-        let places = self.index.places.iter().map(renumbered).collect();
+        let places: Vec<u32> = self.index.places.iter().map(renumbered).collect();
         let (info, names) = (self.info.clone(), self.names.clone());
-        Ok(Snapshot::new(info, names, places, kept, self.entities.clone()))
+        Ok(Snapshot::new(info, names, Places::new(&places), kept.finish(), self.entities.clone()))
     }
 
     fn read_group(&mut self, number: usize, sections: Range<usize>) -> Result<(), SnapshotError> {
@@ -208,7 +209,7 @@ fn sections_of<'r>(
     raw: &'r [u8],
     kept: &'r [Kept],
     at: u64,
-) -> impl Iterator<Item = Result<KeptSection, SnapshotError>> + use<'r> {
+) -> impl Iterator<Item = Result<KeptSection<'r>, SnapshotError>> + use<'r> {
     let mut reader = Reader::at_offset(raw, at, Section::SnapshotGroup);
     kept.iter().map(move |kept| {
         let here = reader.clone();
@@ -217,7 +218,7 @@ fn sections_of<'r>(
         if found != expected {
             return Err(here.error(Problem::Checksum { found, expected }).into());
         }
-        Ok(KeptSection::new(bytes.into(), kept.checksum))
+        Ok(KeptSection::new(bytes, kept.checksum))
     })
 }
 

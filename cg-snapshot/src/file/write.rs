@@ -14,8 +14,9 @@ use super::index::{Group, Index, Kept};
 use super::names;
 use super::part::{self, Kind, packed};
 use crate::error::SnapshotError;
-use crate::section::KeptSection;
-use crate::snapshot::{LOST, Snapshot};
+use crate::kept::KeptSection;
+use crate::places::LOST;
+use crate::snapshot::Snapshot;
 
 /// A group ends with the section with which it has so many bytes.
 const GROUP_BYTES: usize = 1 << 16;
@@ -30,16 +31,16 @@ impl Snapshot {
     /// [`SnapshotError::Io`]; [`SnapshotError::Lost`] if a section was not readable in the file from which the snapshot
     /// came; [`SnapshotError::Decode`] if names, places or entities take more than 4 GiB.
     pub fn write(&self, mut out: impl Write, options: &FileOptions) -> Result<u64, SnapshotError> {
-        let mut sections = self.region().sections().zip(&self.places);
-        if let Some((section, _)) = sections.find(|(_, place)| **place == LOST) {
+        let mut sections = self.region().sections().zip(self.places.iter());
+        if let Some((section, _)) = sections.find(|(_, place)| *place == LOST) {
             return Err(SnapshotError::Lost { at: section.at });
         }
-        let groups = groups(&self.kept);
+        let kept: Vec<KeptSection<'_>> = self.kept.iter().collect();
+        let groups = groups(&kept);
         let stored: Vec<(Codec, Vec<u8>)> =
             groups.par_iter().map(|group| pack(group, options.codec)).collect();
         let index = Index {
-            kept: self
-                .kept
+            kept: kept
                 .iter()
                 .map(|kept| Kept { len_bytes: kept.bytes().len() as u32, checksum: kept.checksum() })
                 .collect(),
@@ -53,7 +54,7 @@ impl Snapshot {
                     checksum: crc32c::crc32c(stored),
                 })
                 .collect(),
-            places: self.places.clone(),
+            places: self.places.iter().collect(),
         };
         let mut len_bytes = 0;
         let mut put = |bytes: &[u8]| {
@@ -93,7 +94,7 @@ impl Snapshot {
 }
 
 /// Cuts sections into groups. The rule depends on nothing but the sections, so equal snapshots have equal bytes.
-fn groups(kept: &[KeptSection]) -> Vec<&[KeptSection]> {
+fn groups<'k, 's>(kept: &'k [KeptSection<'s>]) -> Vec<&'k [KeptSection<'s>]> {
     let mut groups = Vec::new();
     let mut rest = kept;
     while !rest.is_empty() {
@@ -110,8 +111,8 @@ fn groups(kept: &[KeptSection]) -> Vec<&[KeptSection]> {
     groups
 }
 
-fn pack(group: &[KeptSection], codec: Codec) -> (Codec, Vec<u8>) {
-    let raw: Vec<u8> = group.iter().flat_map(KeptSection::bytes).copied().collect();
+fn pack(group: &[KeptSection<'_>], codec: Codec) -> (Codec, Vec<u8>) {
+    let raw = group.iter().map(KeptSection::bytes).collect::<Vec<_>>().concat();
     packed(codec, &raw)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct TickBudget {
     /// The time. Default 30 ms, which is 60 % of a tick of 50 ms.
     pub time: Duration,
-    /// Sections that are captured, restored or lit again. Default: as many as the time allows.
+    /// Sections that are captured, restored, lit again, or brought to the host's ids. Default: as many as the time allows.
     pub sections: usize,
     /// Chunks for which a ticket is held at once. Default 64.
     pub concurrent_chunks: usize,

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::{BlockId, ChunkAt, Dimension, Editor, EntityId, LocalPos, SchemaView};
-use cg_registry::{Catalog, ListKind};
+use cg_registry::Catalog;
 
 use super::options::{Merge, RestoreOptions, Unverifiable};
 use super::report::{BlockChange, RestoreReport};
-use crate::arrival::ArrivalReport;
+use crate::arrival::{ArrivalReport, Arriving};
 use crate::error::{RestoreError, SnapshotError};
+use crate::kept::KeptSection;
 use crate::region::{Region, Section};
-use crate::section::{KeptSection, Outside, all_blocks, remove_sides, spliced, without_references};
+use crate::section::{Outside, all_blocks, remove_sides, spliced, without_references};
 use crate::snapshot::{Place, Snapshot};
 
 /// Sections whose live chunks are read at once.
@@ -69,9 +70,26 @@ impl RestoreJob {
         catalog: &Catalog,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
-        let by = options.by_chunks;
         let own = catalog.dimension(snapshot.info().dimension.as_str());
-        let (snapshot, arrival) = at_home(snapshot, catalog, options.dimension)?;
+        let (snapshot, arrival) = match Arriving::begin(&snapshot, catalog, options.dimension)? {
+            None => (snapshot, ArrivalReport::default()),
+            Some(arriving) => {
+                let (arrived, report) = arriving.run(catalog)?;
+                (Arc::new(arrived), report)
+            }
+        };
+        Self::of_arrived(snapshot, own, arrival, options)
+    }
+
+    /// As [`new`](Self::new), of a snapshot that has the target's ids, and the dimension there that has the name of the
+    /// snapshot's own.
+    pub(super) fn of_arrived(
+        snapshot: Arc<Snapshot>,
+        own: Option<Dimension>,
+        arrival: ArrivalReport,
+        options: RestoreOptions,
+    ) -> Result<Self, SnapshotError> {
+        let by = options.by_chunks;
         let dimension = options.dimension.unwrap_or(snapshot.region().dimension());
         let is_own_place = by == [0; 3] && own == Some(dimension);
         let target = snapshot.region().moved(dimension, by).ok_or(SnapshotError::OutsideWorld)?;
@@ -133,7 +151,8 @@ impl RestoreJob {
         self.perform(piece, live, &*schema, editor, observe).map(|()| true)
     }
 
-    /// Restores all that is left.
+    /// Restores all that is left. The job itself holds the live chunks of 256 sections at a time; a transaction holds all
+    /// that changes until it is committed: in a world's, for each section that changes, both chunks, the row and some 0.8 KiB.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -239,7 +258,7 @@ impl RestoreJob {
 
     fn create<E: Editor, F: FnMut(BlockChange)>(
         &mut self,
-        kept: &KeptSection,
+        kept: KeptSection<'_>,
         work: &mut Work<'_, E, F>,
     ) -> Result<bool, RestoreError<E::Error>> {
         if !work.piece.to.is_whole() {
@@ -259,7 +278,7 @@ impl RestoreJob {
 
     fn replace<E: Editor, F: FnMut(BlockChange)>(
         &mut self,
-        kept: &KeptSection,
+        kept: KeptSection<'_>,
         live: &Chunk,
         work: &mut Work<'_, E, F>,
     ) -> Result<bool, RestoreError<E::Error>> {
@@ -296,7 +315,7 @@ impl RestoreJob {
     }
 
     /// Whether a whole live chunk has the bytes of a section, references aside.
-    fn has_bytes_of(&mut self, kept: &KeptSection, live: &Chunk) -> bool {
+    fn has_bytes_of(&mut self, kept: KeptSection<'_>, live: &Chunk) -> bool {
         self.scratch.clear();
         live.encode(&mut self.scratch);
         let (Some((live, live_sides)), Some((saved, saved_sides))) =
@@ -356,28 +375,6 @@ impl<E: Editor, F: FnMut(BlockChange)> Work<'_, E, F> {
         let at = self.piece.to.at;
         self.editor.save(at, Arc::new(chunk)).map_err(|error| RestoreError::Target { at, error })
     }
-}
-
-/// The snapshot by the ids of a catalog.
-fn at_home(
-    snapshot: Arc<Snapshot>,
-    catalog: &Catalog,
-    dimension: Option<Dimension>,
-) -> Result<(Arc<Snapshot>, ArrivalReport), SnapshotError> {
-    let own = catalog.dimension(snapshot.info().dimension.as_str());
-    let has_its_place = dimension.is_some() || own == Some(snapshot.region().dimension());
-    if has_its_place && snapshot.names().are_those_of(catalog) {
-        return Ok((snapshot, ArrivalReport::default()));
-    }
-    let mut coming = Snapshot::clone(&snapshot);
-    if let Some(dimension) = dimension {
-        let id = dimension.get();
-        let name = catalog.list(ListKind::Dimensions).name(id);
-        coming.info.dimension =
-            name.ok_or(SnapshotError::UnknownId { list: ListKind::Dimensions, id })?.clone();
-    }
-    let (arrived, report) = coming.arrive(catalog)?;
-    Ok((Arc::new(arrived), report))
 }
 
 impl std::fmt::Debug for RestoreJob {

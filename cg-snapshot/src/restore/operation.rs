@@ -20,8 +20,9 @@ pub enum Operation {
         /// How.
         options: CaptureOptions,
     },
-    /// Put a snapshot back. One with the ids of another registry is remapped in the tick in which it begins, all of it: let
-    /// it [arrive](Snapshot::arrive) before, on another thread.
+    /// Put a snapshot back. One with the ids of another registry is brought to the host's first, section by section within
+    /// the budget, which takes ticks and is no progress: let it [arrive](Snapshot::arrive) before, on another thread, if
+    /// there is one.
     Restore {
         /// The snapshot.
         snapshot: Arc<Snapshot>,

@@ -79,7 +79,7 @@ pub struct RestoreQueue {
 /// What was done in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TickReport {
-    /// Sections captured, restored or lit again.
+    /// Sections captured, restored, lit again, or brought to the host's ids.
     pub sections: u64,
     /// Operations that ended.
     pub ended: u64,
@@ -167,6 +167,7 @@ impl RestoreQueue {
                     running.shared.count();
                     spending.count(&mut self.expected);
                 }
+                Step::Arrived => spending.count(&mut self.expected),
                 Step::Waits => at += 1,
                 Step::Ended(outcome) => {
                     self.end(at, host, outcome);

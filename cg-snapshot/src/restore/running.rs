@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkPos, EntityId};
+use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::Catalog;
 
 use super::job::{Piece, RestoreJob};
 use super::operation::{Operation, OperationId, Outcome, Shared};
+use super::options::RestoreOptions;
 use super::queue::Host;
+use crate::arrival::{ArrivalReport, Arriving};
 use crate::capture::Capture;
+use crate::error::SnapshotError;
 use crate::region::{Region, Section};
+use crate::snapshot::Snapshot;
 
 /// An operation of the queue.
 #[derive(Debug)]
@@ -48,6 +52,14 @@ enum Work {
         /// Chunks that were changed before the capture came to them, as they were.
         kept: HashMap<ChunkAt, Arc<Kept>>,
     },
+    /// A snapshot is brought to the host's ids.
+    Arriving {
+        arriving: Box<Arriving>,
+        /// The dimension that has the name of the snapshot's.
+        own: Option<Dimension>,
+        options: RestoreOptions,
+        relight: bool,
+    },
     Restore {
         job: Box<RestoreJob>,
         relight: bool,
@@ -68,6 +80,8 @@ pub(super) struct Kept {
 /// What came of looking at an operation.
 pub(super) enum Step {
     Done,
+    /// A section of its snapshot has the host's ids now.
+    Arrived,
     /// Its next chunk is not ready, or it may hold no more tickets.
     Waits,
     Ended(Outcome),
@@ -91,6 +105,11 @@ impl Running {
         }
         if let Err(why) = self.begin(catalog) {
             return Step::Ended(Outcome::Failed(why));
+        }
+        match self.arrive(catalog) {
+            Ok(true) => return Step::Arrived,
+            Ok(false) => {}
+            Err(error) => return Step::Ended(Outcome::Failed(error.to_string())),
         }
         self.is_in_host = true;
         for _ in 0..may_take {
@@ -140,9 +159,16 @@ impl Running {
                 Work::Capture { capture: Box::new(capture), sections, last: None, kept }
             }
             Operation::Restore { snapshot, options, relight } => {
-                let job = RestoreJob::new(Arc::clone(snapshot), catalog, *options);
-                let job = job.map_err(|error| error.to_string())?;
-                Work::Restore { job: Box::new(job), relight: *relight, changed: VecDeque::new() }
+                let own = catalog.dimension(snapshot.info().dimension.as_str());
+                let (options, relight) = (*options, *relight);
+                let arriving = Arriving::begin(snapshot, catalog, options.dimension);
+                match arriving.map_err(|error| error.to_string())? {
+                    Some(arriving) => Work::Arriving { arriving: Box::new(arriving), own, options, relight },
+                    None => {
+                        let arrived = (Arc::clone(snapshot), ArrivalReport::default());
+                        Work::restore(arrived, own, options, relight).map_err(|error| error.to_string())?
+                    }
+                }
             }
             Operation::Relight { region } => {
                 Work::Relight { chunks: Box::new(region.sections().map(|section| section.at)) }
@@ -151,10 +177,25 @@ impl Running {
         Ok(())
     }
 
+    /// Brings one section of a snapshot to the host's ids; `false` if none was left, and the restore begins.
+    fn arrive(&mut self, catalog: &Catalog) -> Result<bool, SnapshotError> {
+        let Work::Arriving { arriving, .. } = &mut self.work else { return Ok(false) };
+        if arriving.step()? {
+            return Ok(true);
+        }
+        let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
+        if let Work::Arriving { arriving, own, options, relight } = std::mem::replace(&mut self.work, waiting)
+        {
+            let (arrived, report) = arriving.finish(catalog)?;
+            self.work = Work::restore((Arc::new(arrived), report), own, options, relight)?;
+        }
+        Ok(false)
+    }
+
     /// The next chunk to take a ticket for. Light comes after all blocks: not before the last of them was handled.
     fn next(&mut self) -> Option<Ahead> {
         match &mut self.work {
-            Work::Waiting(_) => None,
+            Work::Waiting(_) | Work::Arriving { .. } => None,
             Work::Capture { sections, .. } => sections.next().map(Ahead::Capture),
             Work::Relight { chunks } => chunks.next().map(Ahead::Relight),
             Work::Restore { job, relight, changed } => match job.pull() {
@@ -224,8 +265,23 @@ impl Running {
                 Err(error) => Outcome::Failed(error.to_string()),
             },
             Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
-            Work::Relight { .. } | Work::Waiting(_) => Outcome::Relit(self.shared.done()),
+            Work::Relight { .. } | Work::Waiting(_) | Work::Arriving { .. } => {
+                Outcome::Relit(self.shared.done())
+            }
         }
+    }
+}
+
+impl Work {
+    /// A restore of a snapshot that has the host's ids.
+    fn restore(
+        (snapshot, arrival): (Arc<Snapshot>, ArrivalReport),
+        own: Option<Dimension>,
+        options: RestoreOptions,
+        relight: bool,
+    ) -> Result<Self, SnapshotError> {
+        let job = RestoreJob::of_arrived(snapshot, own, arrival, options)?;
+        Ok(Self::Restore { job: Box::new(job), relight, changed: VecDeque::new() })
     }
 }
 
@@ -244,6 +300,7 @@ impl std::fmt::Debug for Work {
         f.write_str(match self {
             Self::Waiting(_) => "Waiting",
             Self::Capture { .. } => "Capture",
+            Self::Arriving { .. } => "Arriving",
             Self::Restore { .. } => "Restore",
             Self::Relight { .. } => "Relight",
         })

@@ -9,7 +9,9 @@ use cg_registry::BlockOffer;
 
 use super::*;
 use crate::file::{FileOptions, SnapshotFile};
+use crate::kept::KeptWriter;
 use crate::memory::Memory;
+use crate::section::Prepared;
 use crate::{CaptureOptions, RestoreJob, RestoreOptions, Unverifiable, capture};
 
 const STONE: BlockId = BlockId::new(1);
@@ -49,12 +51,13 @@ fn at() -> ChunkAt {
 fn forged(change: impl FnOnce(&mut Chunk, &Catalog)) -> Snapshot {
     let catalog = catalog();
     let (host, region) = host(&catalog);
-    let mut snapshot = capture(&host, &catalog, region, &CaptureOptions::named("forged")).expect("captured");
-    let mut chunk = snapshot.decode(at(), &snapshot.kept[0]).expect("sound");
+    let snapshot = capture(&host, &catalog, region, &CaptureOptions::named("forged")).expect("captured");
+    let mut chunk = snapshot.decode(at(), snapshot.kept.get(0).expect("one")).expect("sound");
     change(&mut chunk, &catalog);
     let Prepared { bytes, checksum, .. } = Prepared::new(&chunk);
-    snapshot.kept[0] = KeptSection::new(bytes.into(), checksum);
-    Snapshot::new(snapshot.info, snapshot.names, snapshot.places, snapshot.kept, snapshot.entities)
+    let mut kept = KeptWriter::default();
+    kept.push(&bytes, checksum);
+    Snapshot::new(snapshot.info, snapshot.names, snapshot.places, kept.finish(), snapshot.entities)
 }
 
 #[track_caller]

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
@@ -285,6 +285,14 @@ impl<S: Base, E: Engine> ChunkSource for Overlay<S, E> {
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
         Arc::new(self.store.unchecked_catalog().current_schema())
+    }
+}
+
+impl<S: Base, E: Engine> EntitySource for Overlay<S, E> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Overlay::entity(self, id)
     }
 }
 

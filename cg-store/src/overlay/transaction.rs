@@ -8,7 +8,10 @@ use std::thread;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, Owner};
 use cg_format::overlay::Origin;
-use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, EntityId, Lookup, SideKind};
+use cg_format::{
+    BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, Lookup, SchemaView,
+    SideKind,
+};
 use cg_registry::Catalog;
 use parking_lot::MutexGuard;
 
@@ -105,6 +108,23 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         let shown = self.overlay.show_chunk(at)?;
         self.seen.chunks.entry(at).or_insert(shown.origin);
         Ok(shown.found.here().map(|(chunk, _)| chunk))
+    }
+
+    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked. Those that the overlay
+    /// does not hold itself are asked of its base together.
+    pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        let unwritten: Vec<_> = at.iter().copied().filter(|at| !self.chunks.contains_key(at)).collect();
+        let mut shown = self.overlay.show_chunks(&unwritten).into_iter();
+        at.iter()
+            .map(|at| {
+                if let Some(written) = self.chunks.get(at) {
+                    return Ok(written.clone());
+                }
+                let shown = shown.next().expect("one was shown for each that was not written")?;
+                self.seen.chunks.entry(*at).or_insert(shown.origin);
+                Ok(shown.found.here().map(|(chunk, _)| chunk))
+            })
+            .collect()
     }
 
     /// Stores a chunk with its side data and its entity references, replacing what the overlay shows there. One that is
@@ -264,6 +284,34 @@ impl<S: Base, E: Engine> ChunkSink for OverlayTransaction<'_, S, E> {
 
     fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
         OverlayTransaction::delete(self, at);
+        Ok(())
+    }
+}
+
+impl<S: Base, E: Engine> Editor for OverlayTransaction<'_, S, E> {
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        OverlayTransaction::load(self, at)
+    }
+
+    fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        OverlayTransaction::load_many(self, at)
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.catalog.current_schema())
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        OverlayTransaction::entity(self, id)
+    }
+
+    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
+        OverlayTransaction::put_entity(self, id, entity);
+        Ok(())
+    }
+
+    fn delete_entity(&mut self, id: EntityId) -> Result<(), Error> {
+        OverlayTransaction::delete_entity(self, id);
         Ok(())
     }
 }

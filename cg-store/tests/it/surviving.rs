@@ -1,18 +1,17 @@
-//! An engine in memory that outlives its world, and whose power can be cut between any two commits.
+//! An engine that outlives its world, and whose power can be cut between any two commits.
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot,
-    MemValue, Place, ReadView, Reopen, Stamp, Usage,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, Place, ReadView,
+    Reopen, Stamp, Usage,
 };
-use parking_lot::Mutex;
 
 /// So many commits are made before the power goes; below zero it is gone.
 #[derive(Debug, Clone)]
@@ -40,23 +39,35 @@ impl Fuse {
 /// Where a row is: its family and its key.
 type RowAt = (Family, Vec<u8>);
 
-/// An engine in memory that is still there after its world was closed.
-#[derive(Clone)]
-pub(crate) struct Surviving {
-    engine: Arc<MemEngine>,
+/// An engine that is still there after its world was closed.
+pub(crate) struct Surviving<E = MemEngine> {
+    engine: Arc<E>,
     fuse: Fuse,
     /// A row at which every scan fails, as at a damaged block.
     unreadable: Arc<Mutex<Option<RowAt>>>,
 }
 
+impl<E> Clone for Surviving<E> {
+    fn clone(&self) -> Self {
+        let Self { engine, fuse, unreadable } = self;
+        Self { engine: Arc::clone(engine), fuse: fuse.clone(), unreadable: Arc::clone(unreadable) }
+    }
+}
+
 impl Surviving {
     pub(crate) fn new(fuse: &Fuse) -> Self {
-        Self { engine: Arc::new(MemEngine::new()), fuse: fuse.clone(), unreadable: Arc::default() }
+        Self::over(MemEngine::new(), fuse)
+    }
+}
+
+impl<E: Engine> Surviving<E> {
+    pub(crate) fn over(engine: E, fuse: &Fuse) -> Self {
+        Self { engine: Arc::new(engine), fuse: fuse.clone(), unreadable: Arc::default() }
     }
 
     /// Makes a row unreadable to scans.
     pub(crate) fn spoil(&self, family: Family, key: impl AsRef<[u8]>) {
-        *self.unreadable.lock() = Some((family, key.as_ref().to_vec()));
+        *self.unreadable.lock().expect("no panic") = Some((family, key.as_ref().to_vec()));
     }
 
     /// Writes a row that says nothing, behind the back of whoever uses the engine.
@@ -64,18 +75,18 @@ impl Surviving {
         let mut batch = Batch::new();
         let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
         batch.put(space, key, nonsense, Stamp::Commit);
-        self.engine.commit(batch, &[], Level::Process).expect("an engine in memory");
+        self.engine.commit(batch, &[], Level::Process).expect("it takes a row");
     }
 }
 
-impl ReadView for Surviving {
-    type Val<'a> = MemValue;
+impl<E: Engine> ReadView for Surviving<E> {
+    type Val<'a> = E::Val<'a>;
 
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<E::Val<'_>>, EngineError> {
         self.engine.get(space, key)
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<E::Val<'_>>, EngineError>> {
         self.engine.get_many(keys)
     }
 
@@ -85,7 +96,8 @@ impl ReadView for Surviving {
         range: KeyRange<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        let unreadable = self.unreadable.lock().clone().filter(|(damaged, _)| *damaged == family);
+        let unreadable =
+            self.unreadable.lock().expect("no panic").clone().filter(|(damaged, _)| *damaged == family);
         let stopped = self.engine.scan(family, range, |key, row| {
             if unreadable.as_ref().is_some_and(|(_, damaged)| damaged == key) {
                 return ControlFlow::Break(None);
@@ -98,15 +110,15 @@ impl ReadView for Surviving {
     }
 }
 
-impl Engine for Surviving {
-    type Snapshot<'a> = MemSnapshot;
+impl<E: Engine> Engine for Surviving<E> {
+    type Snapshot<'a> = E::Snapshot<'a>;
 
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.fuse.burn()?;
         self.engine.commit(batch, guards, level)
     }
 
-    fn snapshot(&self) -> MemSnapshot {
+    fn snapshot(&self) -> E::Snapshot<'_> {
         self.engine.snapshot()
     }
 

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cg_format::codec::Codec;
 use cg_snapshot::file::FileOptions;
-use cg_snapshot::{CaptureOptions, Contents, Region, capture};
+use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
 
-use super::About;
 use super::picture::MapArg;
 use super::watched::Watched;
+use super::{About, limit_bytes};
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
@@ -55,13 +56,21 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     });
     progress.finish_and_clear();
     let snapshot = snapshot?.map_err(Failure::failed)?;
-    let bytes = snapshot.to_bytes(&FileOptions::default()).map_err(Failure::failed)?;
+    let bytes = packed(&snapshot)?;
     world.keep_snapshot(&args.name, &bytes)?;
     world.flush()?;
     world.close()?;
     let map = args.map.draw(&snapshot, out)?;
     out.print(&About { map, ..About::new(snapshot.info(), &args.name, bytes.len() as u64) })?;
     Ok(Outcome::Good)
+}
+
+/// The snapshot as it is kept: by Zstandard, or by LZ4 if so few bytes would not let a reader take the memory that it needs.
+fn packed(snapshot: &Snapshot) -> Result<Vec<u8>, Failure> {
+    let by = |codec| snapshot.to_bytes(&FileOptions { codec }).map_err(Failure::failed);
+    let small = by(Codec::Zstd)?;
+    let needed = snapshot.memory_bytes() as u64 + 4 * snapshot.info().section_count;
+    if 2 * needed > limit_bytes(small.len() as u64) { by(Codec::Lz4) } else { Ok(small) }
 }
 
 impl fmt::Display for About {

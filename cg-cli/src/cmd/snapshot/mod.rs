@@ -135,9 +135,13 @@ fn not_there(name: &str) -> Failure {
 }
 
 /// What reading a snapshot of so many stored bytes may take of memory: the largest region's index fits, and as many
-/// sections as LZ4, which is what `cg` writes, can make of the bytes.
+/// sections as LZ4 can make of the bytes. `cg` writes nothing that needs more.
 pub(super) fn limits(stored_bytes: u64) -> Limits {
-    Limits::new(stored_bytes.saturating_mul(256).max(1 << 30))
+    Limits::new(limit_bytes(stored_bytes))
+}
+
+fn limit_bytes(stored_bytes: u64) -> u64 {
+    stored_bytes.saturating_mul(256).max(1 << 30)
 }
 
 /// Reads a whole snapshot that the world keeps, and says how many bytes it has there.

@@ -1,4 +1,4 @@
-//! One transaction or many: decided here for every command that restores.
+//! A restore as one transaction, and as many.
 
 use cg_snapshot::{BlockChange, RestoreJob};
 use cg_store::{Durability, Error};
@@ -7,29 +7,10 @@ use indicatif::ProgressBar;
 use crate::args::DiskWorld;
 use crate::output::Failure;
 
-/// Sections of one transaction, where all do not fit into one.
+/// Sections that are read at once, and those of one transaction where they are many.
 const SECTIONS_AT_ONCE: usize = 64;
-/// Above so many sections it is not even tried.
-const SECTIONS_TRIED: u64 = 1 << 16;
 
-/// Does it in one transaction if the world takes that, else in steps.
-///
-/// A world that takes a transaction of any size makes this always the first; then nothing else has to change.
-pub(in crate::cmd) fn at_once_or_in_steps<T>(
-    section_count: u64,
-    at_once: impl FnOnce() -> Result<T, Failure>,
-    in_steps: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    if section_count <= SECTIONS_TRIED {
-        match at_once() {
-            Err(failure) if is_too_large(&failure) => {}
-            done => return done,
-        }
-    }
-    in_steps()
-}
-
-/// All of a job in one transaction.
+/// All of a job in one transaction, of whatever size. What changes is in memory until it is written.
 pub(in crate::cmd) fn all_at_once(
     world: &DiskWorld,
     job: &mut RestoreJob,

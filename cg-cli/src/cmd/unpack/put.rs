@@ -14,6 +14,9 @@ use crate::args::DiskWorld;
 use crate::cmd::snapshot::steps::{self, is_too_large};
 use crate::output::Failure;
 
+/// A box of more sections is put in steps: a pack comes from anywhere, and may be of many sections and few bytes.
+const SECTIONS_TRIED: u64 = 1 << 16;
+
 pub(super) fn name_count(registration: &Registration) -> u64 {
     let Registration { components, blocks, entities, structures, dimensions, sides } = registration;
     let names = [entities, structures, dimensions, sides].iter().map(|names| names.len()).sum::<usize>();
@@ -59,10 +62,13 @@ pub(super) fn dry_run(
 
 pub(super) fn put(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
     let sections = pack.info.region.as_ref().map_or(0, |region| region.section_count);
-    if pack.info.object_bytes > world.limits().batch_bytes {
+    if pack.info.object_bytes > world.limits().batch_bytes || sections > SECTIONS_TRIED {
         return in_steps(pack, world, options);
     }
-    steps::at_once_or_in_steps(sections, || at_once(pack, world, options), || in_steps(pack, world, options))
+    match at_once(pack, world, options) {
+        Err(failure) if is_too_large(&failure) => in_steps(pack, world, options),
+        done => done,
+    }
 }
 
 fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {

@@ -34,7 +34,7 @@ proptest! {
         prop_assert_eq!(&read_info(&bytes[..]).unwrap(), snapshot.info());
         let mut file = SnapshotFile::open(Cursor::new(&bytes), Limits::default()).unwrap();
         for (index, (_, place)) in snapshot.sections().enumerate().collect::<Vec<_>>().into_iter().rev() {
-            let expected = if let Place::Kept(kept) = place { Some(kept.clone()) } else { None };
+            let expected = if let Place::Kept(kept) = place { Some(kept) } else { None };
             prop_assert_eq!(file.section(index).unwrap(), expected);
         }
         prop_assert!(snapshot.verify().is_empty());

@@ -1,27 +1,25 @@
 //! The queue does what it was asked, in order, within its budget, and holds a ticket for every chunk it works on.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, EntityPos, Owner};
-use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
+use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkSink as _, Editor as _};
 use cg_registry::Catalog;
-use cg_snapshot::memory::Memory;
+use cg_snapshot::memory::{Live, Memory, Touch, Watch};
 use cg_snapshot::{
-    BlockChange, CaptureOptions, Event, Handle, Host, Operation, Outcome, Region, RestoreOptions,
+    BlockChange, CaptureOptions, Event, Handle, Operation, Outcome, Region, RestoreJob, RestoreOptions,
     RestoreQueue, TickBudget, TickReport,
 };
 
 use super::made::{arena, around, captured, catalog, damage, host, id, other_catalog, region};
 
 /// A host that notes what is done to it.
-struct Noting {
-    memory: Memory,
-    tickets: HashMap<ChunkAt, u32>,
-    most_tickets: usize,
+type Noting = Live<Notes>;
+
+#[derive(Debug, Default)]
+struct Notes {
     told: Vec<BlockChange>,
     lit: Vec<ChunkAt>,
     saved: Vec<ChunkAt>,
@@ -30,77 +28,21 @@ struct Noting {
     panics: Option<ChunkAt>,
 }
 
-impl Noting {
-    fn new(memory: Memory) -> Self {
-        let (tickets, most_tickets) = (HashMap::new(), 0);
-        Self {
-            memory,
-            tickets,
-            most_tickets,
-            told: Vec::new(),
-            lit: Vec::new(),
-            saved: Vec::new(),
-            blocked: None,
-            panics: None,
-        }
-    }
-
-    fn check_ticket(&self, at: ChunkAt) {
-        assert!(self.tickets.contains_key(&at), "{at} is worked on without a ticket");
-    }
+fn noting(memory: Memory) -> Noting {
+    Live::new(memory, Notes::default())
 }
 
-impl ChunkSink for Noting {
-    type Error = Infallible;
-
-    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Infallible> {
-        self.check_ticket(at);
-        assert!(self.lit.is_empty(), "light comes after all blocks");
-        self.saved.push(at);
-        self.memory.save(at, chunk)
-    }
-
-    fn delete(&mut self, at: ChunkAt) -> Result<(), Infallible> {
-        self.check_ticket(at);
-        self.memory.delete(at)
-    }
-}
-
-impl Editor for Noting {
-    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Infallible> {
-        self.check_ticket(at);
-        assert!(self.panics != Some(at), "the host has a bug");
-        self.memory.load(at)
-    }
-
-    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
-        Editor::schema(&self.memory)
-    }
-
-    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Infallible> {
-        Editor::entity(&mut self.memory, id)
-    }
-
-    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Infallible> {
-        self.memory.put_entity(id, entity)
-    }
-
-    fn delete_entity(&mut self, id: EntityId) -> Result<(), Infallible> {
-        self.memory.delete_entity(id)
-    }
-}
-
-impl Host for Noting {
-    fn take_ticket(&mut self, at: ChunkAt) {
-        *self.tickets.entry(at).or_default() += 1;
-        self.most_tickets = self.most_tickets.max(self.tickets.len());
-    }
-
-    fn release_ticket(&mut self, at: ChunkAt) {
-        let count = self.tickets.get_mut(&at).expect("a ticket was taken");
-        *count -= 1;
-        if *count == 0 {
-            self.tickets.remove(&at);
+impl Watch for Notes {
+    fn touch(&mut self, touch: Touch, at: ChunkAt, tickets: u32) {
+        assert!(tickets > 0, "{at} is worked on without a ticket: {touch:?}");
+        match touch {
+            Touch::Load => assert!(self.panics != Some(at), "the host has a bug"),
+            Touch::Save => {
+                assert!(self.lit.is_empty(), "light comes after all blocks");
+                self.saved.push(at);
+            }
+            Touch::Delete => {}
+            Touch::Relight => self.lit.push(at),
         }
     }
 
@@ -110,12 +52,6 @@ impl Host for Noting {
 
     fn changed(&mut self, change: BlockChange) {
         self.told.push(change);
-    }
-
-    fn relight(&mut self, at: ChunkAt) -> Result<(), Infallible> {
-        self.check_ticket(at);
-        self.lit.push(at);
-        Ok(())
     }
 }
 
@@ -137,7 +73,7 @@ fn a_restore_takes_as_many_ticks_as_its_budget_says_and_lights_in_the_end() {
     let mut memory = host(5);
     let template = Arc::new(captured(&memory, around()));
     damage(&mut memory, 6);
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     let mut queue = RestoreQueue::new();
     let submit = queue.handle();
     let events = submit.subscribe();
@@ -158,10 +94,10 @@ fn a_restore_takes_as_many_ticks_as_its_budget_says_and_lights_in_the_end() {
     // A section takes one look at the clock, 5 ms: six fit into 30 ms.
     assert!(reports.iter().rev().skip(1).all(|report| report.sections == 6), "{reports:?}");
     assert!(reports.iter().all(|report| report.spent <= Duration::from_millis(35)), "{reports:?}");
-    assert_eq!((host.most_tickets, host.tickets.len()), (3, 0));
+    assert_eq!((host.most_chunks(), host.tickets().len()), (3, 0));
     let Some(Outcome::Restored(report)) = handle.outcome() else { panic!("{:?}", handle.outcome()) };
-    assert_eq!(report.blocks + report.components, host.told.len() as u64);
-    assert_eq!(host.lit, host.saved, "every changed chunk, after all blocks");
+    assert_eq!(report.blocks + report.components, host.watch.told.len() as u64);
+    assert_eq!(host.watch.lit, host.watch.saved, "every changed chunk, after all blocks");
     assert_eq!(captured(&host.memory, around()), *template);
     let progress = handle.progress();
     assert_eq!(progress.done, progress.total);
@@ -173,7 +109,7 @@ fn a_restore_takes_as_many_ticks_as_its_budget_says_and_lights_in_the_end() {
 #[test]
 fn sections_per_tick_are_a_budget_too_and_one_is_always_done() {
     let memory = host(5);
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     let mut queue = RestoreQueue::new();
     let handle = queue.handle().submit(Operation::Relight { region: region(around()) });
     let few = TickBudget { sections: 4, time: Duration::from_secs(1), ..TickBudget::default() };
@@ -185,7 +121,7 @@ fn sections_per_tick_are_a_budget_too_and_one_is_always_done() {
     let report = tick(&mut queue, &mut host, &few);
     assert_eq!((report.sections, report.ended, report.left), (0, 1, 0));
     assert_eq!(handle.outcome(), Some(Outcome::Cancelled(5)));
-    assert!(host.tickets.is_empty());
+    assert!(host.tickets().is_empty());
 }
 
 #[test]
@@ -198,7 +134,7 @@ fn operations_that_meet_keep_their_order_and_others_overtake_what_waits() {
     }
     let stone = Arc::new(captured(&memory, cube(0)));
     memory.set_block(arena(&catalog), BlockPos::new(1, 1, 1), BlockId::new(2)).unwrap();
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     let mut queue = RestoreQueue::new();
     let submit = queue.handle();
     let capture = |area| Operation::Capture { region: region(area), options: CaptureOptions::named("now") };
@@ -211,25 +147,25 @@ fn operations_that_meet_keep_their_order_and_others_overtake_what_waits() {
     let after = submit.submit(capture(cube(0)));
     let elsewhere = submit.submit(capture(cube(2)));
     let at = ChunkAt::new(arena(&catalog), BlockPos::new(0, 0, 0).chunk());
-    host.blocked = Some(at);
+    host.watch.blocked = Some(at);
     let budget = TickBudget { time: Duration::from_secs(9), ..TickBudget::default() };
     tick(&mut queue, &mut host, &budget);
     let is_ended = [&before, &restore, &after, &elsewhere].map(|handle| handle.outcome().is_some());
     assert_eq!(is_ended, [false, false, false, true]);
-    host.blocked = None;
+    host.watch.blocked = None;
     tick(&mut queue, &mut host, &budget);
     let snapshot = |handle: &cg_snapshot::Handle| match handle.outcome() {
         Some(Outcome::Captured(snapshot)) => snapshot,
         other => panic!("{other:?}"),
     };
     assert_eq!(snapshot(&before).info().unique_bytes, 576, "with the block of dirt");
-    assert_eq!(snapshot(&after).kept(), stone.kept());
+    assert!(snapshot(&after).kept().eq(stone.kept()));
     assert!(matches!(restore.outcome(), Some(Outcome::Restored(report)) if report.blocks == 1));
 }
 
 #[test]
 fn what_cannot_be_done_fails_and_does_not_block_the_rest() {
-    let mut host = Noting::new(host(5));
+    let mut host = noting(host(5));
     let mut queue = RestoreQueue::new();
     let submit = queue.handle();
     let far = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(1 << 20, 1 << 20, 0));
@@ -264,7 +200,7 @@ fn a_capture_is_of_the_state_at_which_it_began() {
     let catalog = catalog();
     let (memory, area) = row(&catalog, 4);
     let dimension = arena(&catalog);
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     let at = |x| ChunkAt::new(dimension, BlockPos::new(16 * x, 0, 0).chunk());
     let sheep = |at: ChunkAt| {
         let kind = catalog.entity_type("game:sheep").expect("registered");
@@ -301,7 +237,7 @@ fn an_operation_over_which_the_host_panicked_fails_and_gives_its_tickets_back() 
     let catalog = catalog();
     let (memory, area) = row(&catalog, 4);
     let template = Arc::new(captured(&memory, area));
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     for x in [5, 20, 40, 60] {
         host.memory.set_block(arena(&catalog), BlockPos::new(x, 5, 5), BlockId::new(2)).unwrap();
     }
@@ -309,11 +245,11 @@ fn an_operation_over_which_the_host_panicked_fails_and_gives_its_tickets_back() 
     let restore =
         Operation::Restore { snapshot: template, options: RestoreOptions::default(), relight: false };
     let [failing, next] = [(); 2].map(|()| queue.handle().submit(restore.clone()));
-    host.panics = Some(ChunkAt::new(arena(&catalog), BlockPos::new(16, 0, 0).chunk()));
+    host.watch.panics = Some(ChunkAt::new(arena(&catalog), BlockPos::new(16, 0, 0).chunk()));
     let ticked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tick(&mut queue, &mut host, &ALL)));
     assert!(ticked.is_err(), "the panic goes on to the host");
     assert_eq!(failing.outcome(), None, "not yet");
-    host.panics = None;
+    host.watch.panics = None;
     tick(&mut queue, &mut host, &ALL);
     let why = "the host panicked over one of its chunks; the rest was not touched";
     assert_eq!(outcome(&failing), Outcome::Failed(why.into()));
@@ -323,24 +259,24 @@ fn an_operation_over_which_the_host_panicked_fails_and_gives_its_tickets_back() 
         (4, 1, 3),
         "whole, not without that chunk"
     );
-    assert!(host.tickets.is_empty(), "{:?}", host.tickets);
+    assert!(host.tickets().is_empty(), "{:?}", host.tickets());
 }
 
 #[test]
 fn who_waits_for_a_queue_that_is_gone_hears_of_it() {
     let catalog = catalog();
     let (memory, area) = row(&catalog, 3);
-    let mut host = Noting::new(memory);
+    let mut host = noting(memory);
     let relight = Operation::Relight { region: region(area) };
     let mut queue = RestoreQueue::new();
     let (submit, events) = (queue.handle(), queue.handle().subscribe());
     let [begun, waiting] = [(); 2].map(|()| submit.submit(relight.clone()));
     tick(&mut queue, &mut host, &ONE);
     let unseen = submit.submit(relight.clone());
-    assert_eq!(host.tickets.len(), 1);
+    assert_eq!(host.tickets().len(), 1);
     queue.close(&mut host);
     assert_eq!([&begun, &waiting, &unseen].map(outcome), [1, 0, 0].map(Outcome::Cancelled));
-    assert!(host.tickets.is_empty());
+    assert!(host.tickets().is_empty());
     assert_eq!(events.try_iter().count(), 4, "one began, three ended");
 
     let left = submit.submit(relight.clone());
@@ -359,7 +295,7 @@ fn operations_meet_in_the_dimension_of_their_name() {
     let home = catalog();
     let (memory, area) = row(&home, 1);
     let template = Arc::new(captured(&memory, area));
-    let mut host = Noting::new(Memory::new(&there));
+    let mut host = noting(Memory::new(&there));
     host.memory.fill(arena(&there), area, there.block_id("game:dirt").expect("registered")).unwrap();
     let place = Region::new(arena(&there), area);
     let mut queue = RestoreQueue::new();
@@ -371,14 +307,56 @@ fn operations_meet_in_the_dimension_of_their_name() {
     let after = Operation::Capture { region: place, options: CaptureOptions::named("after") };
     let after = queue.handle().submit(after);
     let at = ChunkAt::new(place.dimension(), area.min().chunk());
-    host.blocked = Some(at);
+    host.watch.blocked = Some(at);
     queue.run(&mut host, &there, &ALL, clock(1));
     assert_eq!([restore.outcome(), after.outcome()], [None, None]);
-    assert_eq!(host.tickets.keys().collect::<Vec<_>>(), [&at]);
-    assert_eq!(host.tickets.values().sum::<u32>(), 1, "the capture waits behind the restore");
-    host.blocked = None;
+    assert_eq!(host.tickets().keys().collect::<Vec<_>>(), [&at]);
+    assert_eq!(host.tickets().values().sum::<u32>(), 1, "the capture waits behind the restore");
+    host.watch.blocked = None;
     queue.run(&mut host, &there, &ALL, clock(1));
     let Outcome::Captured(snapshot) = outcome(&after) else { panic!("{after:?}") };
     let names: Vec<&str> = snapshot.names().blocks().map(|(_, name)| name.as_str()).collect();
     assert_eq!(names, ["game:stone"]);
+}
+
+#[test]
+fn a_snapshot_by_other_ids_is_brought_to_those_of_the_host_within_the_budget() {
+    let there = other_catalog();
+    let template = Arc::new(captured(&host(5), around()));
+    let (kept, sections) = (template.kept().len() as u64, template.info().section_count);
+    assert!(kept > 12, "or this shows nothing");
+    let mut live = noting(Memory::new(&there));
+    let mut queue = RestoreQueue::new();
+    let options = RestoreOptions::default();
+    let restore = Operation::Restore { snapshot: Arc::clone(&template), options, relight: false };
+    let handle = queue.handle().submit(restore.clone());
+    let mut reports = Vec::new();
+    while handle.outcome().is_none() {
+        reports.push(queue.run(&mut live, &there, &TickBudget::default(), clock(5)));
+        assert!(reports.len() < 100, "it ends");
+        let brought = 6 * reports.len() as u64;
+        assert_eq!(handle.progress().done, brought.saturating_sub(kept).min(sections), "no progress before");
+    }
+    // A section takes one look at the clock, 5 ms, whether it is brought or restored: six fit into 30 ms.
+    assert!(reports.iter().rev().skip(1).all(|report| report.sections == 6), "{reports:?}");
+    assert_eq!(reports.iter().map(|report| report.sections).sum::<u64>(), kept + sections);
+    assert!(reports.iter().all(|report| report.spent <= Duration::from_millis(35)), "{reports:?}");
+
+    // What came of it is what comes of it at once.
+    let mut at_once = Memory::new(&there);
+    let mut job = RestoreJob::new(Arc::clone(&template), &there, options).unwrap();
+    let report = job.run(&mut at_once, &mut |_| {}).unwrap();
+    assert_eq!(outcome(&handle), Outcome::Restored(report));
+    for pos in around().chunks().iter() {
+        let at = ChunkAt::new(arena(&there), pos);
+        assert_eq!(live.memory.load(at), at_once.load(at), "{at}");
+    }
+    assert!(live.memory.entities().eq(at_once.entities()));
+
+    // One that is cancelled on the way has put nothing back.
+    let handle = queue.handle().submit(restore);
+    queue.run(&mut live, &there, &TickBudget::default(), clock(5));
+    handle.cancel();
+    queue.run(&mut live, &there, &TickBudget::default(), clock(5));
+    assert_eq!(outcome(&handle), Outcome::Cancelled(0));
 }

@@ -1,0 +1,98 @@
+//! A snapshot in the making: sections in their order, each different one kept once, then entities.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cg_format::EntityId;
+use cg_format::entity::Entity;
+use cg_registry::Catalog;
+use cg_registry::travel::{Names, UnknownId, Used};
+
+use crate::error::SnapshotError;
+use crate::kept::{Kept, KeptWriter};
+use crate::places::Places;
+use crate::region::Region;
+use crate::section::Prepared;
+use crate::snapshot::{Snapshot, SnapshotInfo};
+
+/// Sections of which each different one is kept once, and the ids in use.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    kept: KeptWriter,
+    /// By checksum and length; what is equal in both is compared.
+    known: HashMap<(u32, usize), Vec<u32>>,
+    used: Used,
+}
+
+impl Collected {
+    /// Keeps a section, unless an equal one is kept already; its place.
+    pub(crate) fn keep(&mut self, prepared: Prepared) -> u32 {
+        let Prepared { bytes, checksum, kinds, sides } = prepared;
+        let known = self.known.entry((checksum, bytes.len())).or_default();
+        let is_equal =
+            |place: &&u32| self.kept.get(**place as usize - 1).is_some_and(|kept| kept.bytes() == bytes);
+        if let Some(place) = known.iter().find(is_equal) {
+            return *place;
+        }
+        self.kept.push(&bytes, checksum);
+        let place = self.kept.len() as u32;
+        known.push(place);
+        self.used.blocks.extend(kinds);
+        self.used.sides.extend(sides);
+        place
+    }
+
+    pub(crate) fn uses(&mut self, entity: &Entity) {
+        self.used.entities.insert(entity.kind);
+        self.used.components.extend(entity.components().map(|(component, _)| component));
+    }
+
+    /// The sections, and what their ids mean.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
+    pub(crate) fn finish(self, catalog: &Catalog) -> Result<(Kept, Names), SnapshotError> {
+        let names = Names::of(catalog, &self.used)
+            .map_err(|UnknownId { list, id }| SnapshotError::UnknownId { list, id })?;
+        Ok((self.kept.finish(), names))
+    }
+}
+
+/// A snapshot in the making.
+pub(crate) struct Builder {
+    info: SnapshotInfo,
+    places: Vec<u32>,
+    sections: Collected,
+    entities: BTreeMap<EntityId, Entity>,
+}
+
+impl Builder {
+    pub(crate) fn new(info: SnapshotInfo, region: Region) -> Self {
+        Self {
+            info: SnapshotInfo { region, ..info },
+            places: Vec::new(),
+            sections: Collected::default(),
+            entities: BTreeMap::new(),
+        }
+    }
+
+    /// Gives the next section its place: what is kept of it, or that there was no chunk.
+    pub(crate) fn push(&mut self, section: Option<Prepared>) {
+        let place = section.map_or(0, |section| self.sections.keep(section));
+        self.places.push(place);
+    }
+
+    pub(crate) fn entity(&mut self, id: EntityId, entity: Entity) {
+        self.sections.uses(&entity);
+        self.entities.insert(id, entity);
+    }
+
+    pub(crate) fn section_count(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn finish(self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+        let (kept, names) = self.sections.finish(catalog)?;
+        let (places, entities) = (Places::new(&self.places), self.entities.into_iter().collect());
+        Ok(Snapshot::new(self.info, names, places, kept, entities))
+    }
+}

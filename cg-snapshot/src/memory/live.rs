@@ -1,0 +1,141 @@
+//! A host in memory that a queue works on: it counts tickets, and tells what is done to it.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
+
+use super::Memory;
+use crate::restore::{BlockChange, Host};
+
+/// What a queue does with a chunk of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// It is read.
+    Load,
+    /// It is written.
+    Save,
+    /// It is deleted.
+    Delete,
+    /// Its light is computed anew.
+    Relight,
+}
+
+/// Who looks on while a queue works on a [`Live`] host. Nothing has to be done.
+pub trait Watch {
+    /// A chunk, for which there are so many tickets, is about to be touched.
+    fn touch(&mut self, _touch: Touch, _at: ChunkAt, _tickets: u32) {}
+
+    /// Whether a chunk with a ticket can be worked on. Default: always.
+    fn is_ready(&mut self, _at: ChunkAt) -> bool {
+        true
+    }
+
+    /// A block was changed.
+    fn changed(&mut self, _change: BlockChange) {}
+}
+
+/// A [`Memory`] as a [`Host`], with who looks on. Light is whatever he makes of it.
+#[derive(Debug)]
+pub struct Live<W> {
+    /// Chunks and entities.
+    pub memory: Memory,
+    /// Who looks on.
+    pub watch: W,
+    tickets: HashMap<ChunkAt, u32>,
+    most_chunks: usize,
+}
+
+impl<W> Live<W> {
+    /// A host without tickets.
+    pub fn new(memory: Memory, watch: W) -> Self {
+        Self { memory, watch, tickets: HashMap::new(), most_chunks: 0 }
+    }
+
+    /// The chunks that have tickets, and how many each.
+    pub const fn tickets(&self) -> &HashMap<ChunkAt, u32> {
+        &self.tickets
+    }
+
+    /// How many chunks had tickets at most at one time.
+    pub const fn most_chunks(&self) -> usize {
+        self.most_chunks
+    }
+}
+
+impl<W: Watch> Live<W> {
+    fn touch(&mut self, touch: Touch, at: ChunkAt) {
+        let tickets = self.tickets.get(&at).copied().unwrap_or_default();
+        self.watch.touch(touch, at, tickets);
+    }
+}
+
+impl<W: Watch> ChunkSink for Live<W> {
+    type Error = Infallible;
+
+    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Infallible> {
+        self.touch(Touch::Save, at);
+        self.memory.save(at, chunk)
+    }
+
+    fn delete(&mut self, at: ChunkAt) -> Result<(), Infallible> {
+        self.touch(Touch::Delete, at);
+        self.memory.delete(at)
+    }
+}
+
+impl<W: Watch> Editor for Live<W> {
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Infallible> {
+        self.touch(Touch::Load, at);
+        self.memory.load(at)
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Editor::schema(&self.memory)
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Infallible> {
+        Editor::entity(&mut self.memory, id)
+    }
+
+    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Infallible> {
+        self.memory.put_entity(id, entity)
+    }
+
+    fn delete_entity(&mut self, id: EntityId) -> Result<(), Infallible> {
+        self.memory.delete_entity(id)
+    }
+}
+
+impl<W: Watch> Host for Live<W> {
+    fn take_ticket(&mut self, at: ChunkAt) {
+        *self.tickets.entry(at).or_default() += 1;
+        self.most_chunks = self.most_chunks.max(self.tickets.len());
+    }
+
+    /// # Panics
+    /// If there is none.
+    fn release_ticket(&mut self, at: ChunkAt) {
+        let count = self.tickets.get_mut(&at).expect("a ticket was taken");
+        *count -= 1;
+        if *count == 0 {
+            self.tickets.remove(&at);
+        }
+    }
+
+    fn is_ready(&mut self, at: ChunkAt) -> bool {
+        self.watch.is_ready(at)
+    }
+
+    fn changed(&mut self, change: BlockChange) {
+        self.watch.changed(change);
+    }
+
+    fn relight(&mut self, at: ChunkAt) -> Result<(), Infallible> {
+        self.touch(Touch::Relight, at);
+        Ok(())
+    }
+}
