@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cg_format::ChunkAt;
 
-use super::Transaction;
 use super::prepare::{Encoding, Prepared, prepare};
+use super::{Changes, Transaction};
 use crate::commit_log::Committing;
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
@@ -34,6 +34,16 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
         let synced = world.engine().and_then(|engine| engine.sync());
         synced.map_err(|error| in_doubt(error.into()))?;
     }
+    Ok(seq)
+}
+
+/// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
+pub(crate) fn commit_snapshot<E: Engine>(world: &Inner<E>, changes: Changes) -> Result<u64, Error> {
+    let changes = Arc::new(changes);
+    // Nothing that is checked for conflicts depends on it.
+    let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
+    let seq = enter(world, world.commits.commit(), prepared, Durability::Process)?;
+    world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
 
@@ -92,8 +102,15 @@ fn enter<E: Engine>(
     }
     // Closing has written the queue: what came into it now would be written by nobody.
     world.check_open()?;
+    let engine = world.engine()?;
+    if engine.caps().read_only {
+        world.queue.check()?;
+        // In the queue it would be a commit that is never written, and that every reader waits for.
+        return Err(EngineError::OpenedReadOnly.into());
+    }
     // Nobody but tests writes past the world.
-    let seq = world.commits.published().max(world.engine()?.last_commit().get()) + 1;
+    let seq = world.commits.published().max(engine.last_commit().get()) + 1;
+    drop(engine);
     let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
