@@ -5,6 +5,7 @@
 mod args;
 mod cmd;
 mod output;
+mod shown;
 
 use std::process::ExitCode;
 
@@ -16,7 +17,7 @@ fn main() -> ExitCode {
     match args.command.run(&out) {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
-            eprintln!("cg: {failure}");
+            eprintln!("cg: {}", shown::shown(&failure.to_string()));
             failure.into()
         }
     }

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::shown::{Json, Screen};
+
 /// How results are written to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -47,16 +49,18 @@ impl Output {
         Self { format }
     }
 
-    /// Prints a result.
+    /// Prints a result, without what a terminal would take for a command.
     ///
     /// A reader that has gone away, as in `cg dump … | head`, is no failure.
     pub(crate) fn print(&self, report: &(impl Serialize + Display)) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         let written = match self.format {
-            Format::Text => write!(out, "{report}"),
-            Format::Json => serde_json::to_writer(&mut out, report)
-                .map_err(io::Error::from)
-                .and_then(|()| out.write_all(b"\n")),
+            Format::Text => Screen::new(&mut out).show(report),
+            Format::Json => {
+                let mut json = serde_json::Serializer::with_formatter(&mut out, Json);
+                let written = report.serialize(&mut json);
+                written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n"))
+            }
         };
         match written.and_then(|()| out.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),

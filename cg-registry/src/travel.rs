@@ -112,6 +112,28 @@ impl Names {
         Ok(names)
     }
 
+    /// These of the names, and those of the components that the blocks carry. What is in use and has no name stays without.
+    #[must_use]
+    pub fn only(&self, used: &Used) -> Self {
+        let blocks: BTreeMap<_, _> = self
+            .blocks
+            .iter()
+            .filter(|(id, _)| used.blocks.contains(id))
+            .map(|(id, block)| (*id, block.clone()))
+            .collect();
+        let carried: BTreeSet<_> = blocks.values().flat_map(|block| &block.components).copied().collect();
+        let components = self.components.iter();
+        let components = components.filter(|(id, _)| carried.contains(id) || used.components.contains(id));
+        let entities = self.entities.iter().filter(|(id, _)| used.entities.contains(id));
+        let sides = self.sides.iter().filter(|(kind, _)| used.sides.contains(kind));
+        Self {
+            blocks,
+            components: components.map(|(id, component)| (*id, component.clone())).collect(),
+            entities: entities.map(|(id, name)| (*id, name.clone())).collect(),
+            sides: sides.map(|(kind, name)| (*kind, name.clone())).collect(),
+        }
+    }
+
     /// The name of a block kind.
     pub fn block(&self, id: BlockId) -> Option<&Name> {
         self.blocks.get(&id).map(|block| &block.name)

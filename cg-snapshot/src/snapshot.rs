@@ -163,6 +163,31 @@ impl Snapshot {
         firsts.par_iter().enumerate().filter_map(check).collect()
     }
 
+    /// Forgets names that nothing uses. A capture has none; in a file that another wrote there may be any number, and each
+    /// would be [registered](Self::registration) for ever.
+    ///
+    /// Decodes every kept section, in the caller's rayon pool. Those that do not decode use nothing.
+    pub fn forget_unused_names(&mut self) {
+        let firsts = self.first_places();
+        let chunks = firsts.par_iter().zip(&self.kept).filter_map(|(at, kept)| self.decode(*at, kept).ok());
+        let of_chunk = |mut used: Used, chunk: Chunk| {
+            used.blocks.extend(chunk.kinds());
+            used.sides.extend(chunk.sides().map(|(kind, _)| kind));
+            used
+        };
+        let both = |mut used: Used, other: Used| {
+            used.blocks.extend(other.blocks);
+            used.sides.extend(other.sides);
+            used
+        };
+        let mut used = chunks.fold(Used::default, of_chunk).reduce(Used::default, both);
+        for (_, entity) in &self.entities {
+            used.entities.insert(entity.kind);
+            used.components.extend(entity.components().map(|(component, _)| component));
+        }
+        self.names = self.names.only(&used);
+    }
+
     /// Where each kept section is met first.
     fn first_places(&self) -> Vec<ChunkAt> {
         let mut firsts = Vec::with_capacity(self.kept.len());

@@ -31,14 +31,14 @@ fn send(stream: &mut TcpStream, message: &[u8]) -> Result<()> {
 }
 
 /// The next message; `None` once the other side has hung up.
-fn receive(stream: &mut TcpStream, limits: SyncLimits) -> Result<Option<Vec<u8>>> {
+fn receive(stream: &mut TcpStream, limit_bytes: usize) -> Result<Option<Vec<u8>>> {
     let mut len = [0; 4];
     if stream.read(&mut len[..1])? == 0 {
         return Ok(None);
     }
     stream.read_exact(&mut len[1..])?;
     let len_bytes = u32::from_le_bytes(len) as usize;
-    if len_bytes > limits.message_bytes {
+    if len_bytes > limit_bytes {
         return Err("the message is too long".into());
     }
     let mut message = vec![0; len_bytes];
@@ -68,7 +68,7 @@ fn server() -> Result<()> {
     for visit in 0..2 {
         let (mut stream, _) = listener.accept()?;
         // The client says first what its box holds.
-        while let Some(message) = receive(&mut stream, SyncLimits::default())? {
+        while let Some(message) = receive(&mut stream, SyncLimits::default().request_bytes)? {
             if let Ok(text) = std::str::from_utf8(&message)
                 && let Some(hash) = text.strip_prefix("hash ")
             {
@@ -112,7 +112,8 @@ fn client(address: &str) -> Result<()> {
         let mut stream = TcpStream::connect(address)?;
         let mut ask = |request: SyncRequest| -> Result<_> {
             send(&mut stream, &request.encode())?;
-            let message = receive(&mut stream, SyncLimits::default())?.ok_or("the server hung up")?;
+            let message =
+                receive(&mut stream, SyncLimits::default().reply_bytes)?.ok_or("the server hung up")?;
             let reply = SyncReply::decode(&message, SyncLimits::default())?;
             Ok((cache.apply(&request, &reply)?, message.len()))
         };

@@ -5,26 +5,27 @@
 //! | name ‖ part 0 | `u64` length of the value, `u32` number of parts behind this one |
 //! | name ‖ part 1, 2… | the value, a mebibyte each, the last one shorter |
 //!
-//! Part 0 is written with or after the last of the others and makes the snapshot visible; parts without it are what is
-//! left of a process that was killed, and the next snapshot of that name is written over them. Deleting is one commit.
-//! Snapshots belong to no content hash, and a transaction does not see them.
+//! Each is kept by one commit and deleted by one, whatever its length. Snapshots belong to no content hash, and a
+//! transaction does not see them.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use cg_format::frame::{self, Codec, Draft, FrameView};
 use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, ReadView as _, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, ReadView as _, Stamp};
 use crate::error::{Damage, Error};
+use crate::transaction::{Changes, commit_snapshot};
 use crate::world::{Inner, World};
 
 /// Bytes of a value in one part.
 const PART_BYTES: usize = 1 << 20;
-/// Parts of one commit: the batch stays far below any limit.
-const PARTS_AT_ONCE: usize = 16;
+/// What the row of a part takes beside the bytes in it, and what puts it by.
+const AROUND_A_PART_BYTES: usize = 8192;
 
 /// A snapshot that the world keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,57 +45,37 @@ struct Head {
     part_count: u32,
 }
 
+/// What a commit changes of one snapshot.
+#[derive(Debug)]
+pub(crate) struct SnapshotChange {
+    name: String,
+    /// `None` is a deletion.
+    value: Option<Arc<[u8]>>,
+    /// The parts that are there, part 0 too.
+    before: Vec<u32>,
+}
+
 impl<E: Engine> World<E> {
-    /// Keeps a value under a name; returns the commit that made it visible.
+    /// Keeps a value under a name; returns the commit that did.
     ///
-    /// A value up to 16 MiB is one commit; a longer one is written in several, and is there with the last. Of several that
-    /// are kept under one name at once, one is kept. Forces no sync: [`flush`](Self::flush) does.
+    /// One commit, whatever its length: it is there whole or not at all, after any crash. One that is longer than a batch
+    /// is written twice, as a large transaction is. The value is in memory once more until it is written, and while it is
+    /// written once again. Of several that are kept under one name at once, one is kept. Forces no sync:
+    /// [`flush`](Self::flush) does.
     ///
     /// # Errors
     /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::NoRoom`], and what the engine says.
     pub fn keep_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        if inner.snapshot_head(name)?.is_some() {
+        let _one_at_a_time = inner.keeping.lock();
+        // One whose commit failed is written by now, or never will be.
+        inner.drain()?;
+        let before = inner.snapshot_parts(name)?;
+        if before.first() == Some(&0) {
             return Err(Error::SnapshotExists { name: name.into() });
         }
-        let parts: Vec<&[u8]> = value.chunks(PART_BYTES).collect();
-        let part_count = parts.len() as u32;
-        let head = Draft::plain(Codec::None, 0, |out| {
-            let mut writer = Writer::new(out);
-            writer.u64(value.len() as u64);
-            writer.u32(part_count);
-        });
-        let mut head = Some(head);
-        let mut written = 0;
-        let mut first_seq = None;
-        loop {
-            let now: Vec<_> = parts.iter().skip(written).take(PARTS_AT_ONCE).collect();
-            let mut batch = Batch::new();
-            for (number, part) in (written as u32 + 1..).zip(&now) {
-                let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(part));
-                batch.put(Space::Snapshot, row_key(name, number)?, row, Stamp::Commit);
-            }
-            written += now.len();
-            let is_last = written == parts.len();
-            if let Some(head) = head.take_if(|_| is_last) {
-                batch.put(Space::Snapshot, row_key(name, 0)?, head, Stamp::Commit);
-            }
-            inner.space.check(&*inner.engine()?, batch.len_bytes())?;
-            let mut committing = inner.commit_alone()?;
-            // Who kept another one meanwhile was first. So is who began to after this did: its parts lie over these.
-            if inner.snapshot_head(name)?.is_some()
-                || first_seq != inner.snapshot_part_seq(name, first_seq)?
-            {
-                return Err(Error::SnapshotExists { name: name.into() });
-            }
-            let seq = inner.commit_past_queue(batch, std::iter::empty())?;
-            committing.publish(seq, []);
-            first_seq.get_or_insert(seq);
-            if is_last {
-                return Ok(seq);
-            }
-        }
+        inner.change_snapshot(SnapshotChange { name: name.into(), value: Some(value.into()), before })
     }
 
     /// The snapshots that the world keeps, ascending by name. Reads the keys of their rows; nothing of the values.
@@ -125,28 +106,58 @@ impl<E: Engine> World<E> {
         Ok(Some(SnapshotReader { world, name, head, at: 0, last: None }))
     }
 
-    /// Deletes a snapshot; `false` if there was none of that name. One commit, whatever its length.
+    /// Deletes a snapshot, or parts of one that lost their head; `false` if there is nothing of that name. One commit,
+    /// whatever its length.
     ///
     /// # Errors
     /// What the engine says. A damaged snapshot is deleted all the same.
     pub fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        let (first, last) = (row_key(name, 0)?, row_key(name, u32::MAX)?);
-        let mut committing = inner.commit_alone()?;
-        let engine = inner.engine()?;
-        if engine.get(Space::Snapshot, &first)?.is_none() {
+        let _one_at_a_time = inner.keeping.lock();
+        inner.drain()?;
+        let before = inner.snapshot_parts(name)?;
+        if before.is_empty() {
             return Ok(false);
         }
-        let range = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
-        let mut batch = Batch::new();
-        engine.scan(Family::Snapshot, range, |row_key, _| {
-            batch.delete(Space::Snapshot, row_key);
-            ControlFlow::<()>::Continue(())
-        })?;
-        let seq = inner.commit_past_queue(batch, std::iter::empty())?;
-        committing.publish(seq, []);
+        inner.change_snapshot(SnapshotChange { name: name.into(), value: None, before })?;
         Ok(true)
+    }
+}
+
+impl SnapshotChange {
+    /// Whether anything is put.
+    pub(crate) const fn is_put(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// Adds the rows that say it.
+    pub(crate) fn put_rows(&self, batch: &mut Batch) {
+        let row_key =
+            |part| key::snapshot(&self.name, part).expect("it was checked when its parts were listed");
+        let value = self.value.as_deref();
+        let parts = value.map_or(0, |value| value.len().div_ceil(PART_BYTES)) as u32;
+        let rest = self.before.iter().filter(|part| value.is_none() || **part > parts);
+        rest.for_each(|part| batch.delete(Space::Snapshot, row_key(*part)));
+        let Some(value) = value else { return };
+        let head = Draft::plain(Codec::None, 0, |out| {
+            let mut writer = Writer::new(out);
+            writer.u64(value.len() as u64);
+            writer.u32(parts);
+        });
+        batch.put(Space::Snapshot, row_key(0), head, Stamp::Commit);
+        for (number, part) in (1..).zip(value.chunks(PART_BYTES)) {
+            let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(part));
+            batch.put(Space::Snapshot, row_key(number), row, Stamp::Commit);
+        }
+    }
+
+    /// At most so many bytes do its rows take.
+    fn max_len_bytes(&self) -> u64 {
+        /// A key and a frame.
+        const ROW_BYTES: usize = 512;
+        let value_bytes = self.value.as_ref().map_or(0, |value| value.len());
+        (value_bytes + (value_bytes / PART_BYTES + 2 + self.before.len()) * ROW_BYTES) as u64
     }
 }
 
@@ -158,13 +169,32 @@ impl<E: Engine> Inner<E> {
         decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
     }
 
-    /// The commit that wrote part 1, if it is asked for.
-    fn snapshot_part_seq(&self, name: &str, asked: Option<u64>) -> Result<Option<u64>, Error> {
-        if asked.is_none() {
-            return Ok(None);
+    /// The parts of a snapshot that are there, ascending. Costs a scan of its rows.
+    fn snapshot_parts(&self, name: &str) -> Result<Vec<u32>, Error> {
+        let (first, last) = (row_key(name, 0)?, row_key(name, u32::MAX)?);
+        let range = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
+        let mut parts = Vec::new();
+        self.engine()?.scan(Family::Snapshot, range, |row_key, _| {
+            parts.extend(key::decode_snapshot(row_key).map(|(_, part)| part));
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(parts)
+    }
+
+    /// Commits a change and waits until it is written. Nobody else changes a snapshot meanwhile.
+    fn change_snapshot(&self, change: SnapshotChange) -> Result<u64, Error> {
+        let caps = self.engine()?.caps();
+        let (max_bytes, limit_bytes) = (change.max_len_bytes(), self.batch_limit()?);
+        if change.is_put() {
+            // What is put by in parts is written twice.
+            let written_bytes = if max_bytes > limit_bytes { 2 * max_bytes } else { max_bytes };
+            self.space.check(&*self.engine()?, written_bytes)?;
         }
-        let row = self.engine()?.get(Space::Snapshot, &row_key(name, 1)?)?.map(|row| frame::version_of(&row));
-        Ok(row.flatten())
+        let len_bytes = (PART_BYTES + AROUND_A_PART_BYTES) as u64;
+        if max_bytes > limit_bytes && len_bytes > caps.max_batch_bytes {
+            return Err(EngineError::TooLarge { len_bytes, max_bytes: caps.max_batch_bytes }.into());
+        }
+        commit_snapshot(self, Changes::of_snapshot(self.registry.catalog(), change))
     }
 
     fn snapshot_part(&self, name: &str, part: u32) -> Result<Vec<u8>, Error> {
@@ -188,6 +218,11 @@ fn row_key(name: &str, part: u32) -> Result<Vec<u8>, Error> {
 
 fn damaged(row_key: &[u8], name: &str, part: u32, problem: DecodeError) -> Error {
     Damage::of_row(Space::Snapshot, row_key, format!("part {part} of snapshot `{name}`"), problem)
+}
+
+/// Whether the head of a snapshot says what it should.
+pub(crate) fn check_head(row_key: &[u8], row: &[u8]) -> Result<(), DecodeError> {
+    decode_head(row_key, row).map(drop)
 }
 
 fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeError> {

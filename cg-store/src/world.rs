@@ -89,6 +89,8 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) commits: CommitLog,
     pub(crate) deltas: DeltaIndex,
     pub(crate) queue: Arc<WriteBehind>,
+    /// Held by who keeps or deletes a snapshot, until it is written.
+    pub(crate) keeping: Mutex<()>,
     pub(crate) gather: Gather,
     pub(crate) space: Space,
     pub(crate) transactions: Stopwatch,
@@ -179,6 +181,7 @@ impl<E: Engine> World<E> {
             commits: CommitLog::new(engine.last_commit().get()),
             deltas: DeltaIndex::read(&engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
+            keeping: Mutex::default(),
             gather: Gather::default(),
             space: Space::new(options.min_free_bytes),
             transactions: Stopwatch::default(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cg_cli::anvil::column::{Blocks, CELLS, Column, EntityColumn, LIGHT_BYTES, Place, Section};
+use cg_cli::anvil::column::{Blocks, CELLS, Column, LIGHT_BYTES, Place, Section};
 use cg_cli::anvil::nbt::{Compound, Limits};
 use cg_cli::anvil::region::{RegionPos, Slot};
 use cg_cli::anvil::{Decoder, Payload, entity, state, water, write};
@@ -34,8 +34,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         Payload::Entities(column) => {
             riders(&column.entities);
             let bytes = write::entities(&column).expect("what is read can be written");
-            // Names of what is not read are not written.
-            (bytes, Payload::Entities(EntityColumn { not_carried: BTreeSet::new(), ..column }))
+            (bytes, Payload::Entities(column))
         }
         Payload::Column(column) => {
             sound(&column);

@@ -6,14 +6,36 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
 use cg_store::engine::MemEngine;
 use cg_store::prelude::{Chunk, World, WorldOptions};
-use cg_store::{AnswerLimits, Error, SyncClient, SyncLimits, SyncReply, SyncRequest, VerifyDepth};
+use cg_store::{
+    AnswerLimits, Error, MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, VerifyDepth,
+};
 
-/// Reads bytes as a message of either kind and says whether they are one.
+/// Reads bytes as a message of either kind and says whether they are one. Those that are not as they were sent are refused,
+/// and what they would say with the sum of what they are keeps the same laws: a checksum keeps nobody out who can count.
 ///
 /// # Panics
 /// If a law is broken.
 pub(crate) fn check(bytes: &[u8]) -> bool {
-    let limits = SyncLimits { message_bytes: 1 << 20 };
+    if let Some(sealed) = sealed(bytes) {
+        check_sealed(&sealed);
+        return false;
+    }
+    check_sealed(bytes)
+}
+
+/// The bytes with the checksum that they should have; `None` if they have it, or are refused before it is looked at.
+pub(crate) fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let limits = SyncLimits::default();
+    let errors = [SyncRequest::decode(bytes, limits).err(), SyncReply::decode(bytes, limits).err()];
+    let computed = errors.into_iter().flatten().find_map(|error| match error {
+        MessageError::Checksum { computed, .. } => Some(computed),
+        _ => None,
+    })?;
+    Some([&bytes[..2], &computed.to_le_bytes(), &bytes[6..]].concat())
+}
+
+fn check_sealed(bytes: &[u8]) -> bool {
+    let limits = SyncLimits { request_bytes: 1 << 20, reply_bytes: 1 << 20 };
     if let Ok(request) = SyncRequest::decode(bytes, limits) {
         assert_eq!(SyncRequest::decode(&request.encode(), limits).as_ref(), Ok(&request));
         assert!(request.chunk_count() <= bytes.len());
@@ -125,13 +147,14 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
 /// The reply as one to this request.
 fn echoed(reply: &SyncReply, request: &SyncRequest) -> SyncReply {
     let (reply, request) = (reply.encode(), request.encode());
-    // Version, kind, then the number as a variable-length integer.
-    let number = |bytes: &[u8]| match bytes.get(2) {
-        Some(253) => 2..11,
-        Some(252) => 2..7,
-        Some(251) => 2..5,
-        _ => 2..3,
+    // Version, kind and checksum, then the number as a variable-length integer.
+    let number = |bytes: &[u8]| match bytes.get(6) {
+        Some(253) => 6..15,
+        Some(252) => 6..11,
+        Some(251) => 6..9,
+        _ => 6..7,
     };
-    let parts = [&reply[..2], &request[number(&request)], &reply[number(&reply).end..]];
-    SyncReply::decode(&parts.concat(), SyncLimits::default()).expect("another number is a number")
+    let parts = [&reply[..6], &request[number(&request)], &reply[number(&reply).end..]].concat();
+    let echoed = sealed(&parts).unwrap_or(parts);
+    SyncReply::decode(&echoed, SyncLimits::default()).expect("another number is a number")
 }

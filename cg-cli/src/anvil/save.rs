@@ -14,6 +14,9 @@ use super::region::RegionPos;
 /// The dimension of everything that does not say another.
 pub const OVERWORLD: &str = "minecraft:overworld";
 
+/// The namespace of dimensions whose folders have a number.
+const NUMBERED: &str = "dim";
+
 /// How deep folders below `dimensions/` are followed; a dimension's name may hold slashes.
 const MAX_FOLDER_DEPTH: usize = 8;
 
@@ -100,12 +103,13 @@ pub fn find(path: &Path) -> Result<Vec<RegionFile>, SaveError> {
             "dimensions" => {
                 for namespace in folders(&entry)? {
                     let Some(name) = namespace.file_name().and_then(|name| name.to_str()) else { continue };
-                    find_namespaced(&namespace, &format!("{name}:"), 0, &mut found)?;
+                    let mut links = BTreeSet::new();
+                    find_namespaced(&namespace, &format!("{name}:"), 0, &mut links, &mut found)?;
                 }
             }
             _ => {
-                if let Some(number) = name.strip_prefix("DIM").and_then(|number| number.parse::<i32>().ok()) {
-                    find_dimension(&entry, &format!("dim:{number}"), &mut found)?;
+                if let Some(number) = name.strip_prefix("DIM").and_then(coordinate) {
+                    find_dimension(&entry, &format!("{NUMBERED}:{number}"), &mut found)?;
                 }
             }
         }
@@ -138,6 +142,11 @@ pub fn dimension_folder(dimension: &str) -> Option<PathBuf> {
         _ => {}
     }
     let (namespace, name) = dimension.split_once(':')?;
+    // As mods number them. Two of the numbers are the game's own.
+    if let Some(number) = coordinate(name).filter(|number| namespace == NUMBERED && ![-1, 1].contains(number))
+    {
+        return Some(format!("DIM{number}").into());
+    }
     let mut folder = PathBuf::from("dimensions");
     for part in std::iter::once(namespace).chain(name.split('/')) {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte);
@@ -199,11 +208,13 @@ fn find_dimension(folder: &Path, dimension: &str, found: &mut Vec<RegionFile>) -
     Ok(())
 }
 
-/// Folders of `dimensions/<namespace>/`: one that has `region` or `entities` is a dimension; others go deeper.
+/// Folders of `dimensions/<namespace>/`: one that has `region` or `entities` is a dimension; others go deeper. Where a link
+/// leads is looked at once: links to each other would lead anywhere in any number of ways.
 fn find_namespaced(
     folder: &Path,
     prefix: &str,
     depth: usize,
+    links: &mut BTreeSet<PathBuf>,
     found: &mut Vec<RegionFile>,
 ) -> Result<(), SaveError> {
     if depth >= MAX_FOLDER_DEPTH {
@@ -214,9 +225,17 @@ fn find_namespaced(
         if ["region", "entities", "poi", "data"].contains(&name) {
             continue;
         }
+        if entry.is_symlink() {
+            let target = fs::canonicalize(&entry);
+            let target = target.map_err(|source| SaveError::Io { path: entry.clone(), source })?;
+            let is_around = fs::canonicalize(folder).is_ok_and(|folder| folder.starts_with(&target));
+            if is_around || !links.insert(target) {
+                continue;
+            }
+        }
         let dimension = format!("{prefix}{name}");
         find_dimension(&entry, &dimension, found)?;
-        find_namespaced(&entry, &format!("{dimension}/"), depth + 1, found)?;
+        find_namespaced(&entry, &format!("{dimension}/"), depth + 1, links, found)?;
     }
     Ok(())
 }

@@ -77,11 +77,14 @@ pub fn column(column: &Column) -> Result<Vec<u8>, WriteError> {
 /// [`WriteError::NotNbt`].
 pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
     column.entities.iter().try_for_each(|entity| check("entity", entity).map(drop))?;
-    Ok(nbt::document(|root| {
+    let mut result = Ok(());
+    let bytes = nbt::document(|root| {
         root.int("DataVersion", column.data_version);
         root.int_array("Position", &[column.x, column.z]);
         root.raw_compounds("Entities", column.entities.iter().map(Vec::as_slice));
-    }))
+        result = raw(root, "fields left over", column.left.as_deref());
+    });
+    result.map(|()| bytes)
 }
 
 struct Names {

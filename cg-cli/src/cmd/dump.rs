@@ -15,6 +15,7 @@ use self::rows::Rows;
 use super::quarantine::copy_named;
 use crate::args::{DimensionArg, WorldArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, hex};
+use crate::shown::shown;
 
 /// Show the bytes of a stored value: offset, bytes and field, as the decoders read them.
 ///
@@ -140,13 +141,13 @@ impl From<Part> for PartReport {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {}", self.family, self.key)?;
-        writeln!(f, "{}, {} bytes", self.place, self.bytes)?;
+        writeln!(f, "{}, {} bytes", shown(&self.place), self.bytes)?;
         for part in &self.parts {
             writeln!(f)?;
-            writeln!(f, "{}, {} bytes", part.what, part.bytes)?;
+            writeln!(f, "{}, {} bytes", shown(&part.what), part.bytes)?;
             f.write_str(&part.text)?;
             if let Some(error) = &part.error {
-                writeln!(f, "ERROR: {error}")?;
+                writeln!(f, "ERROR: {}", shown(error))?;
             }
         }
         Ok(())

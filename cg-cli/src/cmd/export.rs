@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::shown::shown;
 
 /// Write a world as region files: DIR/region/r.X.Z.mca, other dimensions in their usual folders.
 ///
@@ -52,7 +53,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
         for (what, count) in &report.not_exported {
-            writeln!(f, "not exported: {what} ({count})")?;
+            writeln!(f, "not exported: {} ({count})", shown(what))?;
         }
         writeln!(
             f,

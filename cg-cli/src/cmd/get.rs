@@ -12,6 +12,7 @@ use super::info::tier_name;
 use super::name_of;
 use crate::args::{DimensionArg, DiskWorld, WorldArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
+use crate::shown::shown;
 
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
@@ -305,7 +306,10 @@ impl fmt::Display for ChunkReport {
                 (Some(kind), Some([x, y, z])) => {
                     writeln!(f, "  {}  {kind} at {x:.2} {y:.2} {z:.2}", entity.uuid)?;
                 }
-                _ => writeln!(f, "  {}  {}", entity.uuid, entity.problem.as_deref().unwrap_or(""))?,
+                _ => {
+                    let problem = shown(entity.problem.as_deref().unwrap_or(""));
+                    writeln!(f, "  {}  {problem}", entity.uuid)?;
+                }
             }
         }
         if !self.sides.is_empty() {

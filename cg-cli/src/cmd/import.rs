@@ -4,12 +4,13 @@ use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import, open_or_create};
+use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, Rekeyed, import, open_or_create};
 use clap::ValueHint;
 use serde::Serialize;
 
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::shown::shown;
 
 /// Import a Minecraft Java save (1.13 to the newest), a folder of region files, or one region file.
 ///
@@ -60,24 +61,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
         for lost in &report.unreadable {
+            let (file, reason) = (shown(&lost.file), shown(&lost.reason));
             match lost.slot {
-                Some(slot) => writeln!(f, "{} slot {slot}: {}", lost.file, lost.reason)?,
-                None => writeln!(f, "{}: {}", lost.file, lost.reason)?,
+                Some(slot) => writeln!(f, "{file} slot {slot}: {reason}")?,
+                None => writeln!(f, "{file}: {reason}")?,
             }
         }
         more(f, report.unlisted.unreadable, "parts that could not be read")?;
-        for entity in &report.rekeyed {
-            match entity.was {
-                Some(was) => writeln!(
-                    f,
-                    "{} slot {}: entity {was} was met before, now {}",
-                    entity.file, entity.slot, entity.is
-                )?,
-                None => writeln!(
-                    f,
-                    "{} slot {}: an entity without UUID, now {}",
-                    entity.file, entity.slot, entity.is
-                )?,
+        for Rekeyed { file, slot, was, is } in &report.rekeyed {
+            let file = shown(file);
+            match was {
+                Some(was) => writeln!(f, "{file} slot {slot}: entity {was} was met before, now {is}")?,
+                None => writeln!(f, "{file} slot {slot}: an entity without UUID, now {is}")?,
             }
         }
         more(f, report.unlisted.rekeyed, "entities with another UUID")?;
@@ -98,7 +93,7 @@ impl fmt::Display for Report {
             writeln!(f, "kept as the world had them: chunks {chunks}, entities {entities}, files {files}")?;
         }
         if !report.not_carried.is_empty() {
-            let names: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
+            let names: Vec<_> = report.not_carried.iter().map(|name| shown(name).to_string()).collect();
             writeln!(f, "not carried: {}", names.join(", "))?;
             more(f, report.unlisted.not_carried, "mentions of fields that are not carried")?;
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::shown::shown;
 
 /// Draw the world from above in real colours or by tiers, hill-shaded, with a legend.
 ///
@@ -123,7 +124,7 @@ impl fmt::Display for Report {
             writeln!(f, "columns seen: {l0} hot (L0), {l1} warm (L1), {l2} cold (L2)")?;
         }
         for problem in &self.unreadable {
-            writeln!(f, "not drawn: {problem}")?;
+            writeln!(f, "not drawn: {}", shown(problem))?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ mod hash;
 mod import;
 mod info;
 mod map;
+mod names;
 mod object;
 mod opacity;
 mod overlay;

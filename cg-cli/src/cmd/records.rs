@@ -15,6 +15,7 @@ use super::content::{Content, ContentArg};
 use super::name_of;
 use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output};
+use crate::shown::shown;
 
 /// List, add and delete spatial records, and show the shape of their tree.
 #[derive(Debug, clap::Subcommand)]
@@ -269,7 +270,7 @@ impl Entry {
 impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Entry { id, block, fraction, timestamp, kind, payload, .. } in &self.records {
-            let [x, y, z] = block;
+            let ([x, y, z], kind) = (block, shown(kind));
             let rest: String = fraction.iter().map(|part| format!("+{part}")).collect::<Vec<_>>().join(" ");
             writeln!(f, "{id}  {x} {y} {z} ({rest})  {timestamp}  {kind}  {}", payload.line())?;
         }

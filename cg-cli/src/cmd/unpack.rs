@@ -10,21 +10,24 @@ use std::sync::Arc;
 
 use cg_cli::import::open_or_create;
 use cg_format::{BlockPos, Limits};
-use cg_snapshot::pack::{self, PackInfo};
+use cg_registry::Catalog;
+use cg_snapshot::pack::PackInfo;
 use cg_snapshot::{Merge, RestoreOptions, RestoreReport, Snapshot};
 use cg_store::Error;
 use clap::{ValueEnum, ValueHint};
 use serde::Serialize;
 
+use super::names::NamesArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
 use crate::args::{DiskWorld, WorldArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::shown::shown;
 
 /// Put a pack into a world. Writes, unless it is a dry run: WORLD is made if it is not there.
 ///
-/// The whole file is checked before anything is written. What it names and the world does not know is registered first, in
-/// a commit of its own. The rest is one transaction if it fits into the world's limit; otherwise it is done in steps, and
+/// The whole file is checked before anything is written, and again what is written. What its box uses and the world does
+/// not know is registered first, in a commit of its own, if that is no more than --max-names allows. The rest is one transaction if it fits into the world's limit; otherwise it is done in steps, and
 /// an unpack that was stopped is run again. Objects count by the versions of the world that they come into. An entity keeps
 /// its UUID at its own place, and gets another one elsewhere. JSON:
 /// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","sections",
@@ -47,6 +50,8 @@ pub(crate) struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    names: NamesArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -74,6 +79,8 @@ struct Checked {
     limits: Limits,
     info: PackInfo,
     region: Option<Arc<Snapshot>>,
+    /// What each page of objects is known by when it is read again.
+    pages: Vec<[u8; 16]>,
 }
 
 /// What became of the objects.
@@ -119,18 +126,23 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let file = File::open(&args.file).map_err(|error| Failure::io("read", &args.file, &error))?;
     let len_bytes = file.metadata().map_err(|error| Failure::io("read", &args.file, &error))?.len();
     let limits = limits(len_bytes);
-    let (info, region) = pack::check(std::io::BufReader::new(&file), limits).map_err(Failure::failed)?;
-    let pack = Checked { file, limits, info, region };
-    put::check_keys(&pack)?;
+    let pack = put::check(file, limits)?;
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
     let options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
+    let registration = |catalog: &Catalog| {
+        pack.region.as_deref().map(|region| region.registration(catalog)).unwrap_or_default()
+    };
+    if !args.dry_run && !args.world.path().exists() {
+        // Before a world is made for it, which has none of the names.
+        args.names.check(&registration(&Catalog::new()))?;
+    }
     let world = open(args)?;
     check_lengths(&pack.info, &world)?;
     let catalog = world.catalog();
-    let registration = pack.region.as_deref().map(|region| region.registration(&catalog)).unwrap_or_default();
-    let new_names = put::name_count(&registration);
+    let registration = registration(&catalog);
+    let new_names = args.names.check(&registration)?;
     let (done, catalog) = if args.dry_run {
-        let mut catalog = cg_registry::Catalog::clone(&catalog);
+        let mut catalog = Catalog::clone(&catalog);
         catalog.register(&registration).map_err(Failure::failed)?;
         (put::dry_run(&pack, &world, &catalog, options)?, Arc::new(catalog))
     } else {
@@ -228,7 +240,7 @@ impl fmt::Display for Report {
             writeln!(f, "entities: {put} {would} put, {deleted} deleted, {kept} kept")?;
         }
         for (component, count) in &self.components_left {
-            writeln!(f, "left behind: data of {component} ({count})")?;
+            writeln!(f, "left behind: data of {} ({count})", shown(component))?;
         }
         match self.transactions {
             0 => Ok(()),

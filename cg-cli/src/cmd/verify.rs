@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
+use crate::shown::shown;
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
 ///
@@ -64,6 +65,7 @@ impl From<Finding> for Problem {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Problem { space, key, what } in &self.problems {
+            let what = shown(what);
             match key.as_str() {
                 "" => writeln!(f, "{space}: {what}")?,
                 key => writeln!(f, "{space} {key}: {what}")?,

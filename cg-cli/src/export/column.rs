@@ -1,6 +1,7 @@
 //! Chunks of a column as the sections of a save.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
@@ -8,14 +9,15 @@ use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
 use cg_store::engine::{Engine, EngineError};
 use cg_store::prelude::Property;
-use cg_store::{Error, World};
+use cg_store::{Error, ObjectKey, World};
 
 use super::{DATA_VERSION, ExportReport};
-use crate::anvil::column::{self, BlockEntity, CELLS, Column, Section};
+use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
+use crate::anvil::region::RegionPos;
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
-use crate::mapping::leftovers::{self, Blocks};
-use crate::mapping::{Ids, Leftovers, name, place};
+use crate::mapping::leftovers::{self, Back, Blocks};
+use crate::mapping::{EntitySlot, Ids, Leftovers, Points, name, place};
 
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
@@ -44,7 +46,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         z: i32,
         heights: &[i32],
         report: &mut ExportReport,
-    ) -> Result<(Column, Blocks), Error> {
+    ) -> Result<(Column, Back), Error> {
         let mut rest = None;
         let mut sections = Vec::with_capacity(heights.len());
         let mut block_entities = Vec::new();
@@ -54,11 +56,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             let chunk = match self.world.load(at) {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => continue,
-                Err(
-                    Error::Corrupt(_)
-                    | Error::NotUpgraded { .. }
-                    | Error::Engine(EngineError::Corrupt { .. }),
-                ) => {
+                Err(error) if is_damage(&error) || matches!(error, Error::NotUpgraded { .. }) => {
                     report.missed(format!("damaged: {at}"), 1);
                     continue;
                 }
@@ -82,11 +80,17 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             self.count_unknown_sides(&chunk, report);
         }
         if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, x, z)) {
-            let bytes = self.world.property(&Property::Named(property))?;
-            rest = bytes.and_then(|bytes| read_rest(&bytes, report));
+            rest = match self.world.property(&Property::Named(property)) {
+                Ok(bytes) => bytes.and_then(|bytes| read_rest(&bytes, report)),
+                // It was counted when the columns were listed.
+                Err(error) if is_damage(&error) => None,
+                Err(error) => return Err(error),
+            };
         }
         let left = self.leftovers(x, z, report)?;
-        let data_version = data_version.or(left.as_ref().map(|left| left.data_version));
+        // Of a version before, nothing that is written here could be read.
+        let of_left = left.as_ref().map(|left| left.data_version).filter(|version| *version >= NAMED_STATES);
+        let data_version = data_version.or(of_left);
         let mut column =
             rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
@@ -95,28 +99,77 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         beside.sort_by_key(|section| section.y);
         block_entities.append(unplaced);
         *unplaced = block_entities;
-        let blocks = left.map_or(Blocks::Changed, |left| {
-            let blocks = left.put_back(&mut column);
-            report.changed_columns += u64::from(blocks == Blocks::Changed);
-            blocks
+        let back = left.map_or(Back::NOTHING, |left| {
+            let back = left.put_back(&mut column);
+            report.changed_columns += u64::from(back.blocks == Blocks::Changed);
+            back
         });
-        Ok((column, blocks))
+        Ok((column, back))
     }
 
     /// The points of interest of a column, as the slot of a save held them.
-    pub(super) fn points_of_interest(&self, x: i32, z: i32) -> Result<Option<Arc<[u8]>>, Error> {
-        let Ok(key) = leftovers::poi_key(self.dimension_name, x, z) else { return Ok(None) };
-        Ok(self.world.objects().get(&key)?.map(|object| object.bytes))
+    pub(super) fn points_of_interest(
+        &self,
+        x: i32,
+        z: i32,
+        report: &mut ExportReport,
+    ) -> Result<Option<Points>, Error> {
+        let kept = self.object(leftovers::poi_key(self.dimension_name, x, z), Points::decode)?;
+        Ok(kept.told("objects of points of interest", report))
+    }
+
+    /// What a slot of `entities/` held beside entities.
+    pub(super) fn entity_slot(
+        &self,
+        x: i32,
+        z: i32,
+        report: &mut ExportReport,
+    ) -> Result<Option<EntitySlot>, Error> {
+        let kept = self.object(leftovers::entities_key(self.dimension_name, x, z), EntitySlot::decode)?;
+        // What is damaged was counted with those of the region.
+        Ok(if matches!(kept, Kept::Damaged) { None } else { kept.told(ENTITY_SLOTS, report) })
+    }
+
+    /// The columns of a region whose slots of `entities/` held something beside entities.
+    pub(super) fn entity_slots(
+        &self,
+        region: RegionPos,
+        report: &mut ExportReport,
+    ) -> Result<Vec<(i32, i32)>, Error> {
+        let prefix = leftovers::entities_prefix(self.dimension_name, region);
+        let mut columns = Vec::new();
+        self.world.objects().for_each(&prefix, |object| {
+            match object {
+                Ok((key, ..)) => {
+                    let column = leftovers::column_of(key, &prefix);
+                    columns.extend(column.filter(|(x, z)| RegionPos::of_column(*x, *z) == region));
+                }
+                Err(_) => drop(Kept::<()>::Damaged.told(ENTITY_SLOTS, report)),
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(columns)
     }
 
     fn leftovers(&self, x: i32, z: i32, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
-        let Ok(key) = leftovers::column_key(self.dimension_name, x, z) else { return Ok(None) };
-        let Some(object) = self.world.objects().get(&key)? else { return Ok(None) };
-        let read = Leftovers::decode(&object.bytes);
-        if read.is_none() {
-            report.missed("objects of columns that are none", 1);
+        let kept = self.object(leftovers::column_key(self.dimension_name, x, z), Leftovers::decode)?;
+        Ok(kept.told("objects of columns", report))
+    }
+
+    /// What an object holds. One that is damaged, or none of its kind, costs nothing else.
+    fn object<T>(
+        &self,
+        key: Result<ObjectKey, Error>,
+        decode: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Kept<T>, Error> {
+        // Of a dimension whose name is too long for a key nothing was imported.
+        let Ok(key) = key else { return Ok(Kept::Nothing) };
+        match self.world.objects().get(&key) {
+            Ok(None) => Ok(Kept::Nothing),
+            Ok(Some(object)) => Ok(decode(&object.bytes).map_or(Kept::Strange, Kept::Here)),
+            Err(error) if is_damage(&error) => Ok(Kept::Damaged),
+            Err(error) => Err(error),
         }
-        Ok(read)
     }
 
     fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> column::Blocks {
@@ -201,6 +254,35 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
             report.missed(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
         }
     }
+}
+
+/// What an export finds of an object.
+enum Kept<T> {
+    Here(T),
+    Nothing,
+    /// Its row cannot be read.
+    Damaged,
+    /// It is none of its kind.
+    Strange,
+}
+
+const ENTITY_SLOTS: &str = "objects of slots of entities/";
+
+impl<T> Kept<T> {
+    /// What is there; what is not as it should be is counted.
+    fn told(self, what: &str, report: &mut ExportReport) -> Option<T> {
+        match self {
+            Self::Here(value) => return Some(value),
+            Self::Nothing => {}
+            Self::Damaged => report.missed(format!("damaged {what}"), 1),
+            Self::Strange => report.missed(format!("{what} that are none"), 1),
+        }
+        None
+    }
+}
+
+const fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. }))
 }
 
 /// What a column's record says; the chunks are not in it.

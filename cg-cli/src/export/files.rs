@@ -37,6 +37,10 @@ pub(super) fn write<E: Engine>(
             Err(error) if is_taken(&error) => {
                 report.missed("files where another file or folder is", 1);
             }
+            // Some systems take shorter ones than others.
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+                report.missed("files that no save can hold at the path that they have", 1);
+            }
             Err(source) => return ControlFlow::Break(ExportError::Io { path, source }),
         }
         ControlFlow::Continue(())
@@ -49,7 +53,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let mut file = File::create_new(path)?;
-    file.write_all(bytes)
+    file.write_all(bytes).inspect_err(|_| {
+        // That it could not be written matters more than that half of it could not be deleted.
+        let _gone = fs::remove_file(path);
+    })
 }
 
 fn is_taken(error: &io::Error) -> bool {

@@ -30,7 +30,7 @@ mod entities;
 mod files;
 mod survey;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -50,8 +50,8 @@ use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::{save, write};
 use crate::mapping::leftovers::Blocks;
-use crate::mapping::name;
 use crate::mapping::origin::ListedIn;
+use crate::mapping::{EntitySlot, name};
 
 /// The version whose layout is written where nothing says another: 1.21.1.
 const DATA_VERSION: i32 = 3955;
@@ -209,11 +209,11 @@ impl<E: Engine> Region<'_, E> {
         let (mut writer, mut points) = (None, None);
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         for (slot, ((x, z), heights)) in columns {
-            let (mut column, blocks) = builder.build(x, z, &heights, report)?;
-            if blocks == Blocks::Same
-                && let Some(nbt) = builder.points_of_interest(x, z)?
+            let (mut column, back) = builder.build(x, z, &heights, report)?;
+            if back.blocks == Blocks::Same
+                && let Some(found) = builder.points_of_interest(x, z, report)?
             {
-                self.put(&mut points, "poi", slot, &nbt)?;
+                self.put(&mut points, "poi", slot, &found.slot, found.timestamp)?;
             }
             // Entities whose column is not stored go to a file of their own.
             let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
@@ -221,7 +221,7 @@ impl<E: Engine> Region<'_, E> {
             column.entities.extend(in_column.into_iter().map(|listed| listed.nbt));
             match write::column(&column) {
                 Ok(nbt) => {
-                    self.put(&mut writer, "region", slot, &nbt)?;
+                    self.put(&mut writer, "region", slot, &nbt, back.timestamp(&column))?;
                     report.columns += 1;
                     report.chunks +=
                         column.sections.iter().filter(|section| section.blocks.is_some()).count() as u64;
@@ -234,24 +234,43 @@ impl<E: Engine> Region<'_, E> {
         }
         self.finish(writer, report)?;
         self.finish(points, report)?;
-        self.write_entities(listed, report)?;
+        self.write_entities(&builder, listed, report)?;
         Ok(riders)
     }
 
-    fn write_entities(&self, listed: Lists, report: &mut ExportReport) -> Result<(), ExportError> {
+    fn write_entities(
+        &self,
+        builder: &ColumnBuilder<'_, E>,
+        listed: Lists,
+        report: &mut ExportReport,
+    ) -> Result<(), ExportError> {
         let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
         for ((_, column), listed) in listed {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
         }
+        for column in builder.entity_slots(self.pos, report)? {
+            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
+        }
         let mut writer = None;
         for (slot, ((x, z), listed)) in columns {
-            let data_version = listed.iter().map(|listed| listed.data_version).max().unwrap_or(DATA_VERSION);
+            let left = builder.entity_slot(x, z, report)?;
+            let data_version = listed.iter().map(|listed| listed.data_version).max();
+            let data_version = data_version.or(left.as_ref().map(|left| left.data_version));
+            let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let column = EntityColumn { x, z, data_version, entities, not_carried: BTreeSet::new() };
+            let mut column = EntityColumn { x, z, data_version, entities, left: None };
+            let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
+            let timestamp = left.map_or(0, |left| left.put_back(&mut column));
+            if column.left.is_none() {
+                report.missed("fields of slots of entities/ of another data version", had_fields.into());
+                if column.entities.is_empty() {
+                    continue;
+                }
+            }
             match write::entities(&column) {
                 Ok(nbt) => {
-                    self.put(&mut writer, "entities", slot, &nbt)?;
+                    self.put(&mut writer, "entities", slot, &nbt, timestamp)?;
                     report.entities += count;
                 }
                 Err(error) => report.missed(format!("entities of column ({x}, {z}): {error}"), count),
@@ -288,6 +307,7 @@ impl<E: Engine> Region<'_, E> {
         folder: &str,
         slot: Slot,
         nbt: &[u8],
+        timestamp: u32,
     ) -> Result<(), ExportError> {
         let folder = self.folder.join(folder);
         let io = |source| ExportError::Io { path: folder.join(self.pos.file_name()), source };
@@ -295,7 +315,7 @@ impl<E: Engine> Region<'_, E> {
             Some(writer) => writer,
             None => writer.insert(RegionWriter::create(&folder, self.pos).map_err(io)?),
         };
-        writer.put(slot, nbt, 0).map_err(io)
+        writer.put(slot, nbt, timestamp).map_err(io)
     }
 
     fn finish(&self, writer: Option<RegionWriter>, report: &mut ExportReport) -> Result<(), ExportError> {

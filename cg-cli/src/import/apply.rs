@@ -15,7 +15,7 @@ use cg_store::{Error, ObjectKey, World};
 use super::prepare::{
     Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
 };
-use super::progress::{self, Brought, FileProgress, Head, Stored};
+use super::progress::{self, Earlier, FileProgress, Head, Stored};
 use super::source::Source;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::column::Column;
@@ -42,8 +42,8 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
-    /// The columns that earlier files of the dimension brought.
-    earlier: Brought,
+    /// What earlier files of the dimension brought.
+    pub(super) earlier: Earlier,
     pub(super) pending: Pending,
     transactions: u64,
     stop_after: Option<u64>,
@@ -81,7 +81,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             dimension: Dimension::new(0),
             dimension_name: String::new(),
             progress: FileProgress::default(),
-            earlier: Brought::default(),
+            earlier: Earlier::default(),
             pending: Pending::default(),
             transactions: 0,
             stop_after,
@@ -92,10 +92,10 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Begins a file, or goes on with it.
     pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
         if file > 0 && self.source.files[file - 1].dimension == self.source.files[file].dimension {
-            self.earlier.add(&self.progress.brought);
+            self.earlier.add(&self.progress);
         } else {
             // Files come by dimension.
-            self.earlier = Brought::default();
+            self.earlier = Earlier::default();
         }
         self.file = file;
         self.progress = progress::file(self.world, file)?;
@@ -147,9 +147,13 @@ impl<'a, E: Engine> Importer<'a, E> {
                 Content::Unreadable(reason) => self.unreadable(slot, reason),
                 Content::PointsOfInterest(column, bytes) => self.points_of_interest(slot, column, bytes)?,
                 Content::NoPlace(what) => self.progress.report.note_not_carried(what),
-                Content::Entities(entities) => {
+                Content::Entities(mut entities) => {
                     if self.fits(slot, entities.len_bytes()) {
+                        let (column, left) = (entities.column, entities.left.take());
                         self.entities(slot, &catalog, entities)?;
+                        if let Some(left) = left {
+                            self.put_entity_slot(column, left)?;
+                        }
                     }
                 }
                 Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
@@ -238,7 +242,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         for problem in problems {
             self.unreadable(slot, problem);
         }
-        if self.earlier.contains(x, z) || self.progress.brought.contains(x, z) {
+        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
@@ -274,8 +278,11 @@ impl<'a, E: Engine> Importer<'a, E> {
             // The record says that the column is there, if nothing else.
             write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
         };
-        self.put_rest(&stored, &mut new, property, rest);
-        self.put_leftovers(x, z, left)?;
+        if self.put_rest(&stored, &mut new, property, rest)? {
+            self.put_leftovers(x, z, left)?;
+        } else {
+            self.progress.kept.insert(x, z);
+        }
         self.pending.chunks.append(&mut new);
         self.pending.len_bytes += len_bytes;
         self.entities(slot, catalog, entities)
@@ -299,19 +306,27 @@ impl<'a, E: Engine> Importer<'a, E> {
         Ok(stored)
     }
 
-    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
+    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none, unless the world
+    /// keeps its own. Says whether what is left over of the column belongs to what the world has of it now.
     fn put_rest(
         &mut self,
         stored: &BTreeMap<ChunkAt, Versioned>,
         new: &mut BTreeMap<ChunkAt, Chunk>,
         property: Name,
         rest: Vec<u8>,
-    ) {
-        let Some(side) = self.ids.column else { return };
+    ) -> Result<bool, ImportError> {
+        let Some(side) = self.ids.column else { return Ok(true) };
+        if new.is_empty() && !stored.is_empty() {
+            // No chunk of the column is another, so the column is as it was.
+            return Ok(false);
+        }
         let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
         let before: Vec<_> = stored.iter().filter(has_rest).collect();
-        if self.head.merge == Some(Merge::Keep) && !before.is_empty() {
-            return;
+        if self.head.merge == Some(Merge::Keep) {
+            let is_bare = self.world.property(&Property::Named(property.clone()))?.is_some();
+            if is_bare || !before.is_empty() {
+                return Ok(false);
+            }
         }
         for (at, (chunk, _)) in before {
             // The lowest chunk may be another one now.
@@ -328,12 +343,11 @@ impl<'a, E: Engine> Importer<'a, E> {
                     self.pending.properties.insert(property, None);
                 }
             }
-            None if stored.is_empty() => {
+            None => {
                 self.pending.properties.insert(property, Some(rest));
             }
-            // Every chunk of the column was kept, so the column is as it was.
-            None => {}
         }
+        Ok(self.head.merge != Some(Merge::Keep) || stored.is_empty())
     }
 
     /// Writes everything pending with the progress, in one transaction.

@@ -1,6 +1,7 @@
-//! What an import makes objects of: what is left of columns, points of interest, and files that are no regions.
+//! What an import makes objects of: what is left of columns, points of interest, what in slots of `entities/` is no entity,
+//! and files that are no regions.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -16,17 +17,27 @@ use crate::mapping::leftovers;
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
+/// What an object takes besides its key and its bytes, generously.
+const OBJECT_BYTES: usize = 512;
 
 impl<E: Engine> Importer<'_, E> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
     pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
-        let key = leftovers::column_key(&self.dimension_name, x, z);
+        let dimension = &self.dimension_name;
+        let key = leftovers::column_key(dimension, x, z);
         if self.head.merge == Some(Merge::Replace)
-            && let (Ok(key), Ok(points)) = (&key, leftovers::poi_key(&self.dimension_name, x, z))
+            && let Ok(key) = &key
             && self.world.objects().get(key)?.is_some_and(|stored| *stored.bytes != *bytes)
         {
-            // They belong to what is replaced; the save's own come after its columns.
-            self.pending.objects.insert(points, None);
+            // They belong to what is replaced, unless they came with this save.
+            let points = leftovers::poi_key(dimension, x, z);
+            if !self.earlier.points.contains(x, z) && !self.progress.points.contains(x, z) {
+                self.pending.objects.extend(points.map(|key| (key, None)));
+            }
+            let slot = leftovers::entities_key(dimension, x, z);
+            if !self.earlier.entity_slots.contains(x, z) && !self.progress.entity_slots.contains(x, z) {
+                self.pending.objects.extend(slot.map(|key| (key, None)));
+            }
         }
         self.put_object(key, bytes, "what is left of columns")
     }
@@ -63,18 +74,47 @@ impl<E: Engine> Importer<'_, E> {
         (x, z): (i32, i32),
         bytes: Vec<u8>,
     ) -> Result<(), ImportError> {
+        if self.earlier.points.contains(x, z) || self.progress.points.contains(x, z) {
+            let reason = format!("points of interest of column ({x}, {z}) were met before in this save");
+            self.unreadable(slot, reason);
+            return Ok(());
+        }
         if !self.fits(slot, bytes.len()) {
             return Ok(());
         }
-        if self.head.merge == Some(Merge::Keep) {
-            let stored = self.stored_column(x, z, std::iter::empty())?;
-            if stored.values().any(|(_, version)| *version <= self.head.began_after) {
-                // They are those of other blocks.
-                return Ok(());
-            }
+        self.progress.points.insert(x, z);
+        if self.is_of_other_blocks(x, z)? {
+            return Ok(());
         }
         self.pending.len_bytes += bytes.len();
         self.put_object(leftovers::poi_key(&self.dimension_name, x, z), bytes, "points of interest")
+    }
+
+    /// Puts what in a slot of `entities/` is no entity into the next transaction, unless the world keeps its own, or an
+    /// earlier slot of the save was of the same column.
+    pub(super) fn put_entity_slot(&mut self, (x, z): (i32, i32), bytes: Vec<u8>) -> Result<(), ImportError> {
+        if self.earlier.entity_slots.contains(x, z) || self.progress.entity_slots.contains(x, z) {
+            self.progress.report.note_not_carried("fields of a second slot of entities/ for one column");
+            return Ok(());
+        }
+        self.progress.entity_slots.insert(x, z);
+        if self.is_of_other_blocks(x, z)? {
+            return Ok(());
+        }
+        self.pending.len_bytes += bytes.len();
+        self.put_object(leftovers::entities_key(&self.dimension_name, x, z), bytes, "fields beside entities")
+    }
+
+    /// Whether the world keeps something of a column that it had before this import.
+    fn is_of_other_blocks(&self, x: i32, z: i32) -> Result<bool, ImportError> {
+        if self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z) {
+            return Ok(true);
+        }
+        if self.head.merge != Some(Merge::Keep) {
+            return Ok(false);
+        }
+        let stored = self.stored_column(x, z, std::iter::empty())?;
+        Ok(stored.values().any(|(_, version)| *version <= self.head.began_after))
     }
 
     /// Takes the save's files that are no regions; what the world has of them already is not written again, so that
@@ -119,7 +159,7 @@ impl<E: Engine> Importer<'_, E> {
                 pending_bytes = 0;
             }
             // An empty file takes something too.
-            pending_bytes += bytes.len() + key.as_bytes().len();
+            pending_bytes += bytes.len() + key.as_bytes().len() + OBJECT_BYTES;
             pending.push((key, bytes));
         }
         if !pending.is_empty() {
@@ -148,6 +188,10 @@ impl<E: Engine> Importer<'_, E> {
 
 /// A file's bytes, or their count when it is over the limit.
 fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<Vec<u8>, u64>> {
+    // It may have become something else since it was listed: opening a pipe waits for whoever writes it.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file any more"));
+    }
     let file = File::open(path)?;
     let len_bytes = file.metadata()?.len();
     if len_bytes > limit_bytes {

@@ -15,7 +15,7 @@ use crate::anvil::column::{Blocks, Column, EntityColumn, Place, cell};
 use crate::anvil::region::{ReadLimits, RegionPos, Slot};
 use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{Ids, Leftovers, kind, name};
+use crate::mapping::{EntitySlot, Ids, Leftovers, Points, kind, name};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///
@@ -59,7 +59,7 @@ pub(super) struct LocalState {
 pub(super) enum Content {
     Column(Box<PreparedColumn>),
     Entities(PreparedEntities),
-    /// Of the column at this place, as the slot holds them.
+    /// Of the column at this place, as an object.
     PointsOfInterest((i32, i32), Vec<u8>),
     /// A slot of a file whose place nothing tells.
     NoPlace(&'static str),
@@ -93,17 +93,26 @@ pub(super) struct PreparedEntities {
     /// Each with its riders, vehicles first.
     pub(super) groups: Vec<Vec<EntityRecord>>,
     pub(super) not_carried: BTreeSet<String>,
+    /// The object of what in a slot of `entities/` is no entity.
+    pub(super) left: Option<Vec<u8>>,
 }
 
 impl PreparedEntities {
-    /// About how many bytes the entities take.
+    /// About how many bytes the entities take, and what is kept beside them.
     pub(super) fn len_bytes(&self) -> usize {
-        self.groups.iter().flatten().map(|record| record.nbt.len() + ENTITY_BYTES).sum()
+        let entities = self.groups.iter().flatten().map(|record| record.nbt.len() + ENTITY_BYTES);
+        entities.sum::<usize>() + self.left.as_ref().map_or(0, Vec::len)
     }
 }
 
-/// What a slot held; of points of interest also their column and bytes.
-type Read = (Payload, Option<(Option<(i32, i32)>, Vec<u8>)>);
+/// What a slot held.
+struct Read {
+    payload: Payload,
+    /// Of points of interest: their column, as far as the file's name tells it, and the object of them.
+    points: Option<(Option<(i32, i32)>, Vec<u8>)>,
+    /// When the slot was written.
+    timestamp: u32,
+}
 
 /// Reads a job's slots.
 pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
@@ -117,8 +126,12 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     let mut read = |slot| {
         let payload = decode(&mut region, slot, &mut bytes, decoder)?;
         let is_poi = matches!(payload, Payload::PointsOfInterest);
-        let points = is_poi.then(|| (region.pos().map(|pos| pos.column(slot)), bytes.clone()));
-        Ok((payload, points))
+        let timestamp = region.timestamp(slot);
+        let points = is_poi.then(|| {
+            let object = Points { timestamp, slot: std::mem::take(&mut bytes) }.encode();
+            (region.pos().map(|pos| pos.column(slot)), object)
+        });
+        Ok(Read { payload, points, timestamp })
     };
     let payloads: Vec<_> = slots.into_iter().map(|slot| (slot, read(slot))).collect();
     let mut builder =
@@ -128,12 +141,14 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
         .map(|(slot, payload)| {
             let content = match payload {
                 Err(reason) => Content::Unreadable(reason),
-                Ok((Payload::PointsOfInterest, points)) => match points {
-                    Some((Some(column), bytes)) => Content::PointsOfInterest(column, bytes),
-                    _ => Content::NoPlace("points of interest in a file without r.X.Z.mca in its name"),
+                Ok(Read { payload, points, timestamp }) => match payload {
+                    Payload::PointsOfInterest => match points {
+                        Some((Some(column), object)) => Content::PointsOfInterest(column, object),
+                        _ => Content::NoPlace("points of interest in a file without r.X.Z.mca in its name"),
+                    },
+                    Payload::Entities(column) => Content::Entities(entities_of(column, timestamp)),
+                    Payload::Column(column) => Content::Column(Box::new(builder.column(column, timestamp))),
                 },
-                Ok((Payload::Entities(column), _)) => Content::Entities(entities_of(column)),
-                Ok((Payload::Column(column), _)) => Content::Column(Box::new(builder.column(column))),
             };
             (slot, content)
         })
@@ -169,7 +184,7 @@ fn region_of(x: i32, z: i32) -> Option<RegionPos> {
 fn owners_seen(payloads: &[(Slot, Result<Read, String>)]) -> HashSet<String> {
     let mut seen = HashSet::new();
     for (_, payload) in payloads {
-        let Ok((Payload::Column(column), _)) = payload else { continue };
+        let Ok(Read { payload: Payload::Column(column), .. }) = payload else { continue };
         for entity in &column.block_entities {
             let state = entity.pos.and_then(|[x, y, z]| column.state(x, y, z));
             if let Some(state) = state.filter(|state| kind::is_foreign(state)) {
@@ -191,8 +206,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn column(&mut self, mut column: Column) -> PreparedColumn {
-        let left = Leftovers::take(&mut column).encode();
+    fn column(&mut self, mut column: Column, timestamp: u32) -> PreparedColumn {
+        let left = Leftovers::take(&mut column, timestamp).encode();
         let places = column.block_entity_places();
         let status = column.status();
         let Column { x, z, data_version, sections, block_entities, entities, carried, .. } = column;
@@ -243,8 +258,8 @@ impl Builder<'_> {
             write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
         });
         let groups = groups_of(&entities);
-        let entities =
-            PreparedEntities { place: ListedIn::Column, column: (x, z), data_version, groups, not_carried };
+        let (place, column) = (ListedIn::Column, (x, z));
+        let entities = PreparedEntities { place, column, data_version, groups, not_carried, left: None };
         len_bytes += rest.len() + left.len() + entities.len_bytes();
         PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes }
     }
@@ -336,10 +351,11 @@ pub(crate) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'
     nbt::payload(|out| out.raw_compounds("block_entities", entities))
 }
 
-fn entities_of(column: EntityColumn) -> PreparedEntities {
-    let EntityColumn { x, z, data_version, entities, not_carried } = column;
-    let groups = groups_of(&entities);
-    PreparedEntities { place: ListedIn::EntityFile, column: (x, z), data_version, groups, not_carried }
+fn entities_of(mut column: EntityColumn, timestamp: u32) -> PreparedEntities {
+    let left = EntitySlot::take(&mut column, timestamp).map(|left| left.encode());
+    let EntityColumn { x, z, data_version, entities, .. } = column;
+    let (place, not_carried) = (ListedIn::EntityFile, BTreeSet::new());
+    PreparedEntities { place, column: (x, z), data_version, groups: groups_of(&entities), not_carried, left }
 }
 
 fn groups_of(entities: &[Vec<u8>]) -> Vec<Vec<EntityRecord>> {

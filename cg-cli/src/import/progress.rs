@@ -41,6 +41,16 @@ pub(super) struct FileProgress {
     pub(super) waiting: Vec<Uuid>,
     /// The columns that it brought.
     pub(super) brought: Brought,
+    /// The columns of which the world keeps something that it had. Their versions do not tell: entities that are given to a
+    /// chunk make it another.
+    #[serde(default)]
+    pub(super) kept: Brought,
+    /// The columns whose points of interest it brought.
+    #[serde(default)]
+    pub(super) points: Brought,
+    /// The columns of whose slot of `entities/` it brought what is no entity.
+    #[serde(default)]
+    pub(super) entity_slots: Brought,
     /// Pages of further entities that wait.
     #[serde(default)]
     pub(super) pages: u32,
@@ -51,6 +61,15 @@ pub(super) struct FileProgress {
 /// What is stored does not tell: a chunk that equals the one it replaces keeps its version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Brought(Vec<Region>);
+
+/// What came with the files of a dimension.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    pub(super) columns: Brought,
+    pub(super) kept: Brought,
+    pub(super) points: Brought,
+    pub(super) entity_slots: Brought,
+}
 
 /// The columns of a region, by slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +113,16 @@ impl Brought {
 
     fn find(&self, region: (i32, i32)) -> Result<usize, usize> {
         self.0.binary_search_by_key(&region, |region| (region.x, region.z))
+    }
+}
+
+impl Earlier {
+    /// Adds what a file brought.
+    pub(super) fn add(&mut self, file: &FileProgress) {
+        self.columns.add(&file.brought);
+        self.kept.add(&file.kept);
+        self.points.add(&file.points);
+        self.entity_slots.add(&file.entity_slots);
     }
 }
 

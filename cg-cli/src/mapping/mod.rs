@@ -23,10 +23,12 @@ pub mod leftovers;
 pub mod name;
 pub mod origin;
 pub mod place;
+pub mod slots;
 
 pub use ids::Ids;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
+pub use slots::{EntitySlot, Points};
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";

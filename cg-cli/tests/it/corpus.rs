@@ -122,7 +122,7 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         z: 33,
         data_version: maker::DATA_VERSION,
         entities: full(maker::DATA_VERSION).entities,
-        not_carried: std::iter::empty().collect(),
+        left: None,
     };
     let uniform = |y| Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(y) };
     let small = bytes(&maker::column(0, 0, [uniform(-128), uniform(127)]));

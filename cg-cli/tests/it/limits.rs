@@ -1,5 +1,4 @@
 //! What a save has more of than one property of a world holds.
-#![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -45,7 +44,7 @@ fn broken(x: i32, section_count: usize, section: impl Fn(&mut nbt::CompoundWrite
 }
 
 /// A save whose report is beyond every property: in slot 0 are 5,000 losses, in slot 1 one, in slot 2 are 300 with
-/// long names, and two thousand fields are not carried.
+/// long names, and two thousand files are not carried.
 pub(crate) fn hopeless(save: &Path) {
     let long = "[".repeat(60_000);
     let nameless = broken(0, 5000, |_, _| ());
@@ -55,30 +54,22 @@ pub(crate) fn hopeless(save: &Path) {
             out.compounds("palette", 0..1, |entry, _| entry.string("Name", &long)).expect("short enough");
         });
     });
-    let strange = nbt::document(|root| {
-        root.int("DataVersion", maker::DATA_VERSION);
-        root.int_array("Position", &[1, 0]);
-        for index in 0..2000 {
-            let name =
-                if index == 0 { format!("mod:0{}", "x".repeat(60_000)) } else { format!("mod:{index}") };
-            root.raw_fields(&[&[1][..], &(name.len() as u16).to_be_bytes(), name.as_bytes(), &[7]].concat());
-        }
-    });
+    // Paths that no object's key can hold.
+    for index in 0..2000 {
+        let folder = save.join(format!("{index}{}", "x".repeat(245))).join("y".repeat(250));
+        std::fs::create_dir_all(&folder).expect("a directory");
+        std::fs::write(folder.join("z"), []).expect("written");
+    }
     let unknown = Stored { slot: Slot::of_column(1, 0), compression: 9, payload: vec![] };
     let slots = [maker::zlib((0, 0), &nameless), unknown, maker::zlib((2, 0), &long_names)];
     std::fs::create_dir_all(save.join("region")).expect("a directory");
     std::fs::create_dir_all(save.join("entities")).expect("a directory");
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let pig = maker::entity("minecraft:pig", [0, 0, 0, 1], [1.0, 2.0, 3.0], &[]);
-    let pigs = EntityColumn {
-        x: 0,
-        z: 0,
-        data_version: maker::DATA_VERSION,
-        entities: vec![pig; 1500],
-        not_carried: std::iter::empty().collect(),
-    };
+    let pigs =
+        EntityColumn { x: 0, z: 0, data_version: maker::DATA_VERSION, entities: vec![pig; 1500], left: None };
     let pigs = write::entities(&pigs).expect("entities");
-    let slots = [maker::zlib((0, 0), &pigs), maker::zlib((1, 0), &strange)];
+    let slots = [maker::zlib((0, 0), &pigs)];
     maker::region(&save.join("entities/r.0.0.mca"), &slots);
 }
 
@@ -113,7 +104,7 @@ fn a_report_beyond_any_property_keeps_its_counts_and_the_first_of_each_slot() {
     "#]]
     .assert_eq(&last.concat());
     let longest = whole.not_carried.iter().max_by_key(|name| name.len()).expect("there are names");
-    expect!["mod:0<100><100>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (59749 bytes more)"]
+    expect!["file 1921<100><100>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/y… (273 bytes more)"]
         .assert_eq(&longest.replace(&"x".repeat(100), "<100>"));
 }
 

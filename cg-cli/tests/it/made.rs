@@ -1,6 +1,5 @@
 //! A made save with every awkward shape, through a world and back.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -137,7 +136,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
             // In the next column, listed in this one.
             maker::entity("minecraft:cow", [0, 0, 0, 7], [20.0, -2040.0, 1.0], &[]),
         ],
-        not_carried: BTreeSet::new(),
+        left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     fs::create_dir_all(dir.join("entities")).expect("a directory");
@@ -369,13 +368,8 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
     // A bare folder: that the first file holds entities is only seen inside.
     let cow = maker::entity("minecraft:cow", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[]);
     let bat = maker::entity("minecraft:bat", [0, 0, 0, 2], [5.0, 900.0, 5.0], &[]);
-    let entities = EntityColumn {
-        x: 0,
-        z: 0,
-        data_version: maker::DATA_VERSION,
-        entities: vec![cow, bat],
-        not_carried: BTreeSet::new(),
-    };
+    let entities =
+        EntityColumn { x: 0, z: 0, data_version: maker::DATA_VERSION, entities: vec![cow, bat], left: None };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     maker::region(&save.join("entities.mca"), &slots);
     // One in a column, standing in the next, which comes later.

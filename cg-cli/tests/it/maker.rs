@@ -39,6 +39,14 @@ pub(crate) fn region(path: &Path, slots: &[Stored]) -> PathBuf {
     path.to_owned()
 }
 
+/// Notes when a slot of a region file was written.
+pub(crate) fn stamp(path: &Path, column: (i32, i32), timestamp: u32) {
+    let mut bytes = std::fs::read(path).expect("readable");
+    let at = 4096 + usize::from(Slot::of_column(column.0, column.1).index()) * 4;
+    bytes[at..at + 4].copy_from_slice(&timestamp.to_be_bytes());
+    std::fs::write(path, bytes).expect("written");
+}
+
 pub(crate) fn zlib(column: (i32, i32), nbt: &[u8]) -> Stored {
     Stored { slot: Slot::of_column(column.0, column.1), compression: 2, payload: compress(nbt) }
 }

@@ -1,7 +1,5 @@
 //! What no shared world has: made saves with every awkward shape.
 
-use std::collections::BTreeSet;
-
 use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Place, Section, cell};
 use cg_cli::anvil::region::{ReadLimits, RegionPos, RegionWriter, Slot};
 use cg_cli::anvil::{EntityRecord, Region, SlotError, entity, nbt, write};
@@ -163,7 +161,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
         z: 0,
         data_version: maker::DATA_VERSION,
         entities: vec![cart.clone()],
-        not_carried: BTreeSet::default(),
+        left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.0.mca"), &slots));

@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 /// A part of a pack.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// The box: every section was verified.
+    /// The box: every section was verified, and names that nothing uses are left out.
     Region(Arc<Snapshot>),
     /// Some of the objects.
     Objects(ObjectPage),
@@ -146,12 +146,13 @@ fn kind(reader: &mut Reader<'_>, is_first: bool) -> Result<Kind, DecodeError> {
 }
 
 fn read_region(raw: &[u8], limits: Limits) -> Result<Snapshot, SnapshotError> {
-    let snapshot = SnapshotFile::open(Cursor::new(raw), limits)?.load(Unverifiable::Fail)?;
+    let mut snapshot = SnapshotFile::open(Cursor::new(raw), limits)?.load(Unverifiable::Fail)?;
     check_whole(&snapshot)?;
-    match snapshot.verify().into_iter().next() {
-        Some(error) => Err(error),
-        None => Ok(snapshot),
+    if let Some(error) = snapshot.verify().into_iter().next() {
+        return Err(error);
     }
+    snapshot.forget_unused_names();
+    Ok(snapshot)
 }
 
 fn check_end(raw: &[u8], info: &PackInfo, trace: Option<&Trace>) -> Result<(), DecodeError> {

@@ -3,14 +3,19 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
+use cg_format::codec::Codec;
 use cg_format::entity::EntityPos;
-use cg_format::{BlockBox, BlockId, BlockPos, Editor as _, Limits};
-use cg_registry::BlockOffer;
+use cg_format::{
+    BlockBox, BlockId, BlockPos, ComponentId, ComponentShape, Editor as _, EntityTypeId, Limits,
+};
+use cg_registry::travel::{NamedBlock, NamedComponent};
+use cg_registry::{BlockOffer, ComponentSpec};
 
 use super::*;
 use crate::file::{FileOptions, SnapshotFile};
 use crate::kept::KeptWriter;
 use crate::memory::Memory;
+use crate::pack::PackWriter;
 use crate::section::Prepared;
 use crate::{CaptureOptions, RestoreJob, RestoreOptions, Unverifiable, capture};
 
@@ -139,4 +144,47 @@ fn an_entity_that_was_not_captured_is_refused() {
         sheep.owner = Owner::Chunk(ChunkAt::new(cg_format::Dimension::new(7), at().pos));
     };
     assert_eq!(change(other_dimension), elsewhere);
+}
+
+/// A file may name what nothing uses, a million times: whoever registers what it names keeps that for ever.
+#[test]
+fn names_that_nothing_uses_are_forgotten() {
+    let catalog = catalog();
+    let (mut host, region) = host(&catalog);
+    let sheep = EntityId::from_bytes([3; 16]);
+    let position = EntityPos::new(region.dimension(), BlockPos::new(1, 1, 1), [0.0; 3]).expect("a position");
+    let kind = catalog.entity_type("game:sheep").expect("registered");
+    let put = host.put_entity(sheep, Entity::new(kind, Owner::Chunk(at()), position));
+    put.unwrap_or_else(|never| match never {});
+    let honest = capture(&host, &catalog, region, &CaptureOptions::named("honest")).expect("captured");
+    let mut forged = honest.clone();
+    let gold = catalog.block_id("game:gold").expect("registered");
+    let block = NamedBlock { name: name("game:gold"), opaque: true, components: vec![] };
+    forged.names.blocks.insert(gold, block);
+    forged.names.sides.insert(catalog.side_kind("game:light").expect("registered"), name("game:light"));
+    forged.names.entities.insert(EntityTypeId::new(7), name("game:cow"));
+    let spec = ComponentSpec { shape: ComponentShape::Variable, default_bytes: vec![], fields: vec![] };
+    forged
+        .names
+        .components
+        .insert(ComponentId::variable(0), NamedComponent { name: name("game:heat"), spec });
+    let bytes = forged.to_bytes(&FileOptions::default()).expect("written");
+    let file = |bytes: &[u8]| SnapshotFile::open(Cursor::new(bytes.to_vec()), Limits::default());
+    let mut read = file(&bytes).expect("sound").load(Unverifiable::Fail).expect("sound");
+    assert_eq!(read.verify().len(), 0);
+    assert_eq!(read.names.blocks.len(), 2);
+    read.forget_unused_names();
+    assert_eq!(read.names, honest.names);
+    let mut again = honest.clone();
+    again.forget_unused_names();
+    assert_eq!(again, honest, "a capture names what it uses");
+
+    let mut pack = PackWriter::new(Vec::new(), Codec::Lz4).expect("memory is left");
+    pack.region(&forged).expect("whole chunks");
+    let (bytes, _) = pack.finish().expect("memory is left");
+    let (_, region) = crate::pack::check(&bytes[..], Limits::default()).expect("sound");
+    let wanted = region.expect("there is one").registration(&Catalog::new());
+    assert_eq!(wanted.blocks.iter().map(|block| block.name.as_str()).collect::<Vec<_>>(), ["game:stone"]);
+    assert_eq!(wanted.entities, [name("game:sheep")]);
+    assert_eq!((wanted.components.len(), wanted.sides.len(), wanted.dimensions.len()), (0, 0, 1));
 }

@@ -20,10 +20,12 @@ pub enum MessageError {
         limit_bytes: usize,
     },
     /// It is of another version of the messages.
-    #[error("the message is of version {found}, not {}", super::SYNC_VERSION)]
+    #[error("the message is of version {found}, not {expected}")]
     Version {
         /// The version found.
         found: u8,
+        /// The version that is read here.
+        expected: u8,
     },
     /// It is another kind of message.
     #[error("the message is of kind {found}, not {expected} (1 is a request, 2 a reply)")]
@@ -32,6 +34,16 @@ pub enum MessageError {
         found: u8,
         /// The kind that is read here.
         expected: u8,
+    },
+    /// It is not as it was sent: altered or cut off on its way.
+    #[error(
+        "the message was altered on its way: its bytes sum to {computed:08x}, it says {stored:08x}; send it again"
+    )]
+    Checksum {
+        /// What it says.
+        stored: u32,
+        /// What its bytes sum to.
+        computed: u32,
     },
     /// Bytes are missing at its end.
     #[error("the message ends too early")]

@@ -1,8 +1,14 @@
 //! The messages, as bytes for any transport.
 //!
-//! A message is a version byte, a byte that tells a request from a reply, and the fields as bincode 2 writes them with
-//! integers of variable length. Texts and chunks are sequences of bytes: a length that was made up then ends the decoding
-//! at the first byte that is missing, before memory is taken for it.
+//! | offset | width | part |
+//! |---|---|---|
+//! | 0 | 1 | version of the messages |
+//! | 1 | 1 | 1 for a request, 2 for a reply |
+//! | 2 | 4 | CRC-32C over version, kind and fields, little-endian |
+//! | 6 | … | the fields |
+//!
+//! The fields are as bincode 2 writes them with integers of variable length. Texts and chunks are sequences of bytes: a
+//! length that was made up then ends the decoding at the first byte that is missing, before memory is taken for it.
 //!
 //! **Invariant**: a message that uses an id of the server carries its name or follows one that did. Dimensions are
 //! always named.
@@ -17,25 +23,32 @@ use serde::{Deserialize, Serialize};
 use super::error::MessageError;
 
 /// The version of the messages that this release sends and understands.
-pub const SYNC_VERSION: u8 = 1;
+pub const SYNC_VERSION: u8 = 2;
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
+const HEAD_LEN_BYTES: usize = 6;
 
-/// How long a message from elsewhere may be.
+/// What a client's rows begin with. Their frames sum them.
+const ROW: [u8; 2] = [1, 0];
+
+/// How long a message from elsewhere may be, by its kind: a server and a cache trust each other with different lengths.
 ///
 /// Decoding takes memory for what the bytes hold, up to a hundred times their length for messages made of empty parts, and
 /// at most 4 MiB beyond that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// Bytes of one message.
-    pub message_bytes: usize,
+    /// Bytes of a request. Who has more to ask asks in parts.
+    pub request_bytes: usize,
+    /// Bytes of a reply.
+    pub reply_bytes: usize,
 }
 
 impl Default for SyncLimits {
-    /// 64 MiB: more than a server puts into a reply unless it is told to.
+    /// 4 MiB for a request, which is a few hundred thousand chunks; 64 MiB for a reply, more than a server puts into one
+    /// unless it is told to.
     fn default() -> Self {
-        Self { message_bytes: 64 << 20 }
+        Self { request_bytes: 4 << 20, reply_bytes: 64 << 20 }
     }
 }
 
@@ -181,9 +194,10 @@ impl SyncRequest {
     /// Reads a request from elsewhere.
     ///
     /// # Errors
-    /// [`MessageError`] for what is none of this version, is longer than allowed, or has bytes behind it.
+    /// [`MessageError`] for what is none of this version, is longer than allowed, is not as it was sent, or has bytes behind
+    /// it.
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
-        decode(REQUEST, bytes, limits)
+        decode(REQUEST, bytes, limits.request_bytes)
     }
 
     /// How many chunks are asked about one by one.
@@ -203,7 +217,7 @@ impl SyncReply {
     /// # Errors
     /// As [`SyncRequest::decode`].
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
-        decode(REPLY, bytes, limits)
+        decode(REPLY, bytes, limits.reply_bytes)
     }
 
     /// Whether the client's versions counted as unknown, because they are of another life of the server's world.
@@ -212,35 +226,57 @@ impl SyncReply {
     }
 }
 
-/// The row that a client keeps: a record without a kind of message before it.
+/// The row that a client keeps.
 pub(super) fn encode_row<T: Serialize>(row: &T) -> Vec<u8> {
-    encode(0, row)
+    [&ROW[..], &encode_fields(row)].concat()
 }
 
 /// The inverse of [`encode_row`].
 pub(super) fn decode_row<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MessageError> {
-    decode(0, bytes, SyncLimits { message_bytes: usize::MAX })
+    let (head, fields) = bytes.split_first_chunk().ok_or(MessageError::Ends)?;
+    check_head(*head, ROW)?;
+    decode_fields(fields)
 }
 
 fn encode<T: Serialize>(kind: u8, message: &T) -> Vec<u8> {
-    let fields = bincode::serde::encode_to_vec(message, bincode::config::standard());
-    let mut out = vec![SYNC_VERSION, kind];
-    out.extend(fields.expect("plain fields always encode"));
-    out
+    let (head, fields) = ([SYNC_VERSION, kind], encode_fields(message));
+    [&head[..], &checksum(head, &fields).to_le_bytes(), &fields].concat()
 }
 
-fn decode<T: DeserializeOwned>(kind: u8, bytes: &[u8], limits: SyncLimits) -> Result<T, MessageError> {
-    let (len_bytes, limit_bytes) = (bytes.len(), limits.message_bytes);
+fn decode<T: DeserializeOwned>(kind: u8, bytes: &[u8], limit_bytes: usize) -> Result<T, MessageError> {
+    let len_bytes = bytes.len();
     if len_bytes > limit_bytes {
         return Err(MessageError::TooLong { len_bytes, limit_bytes });
     }
-    let (head, fields) = bytes.split_first_chunk::<2>().ok_or(MessageError::Ends)?;
-    if head[0] != SYNC_VERSION {
-        return Err(MessageError::Version { found: head[0] });
+    let (head, fields) = bytes.split_first_chunk::<HEAD_LEN_BYTES>().ok_or(MessageError::Ends)?;
+    let [version, found, stored @ ..] = *head;
+    check_head([version, found], [SYNC_VERSION, kind])?;
+    let (stored, computed) = (u32::from_le_bytes(stored), checksum([version, found], fields));
+    if stored != computed {
+        return Err(MessageError::Checksum { stored, computed });
     }
-    if head[1] != kind {
-        return Err(MessageError::Kind { found: head[1], expected: kind });
+    decode_fields(fields)
+}
+
+fn check_head([version, kind]: [u8; 2], expected: [u8; 2]) -> Result<(), MessageError> {
+    if version != expected[0] {
+        return Err(MessageError::Version { found: version, expected: expected[0] });
     }
+    if kind != expected[1] {
+        return Err(MessageError::Kind { found: kind, expected: expected[1] });
+    }
+    Ok(())
+}
+
+fn checksum(head: [u8; 2], fields: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&head), fields)
+}
+
+fn encode_fields<T: Serialize>(fields: &T) -> Vec<u8> {
+    bincode::serde::encode_to_vec(fields, bincode::config::standard()).expect("plain fields always encode")
+}
+
+fn decode_fields<T: DeserializeOwned>(fields: &[u8]) -> Result<T, MessageError> {
     let (message, read) =
         bincode::serde::decode_from_slice(fields, bincode::config::standard()).map_err(|why| match why {
             bincode::error::DecodeError::UnexpectedEnd { .. } => MessageError::Ends,

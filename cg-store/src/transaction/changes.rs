@@ -10,6 +10,7 @@
 //! | property | one per changed property |
 //! | object | one per changed object |
 //! | record | one per changed record, another per record that lies in another leaf than before, and its place |
+//! | snapshot | one for each mebibyte of one that is kept, and one more; one per row of one that is deleted |
 //! | commit sequence | one, by the engine |
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ use crate::object::{self, ObjectKey, StoredObject};
 use crate::opacity;
 use crate::property::Property;
 use crate::record::RecordChange;
+use crate::snapshots::SnapshotChange;
 use crate::stats::Counters;
 
 /// Everything that one commit changes, and nothing that stays as it is.
@@ -42,6 +44,8 @@ pub(crate) struct Changes {
     pub(crate) properties: Vec<(Property, Option<Vec<u8>>)>,
     pub(crate) objects: Vec<(ObjectKey, StoredObject)>,
     pub(crate) records: Vec<(RecordId, RecordChange)>,
+    /// No transaction changes one: it is then all that the commit changes.
+    pub(crate) snapshot: Option<SnapshotChange>,
 }
 
 /// One chunk before and after.
@@ -52,14 +56,28 @@ pub(crate) struct ChunkChange {
 }
 
 impl Changes {
+    /// What keeps or deletes a snapshot, and nothing else.
+    pub(crate) const fn of_snapshot(catalog: Arc<Catalog>, change: SnapshotChange) -> Self {
+        Self {
+            catalog,
+            chunks: Vec::new(),
+            entities: Vec::new(),
+            properties: Vec::new(),
+            objects: Vec::new(),
+            records: Vec::new(),
+            snapshot: Some(change),
+        }
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
     /// How many things change.
     pub(super) const fn count(&self) -> usize {
-        let Self { catalog: _, chunks, entities, properties, objects, records } = self;
-        chunks.len() + entities.len() + properties.len() + objects.len() + records.len()
+        let Self { catalog: _, chunks, entities, properties, objects, records, snapshot } = self;
+        let snapshots = if snapshot.is_some() { 1 } else { 0 };
+        chunks.len() + entities.len() + properties.len() + objects.len() + records.len() + snapshots
     }
 
     /// Whether anything is put, or all is deleted.
@@ -81,7 +99,8 @@ impl Changes {
         chunks.chain(entities).chain(properties).chain(objects).chain(records).collect()
     }
 
-    /// About the memory that it holds until it is written.
+    /// About the memory that it holds until it is written. That of a snapshot is not counted: who keeps it waits until it
+    /// is written, and nobody else should have to.
     pub(super) fn memory_bytes(&self) -> u64 {
         /// What an entry takes here and among what is pending.
         const ENTRY_BYTES: usize = 256;
@@ -148,6 +167,9 @@ impl Changes {
         }
         for (id, change) in &self.records {
             change.put_rows(&mut batch, *id);
+        }
+        if let Some(change) = &self.snapshot {
+            change.put_rows(&mut batch);
         }
         Rows { batch, deltas: delta_rows, whole }
     }

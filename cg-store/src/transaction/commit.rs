@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 
 use super::prepare::{Encoding, Prepared, prepare};
-use super::{Rows, Transaction};
+use super::{Changes, Rows, Transaction};
 use crate::commit_log::{Begun, Committing};
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
@@ -34,6 +34,16 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
         let synced = world.engine().and_then(|engine| engine.sync());
         synced.map_err(|error| in_doubt(error.into()))?;
     }
+    Ok(seq)
+}
+
+/// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
+pub(crate) fn commit_snapshot<E: Engine>(world: &Inner<E>, changes: Changes) -> Result<u64, Error> {
+    let changes = Arc::new(changes);
+    // Nothing that is checked for conflicts depends on it.
+    let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
+    let seq = enter(world, world.commits.commit(), prepared, Durability::Process)?;
+    world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
 
@@ -96,7 +106,7 @@ fn enter<E: Engine>(
     let engine = world.engine()?;
     world.queue.check()?;
     if engine.caps().read_only {
-        // Nobody could write what is queued.
+        // In the queue it would be a commit that is never written, and that every reader waits for.
         return Err(EngineError::OpenedReadOnly.into());
     }
     // Nobody but tests writes past the world.

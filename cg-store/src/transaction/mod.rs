@@ -20,6 +20,7 @@ use cg_registry::Catalog;
 
 pub(crate) use changes::{Changes, Rows};
 pub(crate) use check::Check;
+pub(crate) use commit::commit_snapshot;
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};

@@ -58,6 +58,7 @@ pub(super) fn prepare<E: Engine>(
         properties: writes.properties.clone().into_iter().collect(),
         objects: object::settle(world, &writes.objects)?,
         records: record::settle(world, &writes.records)?,
+        snapshot: None,
     };
     Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
     check(&changes, &limits)?;

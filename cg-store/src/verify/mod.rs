@@ -84,6 +84,7 @@ impl<E: Engine> World<E> {
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),
+            headless: None,
             shape: inner.record_shape,
             rows: 0,
             progress: &mut progress,
@@ -114,6 +115,8 @@ struct Verifier<'p> {
     catalog: Option<Catalog>,
     /// Every entity that decodes, with the chunk that owns it.
     owners: BTreeMap<EntityId, Option<ChunkAt>>,
+    /// The snapshot that was told last to lack its head.
+    headless: Option<String>,
     shape: RecordShape,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),

@@ -130,7 +130,7 @@ impl Verifier<'_> {
                 );
                 self.find(space.family(), Some(space), key, what);
             }
-            Space::Snapshot => drop(key::decode_snapshot(key)?),
+            Space::Snapshot => self.snapshot(view, key, row, depth)?,
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;
                 let version = frame.header().version;

@@ -5,7 +5,7 @@ use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault
 use crate::anvil::nbt::{self, Compound, Document, Field, List, Value};
 
 /// The first version with states by name (17w47a).
-const NAMED_STATES: i32 = 1451;
+pub(crate) const NAMED_STATES: i32 = 1451;
 /// The first version whose indices do not span words (20w17a).
 pub(crate) const PADDED_WORDS: i32 = 2529;
 /// The first version without `Level` (21w43a).
@@ -158,15 +158,27 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
 
 fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColumn {
     let entities = root.list("Entities").into_iter().flat_map(List::compounds);
-    let rest = root.fields().filter(|field| {
-        !matches!(field.name.0, b"DataVersion" | b"Position" | b"Entities") && !field.value.is_empty()
-    });
+    let left = root.fields().filter(|field| !is_mapped_in_entities(field.name.0));
     EntityColumn {
         x,
         z,
         data_version,
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
-        not_carried: rest.map(|field| field.name.lossy().into_owned()).collect(),
+        left: compound_of(left.map(|field| field.raw)),
+    }
+}
+
+/// Whether a field of a slot of `entities/` is read, so that no other of its name may stand beside what is written for it.
+pub(crate) fn is_mapped_in_entities(name: &[u8]) -> bool {
+    matches!(name, b"DataVersion" | b"Position" | b"Entities")
+}
+
+/// Whether a field of a column's root would make a slot of something else of it.
+pub(crate) fn is_of_other_slots(field: &Field<'_>) -> bool {
+    match (field.name.0, field.value) {
+        (b"Level", value) => matches!(value, Value::Compound(_)),
+        (b"Position", value) => matches!(value, Value::IntArray(_)),
+        _ => false,
     }
 }
 

@@ -20,6 +20,7 @@ mod digest;
 mod packed;
 mod problem;
 mod section;
+mod sum;
 
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use decode::Decoder;
-pub(crate) use decode::{NO_LEVEL, is_carried, is_mapped, packing};
+pub(crate) use decode::{
+    NAMED_STATES, NO_LEVEL, is_carried, is_mapped, is_mapped_in_entities, is_of_other_slots, packing,
+};
 pub(crate) use digest::BlocksDigest;
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
 pub(crate) use section::is_mapped as is_mapped_in_section;
+pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound};
 use super::region::{RegionPos, Slot};
@@ -93,8 +97,8 @@ pub struct EntityColumn {
     pub data_version: i32,
     /// The compounds' bytes, in stored order.
     pub entities: Vec<Vec<u8>>,
-    /// Names of fields that hold something and are not carried.
-    pub not_carried: BTreeSet<String>,
+    /// A compound of all other fields as they stand.
+    pub left: Option<Vec<u8>>,
 }
 
 /// 16 × 16 × 16 blocks of a column.

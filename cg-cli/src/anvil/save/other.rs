@@ -37,19 +37,24 @@ pub fn other_files(save: &Path, regions: &[RegionFile]) -> Result<OtherFiles, Sa
         || save.join("level.dat").is_file()
         || save.join("region").is_dir();
     if save.is_dir() && is_save {
-        let regions: BTreeSet<&Path> = regions.iter().map(|file| file.path.as_path()).collect();
-        walk(save, "", 0, &regions, &mut found)?;
+        let folders = regions.iter().filter_map(|file| file.path.parent()).collect();
+        let regions = regions.iter().map(|file| file.path.as_path()).collect();
+        walk(save, "", 0, &Regions { files: regions, folders }, &mut found)?;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
     }
     Ok(found)
 }
 
-/// Whether a path from a save's folder on is that of a part of a region, by its folder and ending.
+/// Whether a path from a save's folder on is that of a region or of a part of one, by its folder and ending.
 pub fn is_region_part(name: &str) -> bool {
     let mut parts = name.rsplit('/');
     let (file, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if !name.contains('/') {
+        // Beside the folders of a save regions are found too.
+        return ending == "mca";
+    }
     REGION_FOLDERS.contains(&folder) && ["mca", "mcc"].iter().any(|part| ending.eq_ignore_ascii_case(part))
 }
 
@@ -71,13 +76,20 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
+/// The region files of a save, and the folders that hold some.
+struct Regions<'a> {
+    files: BTreeSet<&'a Path>,
+    folders: BTreeSet<&'a Path>,
+}
+
 fn walk(
     folder: &Path,
     prefix: &str,
     depth: usize,
-    regions: &BTreeSet<&Path>,
+    regions: &Regions<'_>,
     found: &mut OtherFiles,
 ) -> Result<(), SaveError> {
+    let Regions { files, folders } = regions;
     let fault = |source| SaveError::Io { path: folder.to_owned(), source };
     for entry in fs::read_dir(folder).map_err(fault)? {
         let entry = entry.map_err(fault)?;
@@ -85,26 +97,33 @@ fn walk(
         let path = entry.path();
         let raw = entry.file_name();
         let name = format!("{prefix}{}", raw.to_string_lossy());
-        if regions.contains(path.as_path()) || name == LOCK {
+        if files.contains(path.as_path()) || name == LOCK {
             continue;
         }
         if kind.is_dir() {
             match raw.to_str() {
+                // Its files change while they are read, and would become objects of themselves.
+                _ if path.join(cg_store::directory::FILE_NAME).is_file() => {
+                    found.refused.push(format!("folder {name}: it is a world of CherryGrove"));
+                }
                 _ if depth >= MAX_DEPTH => found.refused.push(format!("folder {name}: it lies too deep")),
                 None => found.refused.push(format!("folder {name}: its name is no text")),
                 Some(_) => walk(&path, &format!("{name}/"), depth + 1, regions, found)?,
             }
         } else if !kind.is_file() {
             // The regions that a link leads to are read all the same.
-            if !path.is_dir() || !regions.iter().any(|region| region.starts_with(&path)) {
+            if !path.is_dir() || !files.iter().any(|region| region.starts_with(&path)) {
                 found.refused.push(format!("{name}: it is neither a file nor a folder"));
             }
         } else if raw.to_str().is_none() {
             found.refused.push(format!("file {name}: its name is no text"));
         } else if is_region_part(&name) {
             // A part of a region in its own file was read with the region.
-            if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("mcc")) {
+            let is_external = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mcc"));
+            if !is_external {
                 found.refused.push(format!("file {name}: a region of no dimension"));
+            } else if !folders.contains(folder) {
+                found.refused.push(format!("file {name}: a part of a region of no dimension"));
             }
         } else {
             found.files.push((name, path));
@@ -146,6 +165,10 @@ mod tests {
                 "icon.png",
                 "session.lock",
                 "mods/some/region/r.0.0.mca",
+                "mods/some/region/c.1.1.mcc",
+                "backups/world/world.cg",
+                "backups/world/db/CURRENT",
+                "R.0.0.MCA",
             ],
         );
         #[cfg(unix)]
@@ -155,11 +178,20 @@ mod tests {
         let names: Vec<_> = found.files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
-            ["level.dat", "DIM-1/data/map_0.dat", "data/raids.dat", "icon.png", "region/notes.txt"]
+            [
+                "level.dat",
+                "DIM-1/data/map_0.dat",
+                "R.0.0.MCA",
+                "data/raids.dat",
+                "icon.png",
+                "region/notes.txt"
+            ]
         );
         expect![[r"
             elsewhere: it is neither a file nor a folder
-            file mods/some/region/r.0.0.mca: a region of no dimension"]]
+            file mods/some/region/c.1.1.mcc: a part of a region of no dimension
+            file mods/some/region/r.0.0.mca: a region of no dimension
+            folder backups/world: it is a world of CherryGrove"]]
         .assert_eq(&found.refused.join("\n"));
     }
 

@@ -43,6 +43,8 @@ fn all_dimensions_of_a_save_are_found() {
             "DIM-1/region/r.0.0.mca",
             "DIM1/entities/r.0.0.mca",
             "DIM7/region/r.0.0.mca",
+            "DIM07/region/r.0.0.mca",
+            "DIM+8/region/r.0.0.mca",
             "dimensions/minecraft/overworld/region/r.5.5.mca",
             "dimensions/aether/sky/region/r.0.0.mca",
             "dimensions/aether/deep/er/entities/r.0.0.mca",
@@ -128,6 +130,12 @@ fn a_dimension_never_leads_out_of_its_folder() {
         ("minecraft:the_nether", Some("DIM-1")),
         ("minecraft:the_end", Some("DIM1")),
         ("aether:deep/er", Some("dimensions/aether/deep/er")),
+        ("dim:7", Some("DIM7")),
+        ("dim:-23", Some("DIM-23")),
+        // The game's own folders are others.
+        ("dim:-1", Some("dimensions/dim/-1")),
+        ("dim:1", Some("dimensions/dim/1")),
+        ("dim:07", Some("dimensions/dim/07")),
         ("aether:..", None),
         ("..:x", None),
         ("a:b/../c", None),
@@ -139,4 +147,35 @@ fn a_dimension_never_leads_out_of_its_folder() {
     ] {
         assert_eq!(dimension_folder(dimension).as_deref(), folder.map(Path::new), "{dimension}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_each_other_lead_nowhere_twice() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().expect("a directory");
+    let mods = dir.path().join("dimensions/mod");
+    for name in ["a", "b", "c"] {
+        fs::create_dir_all(mods.join(name).join("region")).expect("made");
+        fs::write(mods.join(name).join("region/r.0.0.mca"), b"").expect("written");
+        for to in ["a", "b", "c"] {
+            symlink(mods.join(to), mods.join(name).join(format!("to_{to}"))).expect("a link");
+        }
+    }
+    symlink(&mods, mods.join("a/up")).expect("a link");
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    fs::create_dir(elsewhere.path().join("region")).expect("made");
+    fs::write(elsewhere.path().join("region/r.0.0.mca"), b"").expect("written");
+    symlink(elsewhere.path(), mods.join("linked")).expect("a link");
+    let found = find(dir.path()).expect("a save");
+    let found: Vec<_> = found.iter().map(|file| file.dimension.as_str()).collect();
+    expect![[r#"
+        mod:a
+        mod:a/to_b
+        mod:a/to_b/to_a
+        mod:a/to_b/to_a/to_c
+        mod:b
+        mod:c
+        mod:linked"#]]
+    .assert_eq(&found.join("\n"));
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::WorldArg;
 use crate::cmd::name_of;
 use crate::output::{Failure, Outcome, Output, hex};
+use crate::shown::shown;
 
 /// List what the world knows by name: ids, sizes and defaults of components, packs, the schema generation.
 ///
@@ -153,6 +154,7 @@ impl fmt::Display for Report {
             writeln!(f, "{} {id} is also found as {name}", list.noun(1))?;
         }
         for PackReport { pack, version, present } in &self.packs {
+            let (pack, version) = (shown(pack), shown(version));
             writeln!(f, "pack {pack} {version}{}", if *present { "" } else { " (missing)" })?;
         }
         Ok(())

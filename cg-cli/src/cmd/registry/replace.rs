@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::plan::{self, PolicyArgs, read_packs};
 use crate::args::{DiskWorld, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::shown::shown;
 
 /// Bring the registry to what some packs offer, and put other blocks in place of stored ones. Writes, with --yes.
 ///
@@ -190,7 +191,7 @@ impl fmt::Display for Report {
             plan.fmt(f)?;
         }
         for problem in &self.unreadable {
-            writeln!(f, "left as it is: {problem}")?;
+            writeln!(f, "left as it is: {}", shown(problem))?;
         }
         let (blocks, chunks) = (counted(self.blocks, "block"), counted(self.chunks as u64, "chunk"));
         let verb = if self.written { "replaced" } else { "to be replaced:" };

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::shown::shown;
 
 /// Write a box of a world as a Sponge schematic of version 3, with block entities, entities and biomes.
 ///
@@ -60,7 +61,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
         for (what, count) in &report.not_exported {
-            writeln!(f, "not exported: {what} ({})", grouped(*count))?;
+            writeln!(f, "not exported: {} ({})", shown(what), grouped(*count))?;
         }
         if report.absent_chunks > 0 {
             writeln!(f, "chunks that are not stored, written as air: {}", grouped(report.absent_chunks))?;

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::FileArg;
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::shown::shown;
 
 /// Put a schematic into a world, its lowest corner at a block.
 ///
@@ -113,7 +114,7 @@ impl fmt::Display for Report {
             writeln!(f, "entities with another UUID than the file's: {}", grouped(report.rekeyed))?;
         }
         for (what, count) in &report.not_carried {
-            writeln!(f, "not carried: {what} ({})", grouped(*count))?;
+            writeln!(f, "not carried: {} ({})", shown(what), grouped(*count))?;
         }
         match report.transactions {
             0 | 1 => writeln!(f, "in one transaction"),

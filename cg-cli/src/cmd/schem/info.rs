@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::FileArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped};
+use crate::shown::shown;
 
 /// Say what a schematic holds: its size, blocks by state, block entities and entities by kind, biomes.
 ///
@@ -94,11 +95,12 @@ impl fmt::Display for Report {
             let mut counts: Vec<_> = counts.iter().collect();
             counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             for (name, count) in counts {
-                writeln!(f, "  {:>14}  {name}", grouped(*count))?;
+                writeln!(f, "  {:>14}  {}", grouped(*count), shown(name))?;
             }
         }
         if !self.unknown_fields.is_empty() {
-            writeln!(f, "unknown fields: {}", self.unknown_fields.join(", "))?;
+            let names: Vec<_> = self.unknown_fields.iter().map(|name| shown(name).to_string()).collect();
+            writeln!(f, "unknown fields: {}", names.join(", "))?;
         }
         Ok(())
     }

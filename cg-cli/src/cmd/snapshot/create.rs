@@ -12,6 +12,7 @@ use super::watched::Watched;
 use super::{About, limit_bytes};
 use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+use crate::shown::shown;
 
 /// Keep a box of blocks as it is now, with components, side data and entities. Writes.
 ///
@@ -76,6 +77,7 @@ fn packed(snapshot: &Snapshot) -> Result<Vec<u8>, Failure> {
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dimension, min: [x0, y0, z0], max: [x1, y1, z1], .. } = self;
+        let name = shown(name);
         writeln!(f, "{name}: {dimension}, {x0} {y0} {z0} to {x1} {y1} {z1}")?;
         let (sections, present, unique) =
             (counted(self.sections, "section"), grouped(self.present), grouped(self.unique));

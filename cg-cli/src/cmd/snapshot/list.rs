@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::About;
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output};
+use crate::shown::shown;
 
 /// Show the snapshots that the world keeps. Reads their heads only.
 ///
@@ -51,6 +52,6 @@ impl fmt::Display for Report {
             writeln!(f, "the world keeps no snapshot")?;
         }
         self.snapshots.iter().try_for_each(|about| about.fmt(f))?;
-        self.unreadable.iter().try_for_each(|it| writeln!(f, "{}: {}", it.name, it.why))
+        self.unreadable.iter().try_for_each(|it| writeln!(f, "{}: {}", shown(&it.name), shown(&it.why)))
     }
 }

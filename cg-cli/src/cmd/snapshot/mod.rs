@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::args::{DiskWorld, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output};
+use crate::shown::shown;
 
 /// Keep boxes of blocks as they were, and put them back.
 #[derive(Debug, Subcommand)]
@@ -84,7 +85,7 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
 
 impl fmt::Display for Deleted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "snapshot `{}` deleted", self.name)
+        writeln!(f, "snapshot `{}` deleted", shown(&self.name))
     }
 }
 

@@ -10,7 +10,9 @@ use serde::Serialize;
 use super::kinds::{self, ByKind, Kinds};
 use super::{read_kept, steps};
 use crate::args::{DiskWorld, WorldArg};
+use crate::cmd::names::NamesArg;
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::shown::shown;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
@@ -43,6 +45,8 @@ pub(crate) struct Args {
     /// Register the names that the world does not know: for a snapshot that was imported.
     #[arg(long)]
     register: bool,
+    #[command(flatten)]
+    names: NamesArg,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,11 +67,15 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
-    let snapshot = Arc::new(read_kept(&world, &args.name, unverifiable)?.0);
+    let mut snapshot = read_kept(&world, &args.name, unverifiable)?.0;
     let options = RestoreOptions { entities: !args.keep_entities, unverifiable, ..RestoreOptions::default() };
     if args.register && !args.dry_run {
-        world.register(&snapshot.registration(&world.catalog()))?;
+        snapshot.forget_unused_names();
+        let registration = snapshot.registration(&world.catalog());
+        args.names.check(&registration)?;
+        world.register(&registration)?;
     }
+    let snapshot = Arc::new(snapshot);
     let progress = out.progress("sections restored");
     let done = if args.dry_run {
         dry_run(&world, snapshot, options, &progress)
@@ -159,6 +167,8 @@ impl fmt::Display for Report {
         if self.transactions > 1 {
             writeln!(f, "done in {}", counted(self.transactions, "transaction"))?;
         }
-        self.unverifiable.iter().try_for_each(|at| writeln!(f, "{at} cannot be verified and stayed as it is"))
+        self.unverifiable
+            .iter()
+            .try_for_each(|at| writeln!(f, "{} cannot be verified and stayed as it is", shown(at)))
     }
 }

@@ -1,13 +1,16 @@
 //! Objects and box of a checked pack, put into a world: at once if that fits, else in steps.
 
+use std::fs::File;
 use std::io::{BufReader, Seek as _};
 
-use cg_registry::{Catalog, Registration};
+use cg_format::Limits;
+use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
 use cg_store::engine::RocksEngine;
 use cg_store::{Durability, ObjectKey, Transaction};
 use indicatif::ProgressBar;
+use sha2::{Digest as _, Sha256};
 
 use super::{Checked, Done, Tally};
 use crate::args::DiskWorld;
@@ -17,21 +20,44 @@ use crate::output::Failure;
 /// A box of more sections is put in steps: a pack comes from anywhere, and may be of many sections and few bytes.
 const SECTIONS_TRIED: u64 = 1 << 16;
 
-pub(super) fn name_count(registration: &Registration) -> u64 {
-    let Registration { components, blocks, entities, structures, dimensions, sides } = registration;
-    let names = [entities, structures, dimensions, sides].iter().map(|names| names.len()).sum::<usize>();
-    (components.len() + blocks.len() + names) as u64
+/// Reads a pack from its first byte to its last.
+///
+/// Objects that another world's store keeps for itself are refused: here they would say what is not so.
+pub(super) fn check(file: File, limits: Limits) -> Result<Checked, Failure> {
+    let (mut region, mut pages) = (None, Vec::new());
+    let mut reader = PackReader::open(BufReader::new(&file), limits).map_err(Failure::failed)?;
+    while let Some(part) = reader.next_part().map_err(Failure::failed)? {
+        match part {
+            Part::Region(snapshot) => region = Some(snapshot),
+            Part::Objects(page) => {
+                let own = page.iter().find(|object| object.key.starts_with(ObjectKey::STORES_OWN));
+                if let Some(object) = own {
+                    return Err(Failure::failed(format!(
+                        "object `{}` of the pack is a store's own and holds of no other world; nothing was written",
+                        object.key.escape_ascii()
+                    )));
+                }
+                pages.push(known_by(&page));
+            }
+        }
+    }
+    let info = reader.info().clone();
+    drop(reader);
+    Ok(Checked { file, limits, info, region, pages })
 }
 
-/// Refuses objects that another world's store keeps for itself: here they would say what is not so.
-pub(super) fn check_keys(pack: &Checked) -> Result<(), Failure> {
-    each_page(pack, |page| match page.iter().find(|object| object.key.starts_with(ObjectKey::STORES_OWN)) {
-        None => Ok(()),
-        Some(object) => Err(Failure::failed(format!(
-            "object `{}` of the pack is a store's own and holds of no other world; nothing was written",
-            object.key.escape_ascii()
-        ))),
-    })
+/// What a page of objects is known by: the first 16 bytes of SHA-256 over all of it.
+fn known_by(page: &ObjectPage) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for PackedObject { key, version, bytes } in page.iter() {
+        hash.update((key.len() as u64).to_le_bytes());
+        hash.update(key);
+        hash.update(version.to_le_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    let whole: [u8; 32] = hash.finalize().into();
+    std::array::from_fn(|at| whole[at])
 }
 
 /// What would be done, with names as if they were registered.
@@ -117,23 +143,25 @@ fn job(pack: &Checked, catalog: &Catalog, options: RestoreOptions) -> Result<Opt
     pack.region.as_ref().map(job).transpose().map_err(Failure::failed)
 }
 
-/// Reads the objects again, and ends with an error if the file is not the one that was checked.
+/// Reads the objects again. Ends with an error before the first page that is not as it was checked, and where the file is
+/// another otherwise.
 fn each_page(
     pack: &Checked,
     mut visit: impl FnMut(&ObjectPage) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut file = &pack.file;
     file.rewind().map_err(Failure::failed)?;
+    let changed = || Failure::failed("the file was changed while it was unpacked");
     let mut reader = PackReader::open(BufReader::new(file), pack.limits).map_err(Failure::failed)?;
+    let mut checked = pack.pages.iter();
     while let Some(part) = reader.next_part().map_err(Failure::failed)? {
-        if let Part::Objects(page) = part {
-            visit(&page)?;
+        let Part::Objects(page) = part else { continue };
+        if checked.next() != Some(&known_by(&page)) {
+            return Err(changed());
         }
+        visit(&page)?;
     }
-    if *reader.info() == pack.info {
-        return Ok(());
-    }
-    Err(Failure::failed("the file was changed while it was unpacked"))
+    if *reader.info() == pack.info { Ok(()) } else { Err(changed()) }
 }
 
 fn put_objects<'p>(
@@ -163,5 +191,69 @@ impl Tally {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use cg_format::codec::Codec;
+    use cg_snapshot::pack::PackWriter;
+    use cg_store::{World, WorldOptions};
+
+    use super::*;
+
+    /// A pack of three pages with one object each.
+    fn pack(contents: [u8; 3]) -> Vec<u8> {
+        let mut pack = PackWriter::new(Vec::new(), Codec::None).expect("memory is left");
+        for (key, content) in ["a", "b", "c"].into_iter().zip(contents) {
+            let bytes = vec![content; 1 << 18];
+            pack.object(PackedObject { key: key.as_bytes(), version: 0, bytes: &bytes }).expect("in order");
+        }
+        pack.finish().expect("memory is left").0
+    }
+
+    fn options() -> RestoreOptions {
+        RestoreOptions { merge: Merge::Replace, ..RestoreOptions::default() }
+    }
+
+    type Put = fn(&Checked, &DiskWorld, RestoreOptions) -> Result<Done, Failure>;
+
+    /// What is put of a file that is another one when it is read again, equal in its first page.
+    fn put_of_changed(put: Put, later: &[u8]) -> (String, Vec<(String, u8)>) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&pack([1, 2, 3])).expect("written");
+        file.rewind().expect("a file");
+        let checked = check(file.try_clone().expect("a file"), Limits::default()).expect("a pack");
+        assert_eq!(checked.pages.len(), 3);
+        file.set_len(0).expect("a file");
+        file.rewind().expect("a file");
+        file.write_all(later).expect("written");
+        let world = World::create(dir.path().join("world"), &[], &WorldOptions::process()).expect("a world");
+        let said = put(&checked, &world, options()).map(drop).expect_err("it was changed").to_string();
+        let mut there = Vec::new();
+        let walked = world.objects().for_each("", |object| {
+            let (key, _, bytes) = object.expect("no damage");
+            there.push((String::from_utf8_lossy(key).into_owned(), bytes[0]));
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+        walked.expect("no damage");
+        (said, there)
+    }
+
+    #[test]
+    fn nothing_is_committed_that_was_not_checked() {
+        let changed = "the file was changed while it was unpacked";
+        let first = vec![("a".to_owned(), 1)];
+        assert_eq!(put_of_changed(in_steps, &pack([1, 9, 3])), (changed.to_owned(), first.clone()));
+        assert_eq!(put_of_changed(at_once, &pack([1, 9, 3])), (changed.to_owned(), vec![]));
+        assert_eq!(put_of_changed(in_steps, &pack([9, 2, 3])), (changed.to_owned(), vec![]));
+        let mut torn = pack([1, 2, 3]);
+        torn[(1 << 18) + 100] ^= 1;
+        let (said, there) = put_of_changed(in_steps, &torn);
+        assert!(said.contains("checksum"), "{said}");
+        assert_eq!(there, first);
     }
 }

@@ -152,3 +152,17 @@ fn an_import_that_is_killed_continues() {
     assert_eq!(hash(&world), hash(&whole));
     assert_eq!(held::count(&held::open(&world)).columns.len(), 225);
 }
+
+#[test]
+fn a_path_of_a_save_commands_no_terminal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [save, world] = ["save", "world"].map(|name| dir.path().join(name));
+    let region = save.join("mods/\x1b[2J\ncg: all is well/region");
+    std::fs::create_dir_all(save.join("region")).expect("a directory");
+    std::fs::create_dir_all(&region).expect("a directory");
+    std::fs::write(region.join("r.0.0.mca"), "").expect("written");
+    let said = run(&args("import", &[&save, &world], &[]));
+    let named =
+        "not carried: file mods/\\u{1b}[2J\\ncg: all is well/region/r.0.0.mca: a region of no dimension\n";
+    assert!(said.out.contains(named), "{:?}", said.out);
+}

@@ -416,3 +416,26 @@ fn what_a_store_keeps_for_itself_stays_where_it_is() {
     .assert_eq(&said.err);
     assert!(!nowhere.exists());
 }
+
+#[test]
+fn no_more_names_are_registered_than_allowed() {
+    let sample = sample();
+    let file = packed(&sample, &BOX);
+    let (there, new) = (sample.beside("there"), sample.beside("new"));
+    other_order(&there);
+    let registry = || run(&["registry", "list", text(&there), "--json"]).good();
+    let before = registry();
+    for more in [&["--max-names", "5"][..], &["--max-names", "5", "--dry-run"]] {
+        let said = unpack(&file, &there, more);
+        assert_eq!(said.code, 1, "{}", said.out);
+        assert_eq!(
+            said.err,
+            "cg: 6 names are new to the world and 5 are allowed, for they stay for ever; nothing was written, \
+             --max-names allows more\n"
+        );
+    }
+    assert_eq!(registry(), before);
+    assert_eq!(unpack(&file, &new, &["--max-names", "5"]).code, 1);
+    assert!(!new.exists(), "no world is made for it");
+    unpack(&file, &there, &["--max-names", "6"]).good();
+}

@@ -251,3 +251,32 @@ fn a_snapshot_is_drawn_from_above_as_it_was() {
     let message = "cg: the world keeps no snapshot `after`; `cg snapshot list` shows those it keeps\n";
     assert_eq!((said.code, said.err.as_str()), (1, message));
 }
+
+#[test]
+fn a_name_from_elsewhere_commands_no_terminal_and_begins_no_line() {
+    let sample = Sample::new();
+    let evil = "fine\ncg: deleted \x1b]0;mine\x07\x1b[2J\u{202e}";
+    let shown = "fine\\ncg: deleted \\u{1b}]0;mine\\u{7}\\u{1b}[2J\\u{202e}";
+    let args: Vec<_> = [evil].iter().chain(&BOX).copied().collect();
+    let made = sample.cg("snapshot create", &args).good();
+    assert!(made.starts_with(&format!("{shown}: game:overworld, ")), "{made:?}");
+    assert_eq!(sample.cg("snapshot list", &[]).good(), made);
+    let listed = sample.cg("snapshot list", &["--json"]);
+    assert!(listed.out.is_ascii(), "{:?}", listed.out);
+    assert_eq!(listed.json()["snapshots"][0]["name"], evil);
+    let again = sample.cg("snapshot create", &args);
+    assert_eq!(
+        again.err,
+        format!(
+            "cg: the world keeps a snapshot `{shown}` already; delete it first, or choose another name\n"
+        )
+    );
+    // A file that says it of itself.
+    let file = sample.beside("evil.cgsnap");
+    sample.cg("snapshot export", &[evil, text(&file)]).good();
+    sample.cg("snapshot delete", &[evil, "--yes"]).good();
+    let kept = sample.cg("snapshot list", &[]).good();
+    assert_eq!(kept, "the world keeps no snapshot\n");
+    let said = run(&["snapshot", "import", text(&file), text(&sample.path())]);
+    assert_eq!(said.good(), made);
+}

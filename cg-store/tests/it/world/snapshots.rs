@@ -1,21 +1,28 @@
 //! Snapshots kept in a world, and the still view from which they are taken.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use cg_format::entity::Reason;
 use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::key::Family;
 use cg_format::{ChunkSource, EntitySource, Lookup, Space, key};
-use cg_store::VerifyDepth;
-use cg_store::engine::{Batch, Engine, Level};
+use cg_store::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, MemEngine};
 use cg_store::prelude::*;
+use cg_store::{StoreLimits, VerifyDepth};
 
-use super::over_both_engines;
+use super::{Disk, options, over_both_engines, rows};
+use crate::surviving::{Fuse, Surviving};
 
 over_both_engines! {
     a_snapshot_is_kept_listed_read_and_deleted
     names_are_taken_once_and_must_be_names
     of_two_that_are_kept_at_once_one_is_whole
-    parts_without_a_head_are_no_snapshot
+    parts_without_a_head_are_no_snapshot_and_can_be_deleted
+    parts_behind_the_end_of_what_is_kept_go
     a_damaged_part_is_said_where_it_is_needed
     a_still_view_sees_no_later_commit
 }
@@ -42,7 +49,7 @@ fn a_snapshot_is_kept_listed_read_and_deleted<E: Engine>(world: &World<E>) {
     let (long, huge) = (long(), vec![7; 17 << 20]);
     let seq = world.keep_snapshot("long", &long).expect("room");
     world.keep_snapshot("empty", &[]).expect("room");
-    world.keep_snapshot("huge", &huge).expect("room, in two commits");
+    world.keep_snapshot("huge", &huge).expect("room");
     world.keep_snapshot("lon", b"a name that another begins with").expect("room");
     let expected = [("empty", 0), ("huge", 17 << 20), ("lon", 31), ("long", 5 << 19)];
     assert_eq!(names(world), expected.map(|(name, len)| (name.to_owned(), len)));
@@ -90,7 +97,6 @@ fn put<E: Engine>(world: &World<E>, name: &str, part: u32, payload: &'static [u8
 }
 
 fn of_two_that_are_kept_at_once_one_is_whole<E: Engine>(world: &World<E>) {
-    // Three commits each, which fall between each other.
     let values = [1, 2].map(|byte| vec![byte; 33 << 20]);
     for round in 0..4 {
         let name = format!("round {round}");
@@ -118,18 +124,150 @@ fn of_two_that_are_kept_at_once_one_is_whole<E: Engine>(world: &World<E>) {
     }
 }
 
-fn parts_without_a_head_are_no_snapshot<E: Engine>(world: &World<E>) {
-    put(world, "torn", 1, b"what a killed process left");
-    put(world, "torn", 9, b"and more");
+fn parts<E: Engine>(world: &World<E>) -> Vec<(String, u32)> {
+    let mut parts = Vec::new();
+    let scanned = world.engine().scan(Family::Snapshot, ALL_KEYS, |key, _| {
+        let (name, part) = key::decode_snapshot(key).expect("a name");
+        parts.push((name.to_owned(), part));
+        ControlFlow::<()>::Continue(())
+    });
+    scanned.expect("readable");
+    parts
+}
+
+fn parts_without_a_head_are_no_snapshot_and_can_be_deleted<E: Engine>(world: &World<E>) {
+    put(world, "to\x1brn", 1, b"what lost its head");
+    put(world, "to\x1brn", 9, b"and more");
     assert_eq!(names(world), []);
-    assert!(world.snapshot("torn").expect("readable").is_none());
-    assert!(!world.delete_snapshot("torn").expect("there is none"));
+    assert!(world.snapshot("to\x1brn").expect("readable").is_none());
+    let found = |depth| world.verify(depth, |_| {}).expect("readable").findings;
+    assert_eq!(found(VerifyDepth::Quick), []);
+    let found: Vec<_> =
+        found(VerifyDepth::Full).into_iter().map(|finding| (finding.key, finding.what)).collect();
+    let what = "it is a part of snapshot `to\\u{1b}rn`, which has no head and is not there; `cg snapshot delete` \
+                removes what is left of it";
+    assert_eq!(found, [(key::snapshot("to\x1brn", 1).expect("a name"), what.to_owned())]);
+    assert!(world.delete_snapshot("to\x1brn").expect("deletes"));
+    assert_eq!(parts(world), []);
+    assert!(!world.delete_snapshot("to\x1brn").expect("there is none"));
+}
+
+fn parts_behind_the_end_of_what_is_kept_go<E: Engine>(world: &World<E>) {
+    put(world, "torn", 1, b"what lost its head");
+    put(world, "torn", 9, b"and more");
+    put(world, "tornado", 1, b"another's");
     world.keep_snapshot("torn", b"anew").expect("the name is free");
     assert_eq!(value(world, "torn"), b"anew");
-    assert!(world.delete_snapshot("torn").expect("deletes"));
-    let engine = world.engine();
-    let left = engine.get(Space::Snapshot, &key::snapshot("torn", 9).expect("a name"));
-    assert!(left.expect("readable").is_none(), "deleting takes every part");
+    let left = [("torn", 0), ("torn", 1), ("tornado", 1)];
+    assert_eq!(parts(world), left.map(|(name, part)| (name.to_owned(), part)));
+}
+
+/// The power goes at one commit after the other: of what is longer than a batch, all is kept or nothing.
+#[test]
+fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
+    let limits = StoreLimits { batch_bytes: 3 << 20, ..StoreLimits::default() };
+    let options = WorldOptions { limits, ..options() };
+    let long = || (0..6 << 18).map(|at: u32| at.to_le_bytes()).collect::<Vec<_>>().concat();
+    let (mut without, mut with) = (0, 0);
+    for commits in 0.. {
+        let fuse = Fuse::new();
+        let below = Surviving::new(&fuse);
+        let open = || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &options);
+        let world = open().expect("a world");
+        fuse.set(commits);
+        let kept = world.keep_snapshot("long", &long());
+        let is_burnt = fuse.is_burnt();
+        assert_eq!(kept.is_ok(), !is_burnt, "{kept:?}");
+        drop(world);
+        fuse.set(i64::MAX);
+        let world = open().expect("opens");
+        let intents = rows(&world)
+            .into_keys()
+            .filter(|(family, key)| *family == Family::Index && key.first() == Some(&4));
+        assert_eq!(intents.count(), 0, "{commits} commits");
+        assert_eq!(world.verify(VerifyDepth::Full, |_| {}).expect("readable").findings, []);
+        if parts(&world).is_empty() {
+            without += 1;
+            assert_eq!(with, 0, "what was kept is gone again");
+            world.keep_snapshot("long", &long()).expect("the name is free");
+        } else {
+            with += 1;
+            let error = world.keep_snapshot("long", b"other").expect_err("it is there").to_string();
+            assert_eq!(
+                error,
+                "the world keeps a snapshot `long` already; delete it first, or choose another name"
+            );
+        }
+        assert!(value(&world, "long") == long(), "{commits} commits");
+        assert_eq!(world.stats().commits_staged, u64::from(without > 0 && with == 0));
+        assert!(world.delete_snapshot("long").expect("deletes"));
+        assert_eq!(parts(&world), []);
+        if !is_burnt {
+            break;
+        }
+    }
+    assert!(without > 5 && with > 5, "{without} without, {with} with");
+}
+
+/// Whoever is not waiting for the snapshot itself goes on.
+#[test]
+fn commits_are_accepted_while_a_long_snapshot_is_written() {
+    let steps: Arc<Mutex<Option<Receiver<()>>>> = Arc::default();
+    let engine = MemEngine::new().with_fault({
+        let steps = Arc::clone(&steps);
+        move |_| {
+            let _next = steps.lock().expect("no panic").as_ref().map(Receiver::recv);
+            None
+        }
+    });
+    let limits = StoreLimits { batch_bytes: 3 << 20, ..StoreLimits::default() };
+    let options = WorldOptions { limits, durability: Durability::Fast, ..WorldOptions::default() };
+    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let before = world.last_commit();
+    let (step, next) = channel();
+    *steps.lock().expect("no panic") = Some(next);
+    thread::scope(|scope| {
+        let keeping = scope.spawn(|| world.keep_snapshot("long", &vec![7; 9 << 20]));
+        while world.last_commit() == before {
+            thread::yield_now();
+        }
+        let committed = world.transaction(|tx| {
+            tx.set_property(Property::Time, Some(vec![1]));
+            Ok::<_, Error>(())
+        });
+        committed.expect("is queued behind it");
+        assert_eq!(world.property(&Property::Time).expect("no damage"), Some(vec![1]));
+        assert!(!keeping.is_finished(), "nothing of it is written yet");
+        drop(step);
+        keeping.join().expect("no panic").expect("room");
+    });
+    assert!(value(&world, "long") == vec![7; 9 << 20]);
+}
+
+#[test]
+fn a_world_that_is_open_for_reading_refuses_and_reads_on() {
+    let disk = Disk::new();
+    let world = World::create(disk.path(), &[], &options()).expect("is created");
+    world.keep_snapshot("here", b"value").expect("room");
+    world.close().expect("closes");
+    drop(world);
+    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let refused = [
+        world.keep_snapshot("other", b"value").map(drop),
+        world.delete_snapshot("here").map(drop),
+        world
+            .transaction_at(Durability::Fast, |tx| {
+                tx.set_property(Property::Time, Some(vec![1]));
+                Ok::<_, Error>(())
+            })
+            .map(drop),
+    ];
+    for refused in refused {
+        let error = refused.expect_err("nothing is written");
+        assert!(matches!(error, Error::Engine(EngineError::OpenedReadOnly)), "{error}");
+    }
+    assert_eq!(names(&world), [("here".to_owned(), 5)]);
+    assert_eq!(value(&world, "here"), b"value");
 }
 
 fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
@@ -148,7 +286,11 @@ fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
     let error = world.snapshots().unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)), "{error}");
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
-    assert!(report.is_ok(), "a frame is sound whatever it holds: {report:?}");
+    let [finding] = &report.findings[..] else { panic!("{report:?}") };
+    assert_eq!(
+        finding.what,
+        "frame: snapshot length needs 8 bytes and 7 are left (at byte 24); restore it from a checkpoint"
+    );
 }
 
 fn a_still_view_sees_no_later_commit<E: Engine>(world: &World<E>) {

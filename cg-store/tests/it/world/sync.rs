@@ -446,6 +446,16 @@ fn versions_survive_reopening() {
     is_same(&server, &cache);
 }
 
+fn sum(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
+}
+
+/// The message of a kind that has these fields, whatever they say.
+fn sealed(kind: u8, fields: &[u8]) -> Vec<u8> {
+    let computed = sum(&[&[2, kind], fields].concat());
+    [&[2, kind][..], &computed.to_le_bytes(), fields].concat()
+}
+
 #[test]
 fn bytes_that_are_no_message_are_refused() {
     let server = in_memory();
@@ -457,23 +467,51 @@ fn bytes_that_are_no_message_are_refused() {
     let limits = SyncLimits::default();
     let refused = |bytes: &[u8], limits| SyncReply::decode(bytes, limits).expect_err("is refused");
     assert_eq!(
-        refused(&reply, SyncLimits { message_bytes: 10 }),
+        refused(&reply, SyncLimits { reply_bytes: 10, ..limits }),
         MessageError::TooLong { len_bytes: reply.len(), limit_bytes: 10 }
     );
-    assert_eq!(refused(&request.encode(), limits), MessageError::Kind { found: 1, expected: 2 });
-    assert_eq!(refused(&[7, 2, 0], limits), MessageError::Version { found: 7 });
-    assert_eq!(refused(&[&reply[..], &[0]].concat(), limits), MessageError::Behind { extra_bytes: 1 });
+    let asked = request.encode();
+    assert_eq!(
+        SyncRequest::decode(&asked, SyncLimits { request_bytes: 10, ..limits }),
+        Err(MessageError::TooLong { len_bytes: asked.len(), limit_bytes: 10 })
+    );
+    let four_mib = vec![0; (4 << 20) + 1];
+    assert_eq!(
+        SyncRequest::decode(&four_mib, limits),
+        Err(MessageError::TooLong { len_bytes: (4 << 20) + 1, limit_bytes: 4 << 20 })
+    );
+    assert_eq!(refused(&asked, limits), MessageError::Kind { found: 1, expected: 2 });
+    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 2 });
+    let (fields, stored) = (&reply[6..], u32::from_le_bytes(*reply[2..].first_chunk().expect("a sum")));
+    let longer = sealed(2, &[fields, &[0]].concat());
+    assert_eq!(refused(&longer, limits), MessageError::Behind { extra_bytes: 1 });
     for len in 0..reply.len() {
-        assert_eq!(refused(&reply[..len], limits), MessageError::Ends, "{len} bytes");
+        let cut = &reply[..len];
+        if len < 6 {
+            assert_eq!(refused(cut, limits), MessageError::Ends, "{len} bytes");
+            continue;
+        }
+        let computed = sum(&[&cut[..2], &cut[6..]].concat());
+        assert_eq!(refused(cut, limits), MessageError::Checksum { stored, computed }, "{len} bytes");
+        assert_eq!(refused(&sealed(2, &cut[6..]), limits), MessageError::Ends, "{len} bytes");
     }
     // A request whose list of dimensions claims 2^60 entries.
-    let claim = [&[1, 1, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
+    let claim = sealed(1, &[&[0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat());
     assert_eq!(SyncRequest::decode(&claim, limits), Err(MessageError::Ends));
-    // Every changed byte gives a reply that applies, or an error; what it says is checked before anything is written.
+    // No changed byte passes; and where the sum is that of the changed bytes, what they say is checked before anything is
+    // written.
     for (index, flip) in (0..reply.len()).flat_map(|index| [1, 0x80, 0xff].map(|flip| (index, flip))) {
         let mut bytes = reply.clone();
         bytes[index] ^= flip;
-        if let Ok(reply) = SyncReply::decode(&bytes, limits)
+        let error = refused(&bytes, limits);
+        let is_told = match index {
+            0 => matches!(error, MessageError::Version { .. }),
+            1 => matches!(error, MessageError::Kind { .. }),
+            _ => matches!(error, MessageError::Checksum { .. }),
+        };
+        assert!(is_told, "byte {index}: {error}");
+        if index >= 6
+            && let Ok(reply) = SyncReply::decode(&sealed(2, &bytes[6..]), limits)
             && index % 7 == 0
         {
             let cache = client();
@@ -486,7 +524,7 @@ fn bytes_that_are_no_message_are_refused() {
         }
     }
     let error = server.answer(
-        &SyncRequest::decode(&[1, 1, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0], limits).expect("decodes"),
+        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
         &AnswerLimits::default(),
     );
     expect!["the message says what cannot be: it has no name for a dimension"]
@@ -550,10 +588,10 @@ fn a_request_asks_for_no_more_than_is_allowed() {
     let area = cache.request_area(overworld, area()).expect("asks");
     expect!["the message asks about 1 areas, 0 are allowed; ask in parts"].assert_eq(&refused(&area));
     // One cube in which the first place is asked about 65 times.
-    let mut bytes = vec![1, 1, 0, 0, 1, 3, b'a', b':', b'b', 1, 0, 0, 0, 0, 0, 65];
+    let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 1, 0, 0, 0, 0, 0, 65];
     bytes.extend([0, 0].repeat(65));
     bytes.push(0);
-    let many = SyncRequest::decode(&bytes, SyncLimits::default()).expect("decodes");
+    let many = SyncRequest::decode(&sealed(1, &bytes), SyncLimits::default()).expect("decodes");
     assert_eq!(many.chunk_count(), 65);
     expect!["the message says what cannot be: a 4³ cube has places 0 to 63, each once"]
         .assert_eq(&refused(&many));

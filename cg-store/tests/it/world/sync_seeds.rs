@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use cg_store::{AnswerLimits, SyncClient, SyncRequest};
+use cg_store::{AnswerLimits, SyncClient, SyncLimits, SyncReply, SyncRequest};
 
 /// The laws of arbitrary bytes, the same that the fuzz target checks.
 #[path = "../../../../fuzz/src/sync.rs"]
@@ -25,22 +25,27 @@ fn messages_with_one_byte_altered_keep_the_laws_of_all_bytes() {
         for index in 0..bytes.len() {
             // Lengths, tags and numbers become others; of texts the case.
             bytes[index] ^= if index % 2 == 0 { 0x01 } else { 0x20 };
-            taken += u32::from(laws::check(&bytes));
+            let limits = SyncLimits::default();
+            let is_refused =
+                SyncRequest::decode(&bytes, limits).is_err() && SyncReply::decode(&bytes, limits).is_err();
+            assert!(is_refused, "{name}: byte {index} is not summed");
+            let sealed = laws::sealed(&bytes);
+            taken += sealed.map_or(0, |sealed| u32::from(laws::check(&sealed)));
             bytes[index] ^= if index % 2 == 0 { 0x01 } else { 0x20 };
         }
     }
     assert!(taken > 100, "only {taken} altered messages are still messages");
 }
 
-/// Behind version and kind: the number of the request, and in a reply who answers.
+/// Behind version, kind and checksum: the number of the request, and in a reply who answers.
 fn settled(message: &[u8]) -> Vec<u8> {
-    let number_len_bytes = match message[2] {
+    let number_len_bytes = match message[6] {
         253 => 9,
         252 => 5,
         251 => 3,
         _ => 1,
     };
-    let mut rest = message[2 + number_len_bytes..].to_vec();
+    let mut rest = message[6 + number_len_bytes..].to_vec();
     let worlds = match (message[1], rest[0]) {
         (1, 0) => None,
         (1, _) => Some(1..33),
@@ -49,7 +54,12 @@ fn settled(message: &[u8]) -> Vec<u8> {
     if let Some(worlds) = worlds {
         rest[worlds].fill(7);
     }
-    [&message[..2], &[5], &rest].concat()
+    sealed([&message[..6], &[5], &rest].concat())
+}
+
+/// The message with the sum of its bytes.
+fn sealed(message: Vec<u8>) -> Vec<u8> {
+    laws::sealed(&message).unwrap_or(message)
 }
 
 #[test]
@@ -84,9 +94,11 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let mut seeds: Vec<_> = seeds.map(|(name, bytes)| (name, settled(&bytes))).into();
     let reply = settled(&came.encode());
     seeds.push(("bad_cut", reply[..reply.len() - 1].to_vec()));
-    seeds.push(("bad_kind", [&[1, 3], &reply[2..]].concat()));
+    seeds.push(("bad_kind", [&[2, 3], &reply[2..]].concat()));
+    seeds.push(("bad_sum", [&reply[..2], &[!reply[2]], &reply[3..]].concat()));
     seeds.push(("bad_version", [&[9], &reply[1..]].concat()));
-    seeds.push(("bad_claim", [&[1, 1, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat()));
+    let claim = [&[2, 1, 0, 0, 0, 0, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
+    seeds.push(("bad_claim", sealed(claim)));
 
     let folder = folder();
     for (name, bytes) in seeds {

@@ -1,0 +1,170 @@
+//! What is kept of a slot of `poi/` or `entities/`, as an object of a world.
+
+use super::leftovers::{Written, begin, only, parse};
+use crate::anvil::column::{EntityColumn, is_mapped_in_entities, sum_of_all};
+use crate::anvil::nbt::{self, Field, Value};
+use crate::anvil::{Decoder, Payload};
+
+/// Points of interest of a column, as a slot of `poi/` held them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Points {
+    /// When the slot was written, in seconds since 1970.
+    pub timestamp: u32,
+    /// The slot's NBT.
+    pub slot: Vec<u8>,
+}
+
+/// What of a slot of `entities/` is no entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntitySlot {
+    /// The slot's data version: what the fields' layout is of.
+    pub data_version: i32,
+    written: Option<Written>,
+    left: Option<Vec<u8>>,
+}
+
+impl Points {
+    /// The object's bytes: a compound.
+    pub fn encode(&self) -> Vec<u8> {
+        nbt::payload(|out| {
+            begin(out);
+            out.int("timestamp", self.timestamp.cast_signed());
+            out.byte_array("slot", &self.slot);
+        })
+    }
+
+    /// Reads an object; `None` when it is none of this format, or holds no points of interest.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let root = parse(bytes)?;
+        let Some(Value::ByteArray(slot)) = root.get("slot") else { return None };
+        // Nothing else may lie in a file of them.
+        let Ok(Payload::PointsOfInterest) = Decoder::default().decode(slot) else { return None };
+        Some(Self { timestamp: root.int("timestamp")?.cast_unsigned(), slot: slot.to_vec() })
+    }
+}
+
+impl EntitySlot {
+    /// Takes from a slot that was just read, and written at this time, what its entities do not hold; `None` when that is
+    /// nothing.
+    pub fn take(column: &mut EntityColumn, timestamp: u32) -> Option<Self> {
+        let left = column.left.take();
+        // An export writes no slot for it.
+        let is_empty = left.is_none() && (timestamp == 0 || column.entities.is_empty());
+        let written = Written::at(timestamp, || sum_of(column));
+        (!is_empty).then_some(Self { data_version: column.data_version, written, left })
+    }
+
+    /// Puts the fields back beside the entities, unless their names are of another layout; gives the time when the slot was
+    /// written, or zero if that held other entities.
+    pub fn put_back(self, column: &mut EntityColumn) -> u32 {
+        if column.data_version != self.data_version {
+            return 0;
+        }
+        let is_own = |field: &Field<'_>| {
+            let name = field.name.0;
+            // A compound of that name would make a column of the slot.
+            !is_mapped_in_entities(name) && name != b"Level"
+        };
+        column.left = only(self.left.as_deref(), is_own);
+        Written::of(self.written, sum_of(column))
+    }
+
+    /// Whether there are fields, which want a slot even where no entity is.
+    pub const fn has_fields(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// The object's bytes: a compound.
+    pub fn encode(&self) -> Vec<u8> {
+        nbt::payload(|out| {
+            begin(out);
+            out.int("data_version", self.data_version);
+            if let Some(written) = self.written {
+                written.encode(out);
+            }
+            if let Some(left) = &self.left {
+                out.raw_compound("fields", left);
+            }
+        })
+    }
+
+    /// Reads an object; `None` when it is none of this format.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let root = parse(bytes)?;
+        let left = root.compound("fields").map(|fields| fields.raw().to_vec());
+        Some(Self { data_version: root.int("data_version")?, written: Written::decode(root), left })
+    }
+}
+
+fn sum_of(column: &EntityColumn) -> u32 {
+    sum_of_all(column.entities.iter().map(Vec::as_slice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot() -> EntityColumn {
+        let left = Some(nbt::payload(|out| out.int("mod:flag", 4)));
+        let entities = [1, 2].map(|n| nbt::payload(|out| out.int("n", n))).into();
+        EntityColumn { x: 1, z: 2, data_version: 3955, entities, left }
+    }
+
+    #[test]
+    fn fields_come_back_and_the_time_with_the_same_entities() {
+        let mut taken = slot();
+        let kept = EntitySlot::take(&mut taken, u32::MAX).expect("fields and a time");
+        assert_eq!(taken.left, None);
+        let kept = EntitySlot::decode(&kept.encode()).expect("an object");
+        taken.entities.reverse();
+        assert_eq!(kept.clone().put_back(&mut taken), u32::MAX);
+        assert_eq!(taken.left, slot().left);
+        taken.entities.pop();
+        assert_eq!(kept.clone().put_back(&mut taken), 0);
+        assert_eq!(taken.left, slot().left);
+        let mut newer = EntityColumn { data_version: 4000, left: None, ..slot() };
+        assert_eq!(kept.put_back(&mut newer), 0);
+        assert_eq!(newer.left, None, "a newer game has other names for the same");
+    }
+
+    #[test]
+    fn nothing_is_kept_where_nothing_is_left() {
+        let bare = || EntityColumn { left: None, ..slot() };
+        assert_eq!(EntitySlot::take(&mut bare(), 0), None);
+        assert!(EntitySlot::take(&mut bare(), 1).is_some_and(|kept| !kept.has_fields()));
+        assert_eq!(EntitySlot::take(&mut EntityColumn { entities: vec![], ..bare() }, 1), None);
+        assert!(EntitySlot::take(&mut slot(), 0).is_some_and(|kept| kept.has_fields()));
+    }
+
+    #[test]
+    fn an_object_that_another_wrote_makes_no_other_slot_of_it() {
+        let mut kept = EntitySlot::take(&mut slot(), 0).expect("fields");
+        kept.left = Some(nbt::payload(|out| {
+            out.compound("Level", |level| level.int("xPos", 7));
+            out.int_array("Position", &[7, 7]);
+            out.int("DataVersion", 7);
+            out.int("Entities", 7);
+            out.int("mod:a", 7);
+        }));
+        let mut column = slot();
+        kept.put_back(&mut column);
+        assert_eq!(column.left, Some(nbt::payload(|out| out.int("mod:a", 7))));
+    }
+
+    #[test]
+    fn what_holds_no_points_of_interest_is_none() {
+        let slot = nbt::document(|root| root.compound("Sections", |_| ()));
+        let points = Points { timestamp: 7, slot: slot.clone() };
+        assert_eq!(Points::decode(&points.encode()), Some(points));
+        let column = nbt::document(|root| ["xPos", "zPos"].map(|name| root.int(name, 0)));
+        for other in [column, slot[..slot.len() - 1].to_vec(), vec![]] {
+            assert_eq!(
+                Points::decode(&Points { timestamp: 7, slot: other.clone() }.encode()),
+                None,
+                "{other:?}"
+            );
+        }
+        assert_eq!(Points::decode(&slot), None);
+        assert_eq!(EntitySlot::decode(&slot), None);
+    }
+}
