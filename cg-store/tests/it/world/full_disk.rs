@@ -176,6 +176,20 @@ impl Small {
         panic!("the disk is never full");
     }
 
+    /// Saves while there is room, and goes on after what a full disk broke before; how often that was.
+    #[track_caller]
+    fn save_on(&mut self, saves: u32, context: &str) -> u32 {
+        let mut failures = 0;
+        for save in 0..saves {
+            if let Err(error) = self.save(Durability::Process) {
+                assert_full(&error);
+                failures += 1;
+                self.world.resume().unwrap_or_else(|error| panic!("{context}, save {save}: {error}"));
+            }
+        }
+        failures
+    }
+
     #[track_caller]
     fn check(&mut self, context: &str) {
         self.world.forget_chunks();
@@ -264,9 +278,8 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
         let mut small = Small::on(disk, 0x7f4a_7c15);
         let mut failures = 0;
         for fill in 0..8 {
-            for _ in 0..60 {
-                small.save(Durability::Process).expect("there is room");
-            }
+            // What the fill before this one broke in the background may show as late as here.
+            failures += small.save_on(60, &format!("before fill {fill}"));
             let what = ["a flush", "a compaction", "moves between tiers", "a checkpoint"][fill % 4];
             let context = format!("fill {fill}, {what}");
             let ballast = Ballast::leaving(disk, if fill < 4 { 0 } else { small.seeded.below(1 << 20) });
@@ -293,14 +306,7 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
             if copy.exists() {
                 fs::remove_dir_all(copy).expect("removes");
             }
-            // What failed in the background may show later.
-            for save in 0..100 {
-                if let Err(error) = small.save(Durability::Process) {
-                    assert_full(&error);
-                    failures += 1;
-                    small.world.resume().unwrap_or_else(|error| panic!("{context}, save {save}: {error}"));
-                }
-            }
+            failures += small.save_on(100, &context);
             small.check(&context);
         }
         assert!(failures >= 2, "the disk was full only {failures} times");

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Instant;
 
 use super::*;
@@ -34,14 +34,15 @@ impl Stepped {
     }
 
     /// From now on each batch waits for a word. When the sender is gone, all go through.
-    fn shut(&self) -> Sender<()> {
-        let (step, steps) = channel();
+    fn shut(&self) -> SyncSender<()> {
+        // No word is kept for later: a thread that was not woken for a while goes one step behind, and not many.
+        let (step, steps) = sync_channel(0);
         *self.steps.lock().expect("no panic") = Some(steps);
         step
     }
 
     /// Lets batches through until the rows of a commit begin to change.
-    fn until_half_is_there(&self, step: &Sender<()>) {
+    fn until_half_is_there(&self, step: &SyncSender<()>) {
         let is_there =
             |at| self.world.engine().get(Space::ChunkL0, &key::chunk(at)).expect("reads").is_some();
         // Neither was stored before.
