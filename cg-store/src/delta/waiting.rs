@@ -117,11 +117,11 @@ mod tests {
     /// The index names a delta before it is written. Who looks then finds none, and must look again.
     #[test]
     fn a_delta_that_is_looked_for_before_it_is_written_is_folded_later() {
-        let word = Arc::<Mutex<Option<Receiver<()>>>>::default();
+        let step = Arc::<Mutex<Option<Receiver<()>>>>::default();
         let engine = MemEngine::new().with_fault({
-            let word = Arc::clone(&word);
+            let step = Arc::clone(&step);
             move |_| {
-                let _written = word.lock().as_ref().map(Receiver::recv);
+                let _written = step.lock().as_ref().map(Receiver::recv);
                 None
             }
         });
@@ -149,7 +149,7 @@ mod tests {
             inner.settle_waiting(&mut unsettled, Which::All, due, &mut told).unwrap()
         };
         let (sender, receiver) = channel();
-        *word.lock() = Some(receiver);
+        *step.lock() = Some(receiver);
         world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
         while !inner.deltas.has(at) {
             std::thread::yield_now();

@@ -314,8 +314,8 @@ impl SlowFarm {
             });
             set.unwrap();
         };
-        let (sender, word) = channel();
-        *self.word.lock() = Some(word);
+        let (sender, receiver) = channel();
+        *self.word.lock() = Some(receiver);
         queue(0);
         thread::scope(|scope| {
             let acting = scope.spawn(|| act(world));
