@@ -128,7 +128,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
                 let mut group = Vec::new();
                 for kept in snapshot.kept() {
                     group.extend_from_slice(kept.bytes());
-                    if kept.checksum() % one_in == 0 || group.len() >= 1 << 16 {
+                    if kept.checksum().is_multiple_of(one_in) || group.len() >= 1 << 16 {
                         groups.insert(std::mem::take(&mut group));
                     }
                 }

@@ -162,12 +162,11 @@ impl Running {
                 let own = catalog.dimension(snapshot.info().dimension.as_str());
                 let (options, relight) = (*options, *relight);
                 let arriving = Arriving::begin(snapshot, catalog, options.dimension);
-                match arriving.map_err(|error| error.to_string())? {
-                    Some(arriving) => Work::Arriving { arriving: Box::new(arriving), own, options, relight },
-                    None => {
-                        let arrived = (Arc::clone(snapshot), ArrivalReport::default());
-                        Work::restore(arrived, own, options, relight).map_err(|error| error.to_string())?
-                    }
+                if let Some(arriving) = arriving.map_err(|error| error.to_string())? {
+                    Work::Arriving { arriving: Box::new(arriving), own, options, relight }
+                } else {
+                    let arrived = (Arc::clone(snapshot), ArrivalReport::default());
+                    Work::restore(arrived, own, options, relight).map_err(|error| error.to_string())?
                 }
             }
             Operation::Relight { region } => {
