@@ -59,7 +59,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
     ) -> Result<T, X> {
         self.try_to_settle();
-        let (mut none_crosses, mut deleted) = (None, Vec::new());
+        self.pass(&[segment])?;
+        let (mut committing, mut none_crosses, mut deleted) = (None, None, Vec::new());
         let value = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let side_chunks = self.shared.side_chunks;
@@ -68,15 +69,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let value = self.inside(|| body(&mut inner))?;
                 let put = inner.put;
                 deleted = inner.deleted;
+                // Until the segment has committed, as what follows.
+                committing = Some(self.shared.together.commit_in(segment).map_err(Error::from)?);
                 if !put.is_empty() {
-                    // Until the segment has committed.
                     let border = self.shared.borders.read_recursive();
                     none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));
                     self.claim(segment, &put)?;
                 }
                 Ok::<_, X>(value)
             })?;
-            drop(none_crosses.take());
+            drop((none_crosses.take(), committing.take()));
             Ok::<_, X>(committed.value)
         })?;
         if !deleted.is_empty() {
@@ -115,6 +117,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let claimed = self.claimed(*id)?;
             if claimed == Some(segment) {
                 continue;
+            }
+            if let Some(other) = claimed
+                && self.shared.together.is_changing(other)
+            {
+                return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
             }
             if let Some(other) = claimed
                 && self.with_stored(other, |world| world.entity(*id))?.flatten().is_some()

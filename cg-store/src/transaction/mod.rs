@@ -23,6 +23,7 @@ pub(crate) use check::Check;
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
+use prepare::{Encoding, prepare};
 
 use crate::commit_log::Begun;
 use crate::durability::Durability;
@@ -104,22 +105,41 @@ impl<E: Engine> World<E> {
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
         let _on_this_thread = Running::enter(self.inner())?;
-        let inner = self.inner();
-        inner.check_open()?;
-        let mut tx = Transaction {
-            world: inner,
-            begun: inner.commits.begin(),
-            catalog: inner.registry.catalog(),
-            reads: BTreeSet::new(),
-            listings: Vec::new(),
-            writes: Writes::default(),
-        };
+        let mut tx = self.begin_transaction()?;
         let value = body(&mut tx)?;
         if durability.is_queued() {
             self.start_writing()?;
         }
         let seq = commit::commit(tx, durability)?;
         Ok(Committed::new(self.visitor(), value, seq))
+    }
+
+    /// Tells what a transaction of these changes would be refused for, and changes nothing. Costs what preparing it costs.
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction), but for conflicts.
+    pub(crate) fn rehearse<X: From<Error>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), X>,
+    ) -> Result<(), X> {
+        let _on_this_thread = Running::enter(self.inner())?;
+        let mut tx = self.begin_transaction()?;
+        body(&mut tx)?;
+        prepare(tx.world, &tx.writes, Encoding::Later)?;
+        Ok(tx.world.queue.check()?)
+    }
+
+    fn begin_transaction(&self) -> Result<Transaction<'_, E>, Error> {
+        let world = self.inner();
+        world.check_open()?;
+        Ok(Transaction {
+            world,
+            begun: world.commits.begin(),
+            catalog: world.registry.catalog(),
+            reads: BTreeSet::new(),
+            listings: Vec::new(),
+            writes: Writes::default(),
+        })
     }
 }
 

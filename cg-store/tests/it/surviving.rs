@@ -1,4 +1,4 @@
-//! An engine in memory that outlives its world, and whose power can be cut between any two commits.
+//! An engine that outlives its world, and whose power can be cut between any two commits.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,8 +9,8 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot,
-    MemValue, Place, ReadView, Reopen, Stamp, Usage,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, Place, ReadView,
+    Reopen, Stamp, Usage,
 };
 use parking_lot::Mutex;
 
@@ -40,18 +40,30 @@ impl Fuse {
 /// Where a row is: its family and its key.
 type RowAt = (Family, Vec<u8>);
 
-/// An engine in memory that is still there after its world was closed.
-#[derive(Clone)]
-pub(crate) struct Surviving {
-    engine: Arc<MemEngine>,
+/// An engine that is still there after its world was closed.
+pub(crate) struct Surviving<E = MemEngine> {
+    engine: Arc<E>,
     fuse: Fuse,
     /// A row at which every scan fails, as at a damaged block.
     unreadable: Arc<Mutex<Option<RowAt>>>,
 }
 
+impl<E> Clone for Surviving<E> {
+    fn clone(&self) -> Self {
+        let (engine, unreadable) = (Arc::clone(&self.engine), Arc::clone(&self.unreadable));
+        Self { engine, fuse: self.fuse.clone(), unreadable }
+    }
+}
+
 impl Surviving {
     pub(crate) fn new(fuse: &Fuse) -> Self {
-        Self { engine: Arc::new(MemEngine::new()), fuse: fuse.clone(), unreadable: Arc::default() }
+        Self::over(MemEngine::new(), fuse)
+    }
+}
+
+impl<E: Engine> Surviving<E> {
+    pub(crate) fn over(engine: E, fuse: &Fuse) -> Self {
+        Self { engine: Arc::new(engine), fuse: fuse.clone(), unreadable: Arc::default() }
     }
 
     /// Makes a row unreadable to scans.
@@ -64,18 +76,18 @@ impl Surviving {
         let mut batch = Batch::new();
         let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
         batch.put(space, key, nonsense, Stamp::Commit);
-        self.engine.commit(batch, &[], Level::Process).expect("an engine in memory");
+        self.engine.commit(batch, &[], Level::Process).expect("a sound engine");
     }
 }
 
-impl ReadView for Surviving {
-    type Val<'a> = MemValue;
+impl<E: Engine> ReadView for Surviving<E> {
+    type Val<'a> = E::Val<'a>;
 
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
         self.engine.get(space, key)
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
         self.engine.get_many(keys)
     }
 
@@ -98,15 +110,15 @@ impl ReadView for Surviving {
     }
 }
 
-impl Engine for Surviving {
-    type Snapshot<'a> = MemSnapshot;
+impl<E: Engine> Engine for Surviving<E> {
+    type Snapshot<'a> = E::Snapshot<'a>;
 
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.fuse.burn()?;
         self.engine.commit(batch, guards, level)
     }
 
-    fn snapshot(&self) -> MemSnapshot {
+    fn snapshot(&self) -> Self::Snapshot<'_> {
         self.engine.snapshot()
     }
 
