@@ -48,6 +48,7 @@ mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
+mod recent;
 mod record;
 mod registry;
 mod resume;
