@@ -6,13 +6,16 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::engine::{Engine, Level};
 use crate::error::Error;
+use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
+use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
@@ -69,6 +72,33 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotHere))
+    }
+
+    /// Objects are the root's.
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        self.root().find_object(key)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.root().list_objects(prefix, position, max_count)
+    }
+
+    /// Records are the root's.
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        self.root().find_record(id)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.root().record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.root().records_in(query)
     }
 
     /// Of the root and of every open segment: one that is closed was synced.

@@ -1,12 +1,13 @@
 //! Promotions: an overlay merged into as many segments as it has changed, all of it or nothing.
 //!
-//! What lies in one segment is one transaction there. What lies in more takes these steps:
+//! What lies in one segment is one transaction there, and so are objects and records in the root, which has them. What lies
+//! in more takes these steps:
 //!
 //! | step | a crash behind it leaves |
 //! |---|---|
 //! | segments that do not exist are created | empty segments |
 //! | its segments take no more commits; all that it changes is compared with what it wrote over, and rehearsed in each segment | the same |
-//! | root, synced: what is to become of each segment ([`Redo`]), and where its entities are from now on. **It counts.** | the promotion, none of it carried out |
+//! | root, synced: what is to become of each segment ([`Redo`]), and where its entities are from now on; objects and records. **It counts.** | the promotion, none of it carried out |
 //! | each segment, synced: its part, and in the same commit the promotion's UUID as its `:promoted` | the promotion, carried out in some |
 //! | root: the record is gone | the promotion |
 //!
@@ -31,7 +32,7 @@ use super::transaction::encode as encode_segment;
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::error::{ConflictKey, Error};
-use crate::overlay::Promotion;
+use crate::overlay::{PromoteTarget as _, Promotion, Takes as _};
 
 /// A property of the root that is part of a record is not made longer than this.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -55,8 +56,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let plan = self.plan(promotion)?;
         let mut segments = plan.parts.keys();
         match (segments.next(), segments.next()) {
-            (None, _) => Ok(0),
-            (Some(segment), None) => {
+            (None, _) => self.root().apply(promotion),
+            (Some(segment), None) if !promotion.has_kept() => {
                 drop(alone);
                 self.promote_in(*segment, promotion)
             }
@@ -120,7 +121,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 })
             })?;
         }
-        let redo = match self.decide(plan, &closed) {
+        let redo = match self.decide(promotion, plan, &closed) {
             Ok(redo) => redo,
             Err(error) => {
                 // What the root shows may be lost yet, or may not.
@@ -141,7 +142,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Makes the promotion count.
-    fn decide(&self, plan: &Plan, closed: &ClosedSegments<'_>) -> Result<Redo, Error> {
+    fn decide(&self, promotion: &Promotion, plan: &Plan, closed: &ClosedSegments<'_>) -> Result<Redo, Error> {
         let catalog = self.catalog();
         let piece_bytes = PIECE_BYTES.min(self.shared.root.limits().property_bytes) as usize;
         let generation = catalog.current_generation();
@@ -155,6 +156,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         closed.to_everybody();
         self.shared.root.transaction_at(Durability::Safe, |tx| {
+            tx.look_at_kept(promotion)?;
+            promotion.check_kept(&self.shared.root)?;
+            tx.take_kept(promotion)?;
             for (property, bytes) in rows {
                 tx.set_property(property, Some(bytes));
             }

@@ -19,7 +19,7 @@ use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
-use crate::overlay::Promotion;
+use crate::overlay::{Promotion, Takes};
 use crate::transaction::Transaction;
 
 /// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
@@ -149,28 +149,38 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     pub(super) fn promote_in(&self, segment: SegmentPos, promotion: &Promotion) -> Result<u64, Error> {
-        self.transaction_at(Durability::Safe, segment, |tx| {
-            for at in promotion.chunks.keys() {
-                tx.load(*at)?;
-            }
-            for id in promotion.entities.keys() {
-                tx.entity(*id)?;
-            }
-            promotion.check(self)?;
-            for (at, promoting) in &promotion.chunks {
-                match &promoting.new {
-                    Some(chunk) => tx.save(*at, Arc::clone(chunk))?,
-                    None => tx.delete(*at)?,
-                }
-            }
-            for (id, promoting) in &promotion.entities {
-                match &promoting.new {
-                    Some(entity) => tx.put_entity(*id, entity.clone())?,
-                    None => tx.delete_entity(*id),
-                }
-            }
-            Ok(promotion.len())
-        })
+        self.transaction_at(Durability::Safe, segment, |tx| promotion.put_into(tx, self))
+    }
+}
+
+/// Of a promotion without objects and records, which are the root's.
+impl<E: Engine> Takes for SegmentTransaction<'_, '_, E> {
+    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.tx.look_at_chunks(at)
+    }
+
+    fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error> {
+        self.tx.look_at_entity(id)
+    }
+
+    fn look_at_kept(&mut self, _: &Promotion) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error> {
+        self.tx.take_chunk(at, new)
+    }
+
+    fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error> {
+        match new {
+            Some(entity) => self.put_entity(id, entity)?,
+            None => self.delete_entity(id),
+        }
+        Ok(())
+    }
+
+    fn take_kept(&mut self, _: &Promotion) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -278,6 +278,56 @@ fn what_is_carried_out_is_not_carried_out_again() {
     assert_eq!(properties(&world, ":promotion"), 0);
 }
 
+/// They are the root's, and come with the blocks or not at all.
+#[test]
+fn objects_and_records_are_merged_into_the_root_with_the_rest() {
+    let home = Crashing::new();
+    let world = home.open(true);
+    let ids = register(&world);
+    pave(&world, &ids);
+    let (key, id) = ("arena/result", cg_format::RecordId::from_bytes([7; 16]));
+    world.root().objects().put(key, *b"none").expect("writes");
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let position = EntityPos::new(ids.overworld, BlockPos::new(300, 0, 0), [0.5; 3]).expect("a point");
+    let grave = cg_format::record::Record::new(position, "game:grave", 1, Vec::new()).expect("short");
+    let write = |block| {
+        let written = overlay.transaction(|tx| {
+            tx.put_object(key, *b"won")?;
+            tx.put_record(id, grave.clone());
+            tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), block)
+        });
+        written.expect("writes");
+    };
+    let shown = || {
+        let object = world.root().objects().get(key).expect("reads").expect("is there");
+        let record = world.root().records().get(id).expect("reads");
+        (object.bytes.to_vec(), record.is_some(), block(&world, places(&ids)[0]))
+    };
+    write(ids.glass);
+    home.fuse.set(0);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    home.fuse.set(i64::MAX);
+    assert_eq!(shown(), (b"none".to_vec(), false, Some(ids.stone)));
+    drop((overlay, world));
+    let world = home.open(false);
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let written = overlay.transaction(|tx| {
+        tx.put_object(key, *b"won")?;
+        tx.put_record(id, grave.clone());
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)
+    });
+    written.expect("writes");
+    assert_eq!(overlay.promote_into(&world).expect("promotes").changes, 3);
+    let object = world.root().objects().get(key).expect("reads").expect("is there");
+    assert_eq!((object.version, &object.bytes[..]), (1, &b"won"[..]));
+    assert_eq!(world.root().records().get(id).expect("reads"), Some(grave));
+    assert_eq!(block(&world, places(&ids)[0]), Some(ids.glass));
+    // One that no segment has anything of.
+    overlay.transaction(|tx| tx.delete_object(key)).expect("writes");
+    assert_eq!(overlay.promote_into(&world).expect("promotes").changes, 1);
+    assert_eq!(world.root().objects().get(key).expect("reads"), None);
+}
+
 /// Opening it again is interrupted too, at each commit.
 #[test]
 fn carrying_out_may_be_interrupted_again_and_again() {
