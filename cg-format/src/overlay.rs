@@ -5,10 +5,10 @@
 //! | offset | width | field |
 //! |---|---|---|
 //! | 0 | 1 | `row version`: 1 |
-//! | 1 | 1 | `row state`: 0 deleted, 1 here |
+//! | 1 | 1 | `row state`: 0 deleted, 1 here, 2 here as what the base has and a delta |
 //! | 2 | 1 | `origin layer`: how many overlays stand between the world and what was there before |
 //! | 3 | 8 | `origin version`: its version in that layer; 0 if nothing was there |
-//! | 11 | … | `value`: the chunk or the entity as a world stores it; nothing if deleted |
+//! | 11 | … | `value`: what a world stores of it; of state 2 the delta; nothing if deleted |
 //!
 //! An arena, behind its frame:
 //!
@@ -25,10 +25,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::wire::{Reader, Span, Trace, Writer};
-use crate::{DecodeError, Lookup, Problem, Section};
+use crate::{DecodeError, Problem, Section};
 
 const ROW_VERSION: u8 = 1;
 const ARENA_VERSION: u8 = 1;
+const DELETED: u8 = 0;
+const HERE: u8 = 1;
+const CHANGED: u8 = 2;
 
 /// Where in the layers below something came from, when an overlay wrote over it first.
 ///
@@ -51,20 +54,46 @@ impl Origin {
 pub struct OverlayRow<'a> {
     /// What the overlay's base held when the row's lease first wrote there.
     pub origin: Origin,
-    /// The value's bytes, or that it was deleted; never [`Lookup::NotHere`].
-    pub value: Lookup<&'a [u8]>,
+    /// What is there now.
+    pub value: OverlayValue<&'a [u8]>,
+}
+
+/// What a row of an overlay says about its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverlayValue<T> {
+    /// Nothing is there.
+    Deleted,
+    /// This is there, as a world stores it.
+    Here(T),
+    /// What the base has is there, and on it a [delta](crate::delta::Delta): only of chunks.
+    Changed(T),
+}
+
+impl<T> From<Option<T>> for OverlayValue<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Deleted, Self::Here)
+    }
 }
 
 impl<'a> OverlayRow<'a> {
-    /// Writes a row; the value's bytes are written by `value`, which is absent for a deletion.
-    pub fn encode(origin: Origin, value: Option<impl FnOnce(&mut Vec<u8>)>, out: &mut Vec<u8>) {
+    /// Writes a row; its bytes are written by what the value holds. `None` is a deletion, `Some` is here.
+    pub fn encode<F: FnOnce(&mut Vec<u8>)>(
+        origin: Origin,
+        value: impl Into<OverlayValue<F>>,
+        out: &mut Vec<u8>,
+    ) {
+        let (state, write) = match value.into() {
+            OverlayValue::Deleted => (DELETED, None),
+            OverlayValue::Here(write) => (HERE, Some(write)),
+            OverlayValue::Changed(write) => (CHANGED, Some(write)),
+        };
         let mut writer = Writer::new(out);
         writer.u8(ROW_VERSION);
-        writer.u8(value.is_some().into());
+        writer.u8(state);
         writer.u8(origin.layer);
         writer.u64(origin.version);
-        if let Some(value) = value {
-            value(out);
+        if let Some(write) = write {
+            write(out);
         }
     }
 
@@ -89,12 +118,13 @@ impl<'a> OverlayRow<'a> {
         let state = reader.u8("row state")?;
         let origin = Origin { layer: reader.u8("origin layer")?, version: reader.u64("origin version")? };
         let value = match state {
-            0 => {
+            DELETED => {
                 reader.end("bytes behind a deletion")?;
-                Lookup::Deleted
+                OverlayValue::Deleted
             }
-            1 => Lookup::Here(reader.take("value", reader.left_bytes())?),
-            found => return Err(out_of_range(&here, "row state", found.into(), "0 or 1")),
+            HERE => OverlayValue::Here(reader.take("value", reader.left_bytes())?),
+            CHANGED => OverlayValue::Changed(reader.take("value", reader.left_bytes())?),
+            found => return Err(out_of_range(&here, "row state", found.into(), "0 to 2")),
         };
         Ok(Self { origin, value })
     }
@@ -184,9 +214,16 @@ mod tests {
             ("row_added", Origin::ABSENT, changed),
             ("row_deleted", Origin { layer: 2, version: u64::MAX }, None),
         ];
-        for (name, origin, value) in rows {
+        let rows = rows.map(|(name, origin, value)| (name, origin, OverlayValue::from(value)));
+        let mut delta = Vec::new();
+        let mut one_block = crate::delta::Delta::new();
+        let place = crate::chunk::CellLayer::new(crate::LocalPos::new(1, 2, 3), 0);
+        one_block.set_block(place, crate::BlockId::new(7));
+        one_block.encode(&mut delta);
+        let changed = ("row_delta", Origin { layer: 0, version: 258 }, OverlayValue::Changed(&delta[..]));
+        for (name, origin, value) in rows.into_iter().chain([changed]) {
             let bytes = row(origin, value);
-            let expected = OverlayRow { origin, value: value.map_or(Lookup::Deleted, Lookup::Here) };
+            let expected = OverlayRow { origin, value };
             golden(&format!("overlay/{name}"), &bytes, &format!("{expected:#?}\n"));
             let (fields, read) = OverlayRow::trace(&bytes);
             assert_eq!(read, Ok(()));
@@ -211,9 +248,15 @@ mod tests {
         }
     }
 
-    fn row(origin: Origin, value: Option<&[u8]>) -> Vec<u8> {
+    fn row(origin: Origin, value: OverlayValue<&[u8]>) -> Vec<u8> {
+        let write = |value| move |out: &mut Vec<u8>| out.extend_from_slice(value);
+        let value = match value {
+            OverlayValue::Deleted => OverlayValue::Deleted,
+            OverlayValue::Here(value) => OverlayValue::Here(write(value)),
+            OverlayValue::Changed(value) => OverlayValue::Changed(write(value)),
+        };
         let mut bytes = Vec::new();
-        OverlayRow::encode(origin, value.map(|value| move |out: &mut Vec<u8>| out.extend(value)), &mut bytes);
+        OverlayRow::encode(origin, value, &mut bytes);
         bytes
     }
 
@@ -224,10 +267,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(layer: u8, version: u64, value in prop::option::of(prop::collection::vec(any::<u8>(), 0..40))) {
+        fn what_is_written_is_read(
+            layer: u8,
+            version: u64,
+            value in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
+            is_delta: bool,
+        ) {
             let origin = Origin { layer, version };
-            let bytes = row(origin, value.as_deref());
-            let expected = value.as_deref().map_or(Lookup::Deleted, Lookup::Here);
+            let expected = match value.as_deref() {
+                Some(value) if is_delta => OverlayValue::Changed(value),
+                value => value.into(),
+            };
+            let bytes = row(origin, expected);
             prop_assert_eq!(OverlayRow::decode(&bytes), Ok(OverlayRow { origin, value: expected }));
             for len in 0..11 {
                 prop_assert!(OverlayRow::decode(&bytes[..len]).is_err());
@@ -253,14 +304,14 @@ mod tests {
                 prop_assert_eq!(again, bytes.clone());
             }
             if let Ok(read) = OverlayRow::decode(&bytes) {
-                prop_assert_eq!(row(read.origin, read.value.here()), bytes);
+                prop_assert_eq!(row(read.origin, read.value), bytes);
             }
         }
     }
 
     #[test]
     fn each_refusal_says_what_it_found() {
-        let good = row(Origin { layer: 1, version: 7 }, None);
+        let good = row(Origin { layer: 1, version: 7 }, OverlayValue::Deleted);
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
@@ -273,8 +324,8 @@ mod tests {
             ],
         );
         check(
-            OverlayRow::decode(&with(1, 2)),
-            expect!["overlay row: row state is 2, allowed is 0 or 1 (at byte 1)"],
+            OverlayRow::decode(&with(1, 3)),
+            expect!["overlay row: row state is 3, allowed is 0 to 2 (at byte 1)"],
         );
         check(
             OverlayRow::decode(&[&good[..], &[1]].concat()),

@@ -13,6 +13,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;
+use crate::recent::RecentChanges;
 
 /// The recent writes of a world, and the lock under which it commits.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct CommitLog {
     /// How many running transactions began at each commit.
     running: Mutex<BTreeMap<u64, usize>>,
     published: AtomicU64,
+    recent: RecentChanges,
 }
 
 /// A running transaction's place in the log; leaving it lets older writes be forgotten.
@@ -54,7 +56,20 @@ impl CommitLog {
     /// A log that begins behind a commit.
     pub(crate) fn new(last_commit: u64) -> Self {
         let writes = Writes { by_key: HashMap::new(), chunks: Vec::new(), sweep_at: SWEEP_AT_LEAST };
-        Self { writes: Mutex::new(writes), running: Mutex::default(), published: AtomicU64::new(last_commit) }
+        Self {
+            writes: Mutex::new(writes),
+            running: Mutex::default(),
+            published: AtomicU64::new(last_commit),
+            recent: RecentChanges::default(),
+        }
+    }
+
+    /// The chunks that the latest commits changed; they are remembered from the first question on.
+    pub(crate) fn recent(&self) -> &RecentChanges {
+        if !self.recent.is_kept() {
+            self.commit().forget_recent();
+        }
+        &self.recent
     }
 
     /// The last commit whose effects every load sees.
@@ -102,6 +117,11 @@ impl Committing<'_> {
         inside.filter(|entry| self.writes.is_last(entry)).map(|(_, at)| *at)
     }
 
+    /// Forgets which chunks the latest commits changed: those of a later commit may not be known.
+    pub(crate) fn forget_recent(&self) {
+        self.log.recent.begin(self.log.published());
+    }
+
     /// Notes what a commit wrote and lets transactions begin behind it. Everything it wrote is visible already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         self.publish_beside(0, commit, keys);
@@ -124,16 +144,20 @@ impl Committing<'_> {
         let running = self.log.running.lock();
         if running.values().sum::<usize>() == own {
             writes.clear();
+            let chunk = |key| if let ConflictKey::Chunk(at) = key { Some(at) } else { None };
+            self.log.recent.add(commit, keys.into_iter().filter_map(chunk));
             self.log.published.store(commit, Ordering::Release);
             return;
         }
         drop(running);
+        let first = writes.chunks.len();
         for key in keys {
             if let ConflictKey::Chunk(at) = key {
                 writes.chunks.push((commit, at));
             }
             writes.by_key.insert(key, commit);
         }
+        self.log.recent.add(commit, writes.chunks.iter().skip(first).map(|(_, at)| *at));
         self.log.published.store(commit, Ordering::Release);
         if writes.len() >= writes.sweep_at {
             let oldest = self.log.running.lock().keys().next().copied().unwrap_or(commit);

@@ -125,7 +125,7 @@ impl<E: Engine> World<E> {
             }
         }
         let blocks = area.blocks();
-        let failed = scan_area(&view, inner.record_shape, dimension, &blocks, |record| match record {
+        let failed = scan_area(&view, &[], inner.record_shape, dimension, &blocks, |record| match record {
             Ok((id, record)) => {
                 if blocks.contains(record.position.block()) {
                     sum.add(&spatial_record(&catalog, id, &record));

@@ -48,6 +48,7 @@ mod pool;
 mod prefetch;
 mod property;
 mod quarantine;
+mod recent;
 mod record;
 mod registry;
 mod resume;
@@ -92,7 +93,7 @@ pub use hash::ContentHash;
 pub use iterate::StoredPlace;
 pub use maintain::TickReport;
 pub use metrics::Metrics;
-pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects};
+pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects, StoredObject};
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use overlay::{

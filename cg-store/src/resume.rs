@@ -251,6 +251,8 @@ impl<E: Engine> Inner<E> {
         self.cache.clear();
         let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
         committing.publish(found, written.unwrap_or_default());
+        // Where nobody noted what was written, nobody knows what changed.
+        committing.forget_recent();
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What holds for any bytes that are taken for a row of an overlay or for an arena: what decodes encodes to the same, and
 //! every byte of it is explained.
 
-use cg_format::overlay::{ArenaRow, OverlayRow};
+use cg_format::overlay::{ArenaRow, OverlayRow, OverlayValue};
 use cg_format::wire::Span;
 
 /// Decodes bytes and says whether they are a row of an overlay or an arena; the first byte says which is meant.
@@ -22,7 +22,12 @@ fn row(bytes: &[u8]) -> bool {
     assert_eq!(decoded.map(drop), traced);
     let Ok(row) = decoded else { return false };
     let mut again = Vec::new();
-    let value = row.value.here().map(|value| move |out: &mut Vec<u8>| out.extend(value));
+    let write = |value| move |out: &mut Vec<u8>| out.extend_from_slice(value);
+    let value = match row.value {
+        OverlayValue::Deleted => OverlayValue::Deleted,
+        OverlayValue::Here(value) => OverlayValue::Here(write(value)),
+        OverlayValue::Changed(value) => OverlayValue::Changed(write(value)),
+    };
     OverlayRow::encode(row.origin, value, &mut again);
     explained(bytes, &again, &spans)
 }

@@ -119,7 +119,8 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
         return Ok(Outcome::Optional("cg-bench has no benchmark".to_owned()));
     }
     let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
-    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--test"]);
+    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(bench::PEERS).args(targets);
+    let tool = tool.args(["--", "--test"]);
     environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
 }

@@ -22,8 +22,9 @@ pub(crate) enum Command {
 
 /// List what an arena shows otherwise than the world that it lies over.
 ///
-/// One line per chunk and entity: `added`, `changed` or `deleted`. JSON:
-/// `{"arena":N,"chunks":[{"what","dimension","x","y","z"}],"entities":[{"what","uuid"}]}`.
+/// One line per chunk, entity, object and record: `added`, `changed` or `deleted`. JSON:
+/// `{"arena":N,"chunks":[{"what","dimension","x","y","z"}],"entities":[{"what","uuid"}],"objects":[{"what","key"}],
+/// "records":[{"what","uuid"}]}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     #[command(flatten)]
@@ -32,8 +33,7 @@ pub(crate) struct Diff {
 
 /// Merge what an arena shows otherwise into the world that it lies over, whole or not at all. Writes both.
 ///
-/// Refused if the world has changed what the arena wrote over, or if it is more than the world takes in one transaction. The
-/// arena is empty afterwards. JSON: `{"arena":N,"changes":N}`.
+/// Refused if the world has changed what the arena wrote over. The arena is empty afterwards. JSON: `{"arena":N,"changes":N}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Promote {
     #[command(flatten)]
@@ -59,6 +59,14 @@ struct DiffReport {
     arena: u32,
     chunks: Vec<ChunkLine>,
     entities: Vec<EntityLine>,
+    objects: Vec<ObjectLine>,
+    records: Vec<EntityLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct ObjectLine {
+    what: &'static str,
+    key: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,7 +117,17 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|(id, difference)| EntityLine { what: word(difference), uuid: id.to_string() })
         .collect();
-    out.print(&DiffReport { arena: *arena, chunks, entities })?;
+    let object = |(key, difference): (cg_store::ObjectKey, Difference)| ObjectLine {
+        what: word(difference),
+        key: key.to_string(),
+    };
+    let objects = diff.objects.into_iter().map(object).collect();
+    let records = diff
+        .records
+        .into_iter()
+        .map(|(id, difference)| EntityLine { what: word(difference), uuid: id.to_string() })
+        .collect();
+    out.print(&DiffReport { arena: *arena, chunks, entities, objects, records })?;
     Ok(Outcome::Good)
 }
 
@@ -148,9 +166,18 @@ impl fmt::Display for DiffReport {
         for EntityLine { what, uuid } in &self.entities {
             writeln!(f, "{what:<8} entity {uuid}")?;
         }
+        for ObjectLine { what, key } in &self.objects {
+            writeln!(f, "{what:<8} object {key}")?;
+        }
+        for EntityLine { what, uuid } in &self.records {
+            writeln!(f, "{what:<8} record {uuid}")?;
+        }
         let (chunks, entities) = (self.chunks.len() as u64, self.entities.len() as u64);
         let entities = if entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
-        writeln!(f, "{} and {entities} differ", counted(chunks, "chunk"))
+        let kept = [(self.objects.len(), "object"), (self.records.len(), "record")];
+        let kept = kept.into_iter().filter(|(count, _)| *count > 0);
+        let kept: String = kept.map(|(count, what)| format!(", {}", counted(count as u64, what))).collect();
+        writeln!(f, "{} and {entities}{kept} differ", counted(chunks, "chunk"))
     }
 }
 

@@ -3,8 +3,13 @@
 //! All rows of a lease are one range of each family, so a lease that is over is swept without reading anything else.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
-use super::{CHUNK_LEN_BYTES, chunk, read_chunk, whole};
-use crate::{ChunkAt, DecodeError, EntityId};
+use alloc::vec::Vec;
+
+use super::{
+    CHUNK_LEN_BYTES, RECORD_PLACE_LEN_BYTES, RecordLeaf, check_object, chunk, decode_record_place,
+    read_chunk, record, record_place, whole,
+};
+use crate::{ChunkAt, DecodeError, EntityId, RecordId};
 
 /// Bytes of a lease's number, with which each key begins.
 pub const LEASE_LEN_BYTES: usize = 8;
@@ -12,6 +17,9 @@ pub const LEASE_LEN_BYTES: usize = 8;
 pub const OVERLAY_CHUNK_LEN_BYTES: usize = LEASE_LEN_BYTES + CHUNK_LEN_BYTES;
 /// Bytes of the key of an entity in an overlay.
 pub const OVERLAY_ENTITY_LEN_BYTES: usize = LEASE_LEN_BYTES + EntityId::LEN_BYTES;
+
+/// Bytes of the key of a record's place in an overlay.
+pub const OVERLAY_RECORD_PLACE_LEN_BYTES: usize = LEASE_LEN_BYTES + RECORD_PLACE_LEN_BYTES;
 
 /// The first key of a lease, in every family.
 pub fn lease(lease: u64) -> [u8; LEASE_LEN_BYTES] {
@@ -55,6 +63,51 @@ pub fn decode_overlay_entity(key: &[u8]) -> Result<(u64, EntityId), DecodeError>
     })
 }
 
+/// The key of an object that a lease wrote.
+pub fn overlay_object(number: u64, key: &[u8]) -> Vec<u8> {
+    [&lease(number)[..], key].concat()
+}
+
+/// The inverse of [`overlay_object`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) where no key of an object follows a lease.
+pub fn decode_overlay_object(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
+    whole(key, |reader| {
+        let number = u64::from_be_bytes(reader.array("lease")?);
+        let rest = reader.take("object key", reader.left_bytes())?;
+        check_object(rest)?;
+        Ok((number, rest))
+    })
+}
+
+/// The key of a record that a lease wrote.
+pub fn overlay_record(number: u64, leaf: &RecordLeaf, id: RecordId) -> Vec<u8> {
+    [&lease(number)[..], &record(leaf, id)].concat()
+}
+
+/// The key of the row that says what a lease wrote of a record, and in which leaf it lies.
+pub fn overlay_record_place(number: u64, id: RecordId) -> [u8; OVERLAY_RECORD_PLACE_LEN_BYTES] {
+    leased(number, &record_place(id))
+}
+
+/// The inverse of [`overlay_record_place`].
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or tag.
+pub fn decode_overlay_record_place(key: &[u8]) -> Result<(u64, RecordId), DecodeError> {
+    whole(key, |reader| {
+        let number = u64::from_be_bytes(reader.array("lease")?);
+        Ok((number, decode_record_place(reader.take("place of a record", reader.left_bytes())?)?))
+    })
+}
+
+/// The beginning of the keys of all rows of [`overlay_record_place`] of a lease, and of no other row.
+pub fn overlay_record_places(number: u64) -> [u8; LEASE_LEN_BYTES + 1] {
+    let [first, ..] = record_place(RecordId::from_bytes([0; RecordId::LEN_BYTES]));
+    leased(number, &[first])
+}
+
 fn leased<const N: usize>(number: u64, rest: &[u8]) -> [u8; N] {
     let mut key = [0; N];
     for (to, from) in key.iter_mut().zip(lease(number).iter().chain(rest)) {
@@ -89,6 +142,22 @@ mod tests {
             for (number, key) in leases.iter().zip(&entities) {
                 prop_assert_eq!(decode_overlay_entity(key), Ok((*number, id)));
                 prop_assert!(decode_overlay_entity(&key[..23]).is_err());
+            }
+            for number in leases {
+                let object = overlay_object(number, b"a/b");
+                prop_assert_eq!(decode_overlay_object(&object), Ok((number, &b"a/b"[..])));
+                prop_assert_eq!(lease_of(&object), Some(number));
+                prop_assert!(decode_overlay_object(&object[..8]).is_err());
+                let record = RecordId::from_bytes(id.to_bytes());
+                let place = overlay_record_place(number, record);
+                prop_assert_eq!(decode_overlay_record_place(&place), Ok((number, record)));
+                prop_assert!(place.starts_with(&overlay_record_places(number)));
+                prop_assert!(decode_overlay_record_place(&place[..24]).is_err());
+                let path = crate::key::RecordPath::EMPTY.child(7).unwrap();
+                let leaf = RecordLeaf { dimension: Dimension::new(3), table: [x, 0, -x], path };
+                let key = overlay_record(number, &leaf, record);
+                prop_assert_eq!(crate::key::decode_record(&key[LEASE_LEN_BYTES..]), Ok((leaf, record)));
+                prop_assert!(!key.starts_with(&overlay_record_places(number)));
             }
             prop_assert_eq!(chunks[0].cmp(&chunks[1]), leases[0].cmp(&leases[1]));
             prop_assert_eq!(entities[0].cmp(&entities[1]), leases[0].cmp(&leases[1]));

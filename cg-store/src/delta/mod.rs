@@ -23,7 +23,7 @@ pub(crate) use waiting::{Unsettled, Which};
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;
-use cg_format::frame::{Codec, Draft};
+use cg_format::frame::{self, Codec, Draft};
 use cg_registry::Schema;
 
 /// A chunk with so many deltas is saved as a whole the next time, so that loading it stays cheap.
@@ -37,7 +37,13 @@ const WORTH_PART: usize = 4;
 
 /// The row that makes a new chunk of an old one, if it is worth it.
 pub(crate) fn delta_row(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Draft> {
-    let delta = Delta::between(old, new, schema, MAX_SETS)?;
-    let row = Draft::deltas(Codec::None, schema.generation(), |out| delta.encode(out));
-    (row.len_bytes() * WORTH_PART <= new.max_len_bytes()).then_some(row)
+    let delta = worth_a_delta(old, new, schema)?;
+    Some(Draft::deltas(Codec::None, schema.generation(), |out| out.extend(delta)))
+}
+
+/// The bytes of the delta that makes a new chunk of an old one, if one can say it and is worth it.
+pub(crate) fn worth_a_delta(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Delta::between(old, new, schema, MAX_SETS)?.encode(&mut bytes);
+    ((frame::LEN_BYTES + bytes.len()) * WORTH_PART <= new.max_len_bytes()).then_some(bytes)
 }

@@ -6,7 +6,7 @@ use cg_format::key::Family;
 use cg_format::object::ObjectView;
 
 use super::{ObjectKey, Objects, decode};
-use crate::engine::{Engine, Met, ReadView, scan_past_damage};
+use crate::engine::{Engine, KeyRange, Met, ReadView, scan_past_damage};
 use crate::error::Error;
 use crate::lease::Lease;
 
@@ -88,7 +88,7 @@ impl<E: Engine> Objects<E> {
 }
 
 impl ObjectEntry {
-    fn of(key: &[u8], object: ObjectView<'_>) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(key: &[u8], object: ObjectView<'_>) -> Result<Option<Self>, Error> {
         let ObjectView { version, bytes: Some(bytes) } = object else { return Ok(None) };
         Ok(Some(Self { key: ObjectKey::new(key)?, version, len_bytes: bytes.len() as u64 }))
     }
@@ -101,21 +101,26 @@ pub(crate) fn scan_objects<V: ReadView, B>(
     behind: Option<&[u8]>,
     mut visit: impl FnMut(Result<(&[u8], ObjectView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
+    let end = behind_all(prefix);
+    let ended =
+        scan_past_damage(view, Family::Object, range(prefix, behind, end.as_deref()), |met| match met {
+            Met::Row(key, row) => visit(decode(key, row).map(|object| (key, object))),
+            Met::Gap { error, .. } => visit(Err(error.into())),
+        })?;
+    Ok(ended)
+}
+
+/// The keys that begin with a prefix, behind a key, before the [first behind all of them](behind_all).
+pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<&'a [u8]>) -> KeyRange<'a> {
     let from = match behind {
         Some(key) if key >= prefix => Bound::Excluded(key),
         _ => Bound::Included(prefix),
     };
-    let end = behind_all(prefix);
-    let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    let ended = scan_past_damage(view, Family::Object, (from, to), |met| match met {
-        Met::Row(key, row) => visit(decode(key, row).map(|object| (key, object))),
-        Met::Gap { error, .. } => visit(Err(error.into())),
-    })?;
-    Ok(ended)
+    (from, end.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
 /// The first key behind all that begin with a prefix; `None` if there is none.
-fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {

@@ -19,8 +19,8 @@ use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
 use cg_format::object::ObjectView;
 
 pub use key::ObjectKey;
-pub(crate) use list::scan_objects;
 pub use list::{ObjectEntry, ObjectPage};
+pub(crate) use list::{behind_all, range, scan_objects};
 pub(crate) use settle::{ObjectWrite, settle};
 
 use crate::engine::{Batch, Engine};
@@ -36,18 +36,23 @@ pub struct Object {
     pub bytes: Arc<[u8]>,
 }
 
-/// An object's row, of a deleted one too.
+/// What is stored of an object, of a deleted one too: that keeps its version, so that it counts on when it is written anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredObject {
-    pub(crate) version: i64,
-    /// `None` if it was deleted.
-    pub(crate) bytes: Option<Arc<[u8]>>,
+pub struct StoredObject {
+    /// How often it was changed since it was first written.
+    pub version: i64,
+    /// What it holds; `None` if it was deleted.
+    pub bytes: Option<Arc<[u8]>>,
 }
 
 impl StoredObject {
     pub(crate) fn here(self) -> Option<Object> {
         let Self { version, bytes } = self;
         bytes.map(|bytes| Object { version, bytes })
+    }
+
+    pub(crate) fn view(&self) -> ObjectView<'_> {
+        ObjectView { version: self.version, bytes: self.bytes.as_deref() }
     }
 
     /// Bytes that it holds.
@@ -171,17 +176,28 @@ impl<E: Engine> Objects<E> {
 
 impl<E: Engine> Inner<E> {
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
-        if let Some(queued) = self.queue.object(key) {
-            return Ok(Some(queued));
+        Ok(self.found_object(key)?.map(|(object, _)| object))
+    }
+
+    /// What is stored of an object, and the commit that wrote it.
+    pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
+        if let Some((commit, queued)) = self.queue.object(key) {
+            return Ok(Some((queued, commit)));
         }
         let engine = self.engine()?;
         match engine.get(Space::Object, key.as_bytes())? {
             Some(row) => {
-                let ObjectView { version, bytes } = decode(key.as_bytes(), &row)?;
-                Ok(Some(StoredObject { version, bytes: bytes.map(Arc::from) }))
+                let object = decode(key.as_bytes(), &row)?.into();
+                Ok(Some((object, frame::version_of(&row).unwrap_or_default())))
             }
             None => Ok(None),
         }
+    }
+}
+
+impl From<ObjectView<'_>> for StoredObject {
+    fn from(ObjectView { version, bytes }: ObjectView<'_>) -> Self {
+        Self { version, bytes: bytes.map(Arc::from) }
     }
 }
 
@@ -196,8 +212,7 @@ pub(crate) fn decode<'a>(key: &[u8], row: &'a [u8]) -> Result<ObjectView<'a>, Er
 
 /// Adds an object's row to a batch.
 pub(crate) fn put_row(batch: &mut Batch, key: &ObjectKey, object: &StoredObject) {
-    let StoredObject { version, bytes } = object;
-    let view = ObjectView { version: *version, bytes: bytes.as_deref() };
+    let view = object.view();
     // The engine compresses the family.
     let draft = Draft::plain(Codec::None, 0, |out| view.encode(out));
     batch.put(Space::Object, key.as_bytes(), draft, Stamp::Commit);

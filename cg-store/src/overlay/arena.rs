@@ -135,7 +135,14 @@ impl<S: Base, E: Engine> Store<S, E> {
             (live, self.next_lease.load(Ordering::Acquire))
         };
         let first = if self.damaged.lock().are_any() { self.given_from } else { 0 };
-        for (family, space) in [(Family::ChunkL0, Space::ChunkL0), (Family::Entity, Space::Entity)] {
+        // Where a row is deleted only its family and its key count.
+        let families = [
+            (Family::ChunkL0, Space::ChunkL0),
+            (Family::Entity, Space::Entity),
+            (Family::Object, Space::Object),
+            (Family::Record, Space::Record),
+        ];
+        for (family, space) in families {
             let mut from = first;
             while rows.len() < max_rows {
                 let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);

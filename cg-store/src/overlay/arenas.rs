@@ -21,7 +21,8 @@ use crate::options::WorldOptions;
 /// A hundred arenas hold what was written in them and nothing else: the base is shared, and so are its caches. An arena
 /// that is leased stays so over a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
 ///
-/// Of [`WorldOptions`] an overlay heeds `cache_bytes`, `resources` and `engine_bytes`, `limits`, and `durability`: commits
+/// Of [`WorldOptions`] an overlay heeds `cache_bytes`, `resources` and `engine_bytes`, `limits`, `deltas`, by which a chunk
+/// that differs little from the base's is written as what differs, and `durability`: commits
 /// and resets are synced at [`Safe`](crate::Durability::Safe) and [`SafeBatch`](crate::Durability::SafeBatch) and
 /// survive a killed process at all others.
 ///

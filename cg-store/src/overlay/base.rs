@@ -1,4 +1,5 @@
-//! What an overlay needs of the layer below it: chunks and entities with where they come from, names, and an identity.
+//! What an overlay needs of the layer below it: chunks, entities, objects and records with where they come from, names, and
+//! an identity.
 
 use std::sync::Arc;
 
@@ -6,12 +7,15 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::version_of;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, Space, key};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
 use crate::engine::{Engine, Level};
 use crate::error::Error;
+use crate::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
 
 /// Which layer it is. A base whose identity differs from the remembered one is not the base that an overlay was written
@@ -60,6 +64,38 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// [`Error::Corrupt`] if it is stored and damaged.
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error>;
 
+    /// What is stored of an object, of a deleted one too, and its origin. One key read for each layer.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error>;
+
+    /// A part of the objects whose keys begin with a prefix, as [`Objects::list`](crate::Objects::list).
+    ///
+    /// # Errors
+    /// As [`Objects::list`](crate::Objects::list).
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error>;
+
+    /// A spatial record and its origin. Two key reads for each layer.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error>;
+
+    /// The shape of its tree of records.
+    fn record_shape(&self) -> RecordShape;
+
+    /// The records that a query asks for, as [`Records::in_area`](crate::Records::in_area).
+    ///
+    /// # Errors
+    /// As [`Records::in_area`](crate::Records::in_area).
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error>;
+
     /// Makes everything that was found so far as durable as a level says: written, and synced for [`Level::Power`]. What an
     /// overlay remembers of its base must not be lost before the overlay's own row: another commit would get its number.
     ///
@@ -85,6 +121,14 @@ pub trait PromoteTarget: Base {
     /// # Errors
     /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and what a transaction answers. Nothing was written.
     fn apply(&self, promotion: &super::Promotion) -> Result<u64, Error>;
+}
+
+/// What a world has, with the commit that wrote it.
+fn found<T>(stored: Option<(T, u64)>) -> Found<T> {
+    match stored {
+        Some((value, version)) => Lookup::Here((value, Origin { layer: 0, version })),
+        None => Lookup::NotHere,
+    }
 }
 
 /// What was found, as the origin that a later look can be compared with.
@@ -138,6 +182,31 @@ impl<E: Engine> Base for World<E> {
         };
         let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;
         Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
+    }
+
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        Ok(found(self.inner().found_object(key)?))
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.objects().list(prefix, position, max_count)
+    }
+
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        Ok(found(self.inner().found_record(id)?))
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.inner().record_shape
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.records().in_area(query)
     }
 
     fn keep_found(&self, level: Level) -> Result<(), Error> {

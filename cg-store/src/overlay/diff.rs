@@ -5,12 +5,15 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, EntityId, Lookup};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 
 use super::base::Base;
+use super::store::Written;
 use super::{Found, Overlay, origin_of};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::object::{ObjectKey, StoredObject};
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,13 +37,25 @@ pub struct OverlayDiff {
     pub chunks: Vec<(ChunkAt, Difference)>,
     /// Entities, ascending.
     pub entities: Vec<EntityDifference>,
+    /// Objects, ascending by key. One whose bytes are the same again and whose version is another differs.
+    pub objects: Vec<(ObjectKey, Difference)>,
+    /// Spatial records, ascending by id.
+    pub records: Vec<(RecordId, Difference)>,
+}
+
+/// One thing that an overlay wrote and shows otherwise than its base.
+pub(super) enum Changed {
+    Chunk(Change<ChunkAt, Arc<Chunk>>),
+    Entity(Change<EntityId, Entity>),
+    Object(Change<ObjectKey, StoredObject>),
+    Record(Change<RecordId, Arc<Record>>),
 }
 
 /// One thing that an overlay wrote, as a merge needs it.
 #[derive(Debug)]
 pub(super) struct Change<K, T> {
     pub(super) key: K,
-    /// `None` is a deletion.
+    /// `None` is a deletion; that of an object says at which version.
     pub(super) new: Option<T>,
     /// What the overlay wrote over.
     pub(super) origin: Origin,
@@ -52,7 +67,8 @@ pub(super) struct Change<K, T> {
 impl OverlayDiff {
     /// Whether nothing differs.
     pub const fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.entities.is_empty()
+        let Self { chunks, entities, objects, records } = self;
+        chunks.is_empty() && entities.is_empty() && objects.is_empty() && records.is_empty()
     }
 }
 
@@ -67,37 +83,56 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     pub fn diff(&self) -> Result<OverlayDiff, Error> {
         let _alone = self.write()?;
         let mut diff = OverlayDiff::default();
-        self.changes(
-            |change| {
-                diff.chunks.push((change.key, change.difference));
-                Ok(())
-            },
-            |change| {
-                diff.entities.push((change.key, change.difference));
-                Ok(())
-            },
-        )?;
+        self.changes(|changed| {
+            match changed {
+                Changed::Chunk(change) => diff.chunks.push((change.key, change.difference)),
+                Changed::Entity(change) => diff.entities.push((change.key, change.difference)),
+                Changed::Object(change) => diff.objects.push((change.key, change.difference)),
+                Changed::Record(change) => diff.records.push((change.key, change.difference)),
+            }
+            Ok(())
+        })?;
         Ok(diff)
     }
 
-    /// Shows what differs from the base, chunks first; the caller has the right to write.
-    pub(super) fn changes(
-        &self,
-        mut chunk: impl FnMut(Change<ChunkAt, Arc<Chunk>>) -> Result<(), Error>,
-        mut entity: impl FnMut(Change<EntityId, Entity>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.store.for_each(
-            self.lease(),
-            |at, row| {
-                let below = self.store.base.find_chunk(at)?;
-                compare(at, row.value, row.origin, below).map_or(Ok(()), &mut chunk)
-            },
-            |id, row| {
-                let below = self.store.base.find_entity(id)?;
-                compare(id, row.value, row.origin, below).map_or(Ok(()), &mut entity)
-            },
-        )
+    /// Shows what differs from the base, chunks first, then entities, objects and records; the caller has the right to write.
+    pub(super) fn changes(&self, mut show: impl FnMut(Changed) -> Result<(), Error>) -> Result<(), Error> {
+        let base = &self.store.base;
+        self.store.for_each(self.lease(), |written| {
+            let changed = match written {
+                Written::Chunk(at, row) => {
+                    compare(at, row.value, row.origin, base.find_chunk(at)?).map(Changed::Chunk)
+                }
+                Written::Entity(id, row) => {
+                    compare(id, row.value, row.origin, base.find_entity(id)?).map(Changed::Entity)
+                }
+                Written::Object(key, row) => {
+                    let below = base.find_object(&key)?;
+                    compare_objects(key, row.value, row.origin, below).map(Changed::Object)
+                }
+                Written::Record(id, row) => {
+                    compare(id, row.value, row.origin, base.find_record(id)?).map(Changed::Record)
+                }
+            };
+            changed.map_or(Ok(()), &mut show)
+        })
     }
+}
+
+/// As [`compare`], where a deleted one is found too.
+fn compare_objects(
+    key: ObjectKey,
+    here: Lookup<StoredObject>,
+    origin: Origin,
+    below: Found<StoredObject>,
+) -> Option<Change<ObjectKey, StoredObject>> {
+    let found = origin_of(&below);
+    let stored = here.clone().here();
+    let live = |object: &StoredObject| object.bytes.is_some();
+    let (here, below) = (here.here().filter(live), below.here().filter(|(object, _)| live(object)));
+    let here = here.map_or(Lookup::Deleted, Lookup::Here);
+    let change = compare(key, here, origin, below.map_or(Lookup::NotHere, Lookup::Here))?;
+    Some(Change { new: stored, found, ..change })
 }
 
 fn compare<K, T: PartialEq>(

@@ -14,6 +14,7 @@ mod diff;
 #[cfg(feature = "rocks")]
 mod disk;
 mod error;
+mod kept;
 mod names;
 mod promote;
 mod store;
@@ -26,7 +27,8 @@ use std::sync::atomic::Ordering;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
@@ -36,13 +38,16 @@ pub(crate) use base::origin_of;
 pub use base::{Base, Found, Identity, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
+pub(crate) use promote::Takes;
 pub use promote::{Promoted, Promotion};
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
 use crate::engine::{Engine, Level, MemEngine};
 use crate::error::Error;
+use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::options::WorldOptions;
+use crate::record::{RecordQuery, RecordShape};
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.
 ///
@@ -78,13 +83,13 @@ pub struct Overlay<S: Base, E: Engine = MemEngine> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OverlayStats {
-    /// Chunks and entities that an overlay answered for itself.
+    /// Chunks, entities, objects and records that an overlay answered for itself.
     pub reads_here: u64,
-    /// Chunks and entities that it asked its base for.
+    /// Those that it asked its base for.
     pub reads_below: u64,
     /// Resets, and arenas given back.
     pub resets: u64,
-    /// Rows of chunks and entities written.
+    /// Rows of these written.
     pub rows_written: u64,
     /// Rows of leases that are over deleted.
     pub rows_swept: u64,
@@ -327,6 +332,31 @@ impl<S: Base, E: Engine> Base for Overlay<S, E> {
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         Ok(self.show_entity(id)?.found)
+    }
+
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        Ok(self.show_object(key)?.found)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        Self::list_objects(self, prefix, position, max_count)
+    }
+
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        Ok(self.show_record(id)?.found)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.store.base.record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        Self::records_in(self, query)
     }
 
     fn keep_found(&self, level: Level) -> Result<(), Error> {

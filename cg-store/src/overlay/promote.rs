@@ -6,15 +6,18 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, EntityId};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, RecordId};
 use cg_registry::{Catalog, Registration};
 
 use super::base::{Base, PromoteTarget};
-use super::diff::Change;
-use super::{Found, Overlay, OverlayError, origin_of};
+use super::diff::{Change, Changed};
+use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
+use crate::object::{ObjectKey, StoredObject};
+use crate::transaction::Transaction;
 use crate::world::World;
 
 /// What a promotion changes in its target.
@@ -22,6 +25,9 @@ use crate::world::World;
 pub struct Promotion {
     pub(crate) chunks: BTreeMap<ChunkAt, Promoting<Arc<Chunk>>>,
     pub(crate) entities: BTreeMap<EntityId, Promoting<Entity>>,
+    /// Each with what becomes of it, of one that is deleted too.
+    pub(crate) objects: BTreeMap<ObjectKey, Promoting<StoredObject>>,
+    pub(crate) records: BTreeMap<RecordId, Promoting<Arc<Record>>>,
 }
 
 /// One thing to be promoted; no value is a deletion.
@@ -36,7 +42,7 @@ pub(crate) struct Promoting<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Promoted {
-    /// Chunks and entities that were changed in the base.
+    /// Chunks, entities, objects and records that were changed in the base.
     pub changes: u64,
 }
 
@@ -64,20 +70,15 @@ impl<S: Base, E: Engine> Overlay<S, E> {
             self.store.names_adopted()?;
         }
         let mut promotion = Promotion::default();
-        self.changes(
-            |change| {
-                check(&change, ConflictKey::Chunk(change.key))?;
-                let promoting = Promoting { new: change.new, origin: change.origin };
-                promotion.chunks.insert(change.key, promoting);
-                Ok(())
-            },
-            |change| {
-                check(&change, ConflictKey::Entity(change.key))?;
-                let promoting = Promoting { new: change.new, origin: change.origin };
-                promotion.entities.insert(change.key, promoting);
-                Ok(())
-            },
-        )?;
+        self.changes(|changed| {
+            let Promotion { chunks, entities, objects, records } = &mut promotion;
+            match changed {
+                Changed::Chunk(change) => take(chunks, change, ConflictKey::Chunk),
+                Changed::Entity(change) => take(entities, change, ConflictKey::Entity),
+                Changed::Object(change) => take(objects, change, ConflictKey::Object),
+                Changed::Record(change) => take(records, change, ConflictKey::Record),
+            }
+        })?;
         let changes = if promotion.is_empty() { 0 } else { base.apply(&promotion)? };
         self.empty()?;
         Ok(Promoted { changes })
@@ -87,12 +88,26 @@ impl<S: Base, E: Engine> Overlay<S, E> {
 impl Promotion {
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.entities.is_empty()
+        self.len() == 0
     }
 
-    /// How many chunks and entities are to be changed.
+    /// How many chunks, entities, objects and records are to be changed.
     pub fn len(&self) -> u64 {
-        (self.chunks.len() + self.entities.len()) as u64
+        let Self { chunks, entities, objects, records } = self;
+        (chunks.len() + entities.len() + objects.len() + records.len()) as u64
+    }
+
+    fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
+        self.objects.iter().filter_map(|(key, promoting)| Some((key, promoting.new.as_ref()?)))
+    }
+
+    fn records(&self) -> impl Iterator<Item = (RecordId, Option<Record>)> {
+        self.records.iter().map(|(id, promoting)| (*id, promoting.new.as_deref().cloned()))
+    }
+
+    /// Whether anything of it lies in no chunk.
+    pub(crate) fn has_kept(&self) -> bool {
+        !self.objects.is_empty() || !self.records.is_empty()
     }
 
     /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
@@ -105,13 +120,123 @@ impl Promotion {
         for (id, promoting) in &self.entities {
             unchanged(ConflictKey::Entity(*id), promoting.origin, &target.find_entity(*id)?)?;
         }
+        self.check_kept(target)
+    }
+
+    /// As [`check`](Self::check), of objects and records.
+    pub(crate) fn check_kept(&self, target: &impl Base) -> Result<(), Error> {
+        for (key, promoting) in &self.objects {
+            unchanged(ConflictKey::Object(key.clone()), promoting.origin, &target.find_object(key)?)?;
+        }
+        for (id, promoting) in &self.records {
+            unchanged(ConflictKey::Record(*id), promoting.origin, &target.find_record(*id)?)?;
+        }
         Ok(())
+    }
+
+    /// Looks at all that it changes, compares that with what was written over, and changes it. What comes between the look
+    /// and the end of the transaction is the transaction's to notice.
+    pub(crate) fn put_into<T: Takes>(&self, tx: &mut T, target: &impl Base) -> Result<u64, Error> {
+        let positions: Vec<_> = self.chunks.keys().copied().collect();
+        tx.look_at_chunks(&positions)?;
+        for id in self.entities.keys() {
+            tx.look_at_entity(*id)?;
+        }
+        tx.look_at_kept(self)?;
+        self.check(target)?;
+        for (at, promoting) in &self.chunks {
+            tx.take_chunk(*at, promoting.new.clone())?;
+        }
+        for (id, promoting) in &self.entities {
+            tx.take_entity(*id, promoting.new.clone())?;
+        }
+        tx.take_kept(self)?;
+        Ok(self.len())
     }
 }
 
-fn check<K, T>(change: &Change<K, T>, key: ConflictKey) -> Result<(), Error> {
-    let (expected, found) = (change.origin, change.found);
-    if expected == found { Ok(()) } else { Err(OverlayError::BaseChanged { key, expected, found }.into()) }
+/// A transaction that a promotion is put into.
+pub(crate) trait Takes {
+    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error>;
+    fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error>;
+    fn look_at_kept(&mut self, promotion: &Promotion) -> Result<(), Error>;
+    fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error>;
+    fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error>;
+    fn take_kept(&mut self, promotion: &Promotion) -> Result<(), Error>;
+}
+
+/// What transactions of worlds and of overlays do with the same words.
+macro_rules! takes {
+    () => {
+        fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error> {
+            self.entity(id).map(drop)
+        }
+
+        fn look_at_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
+            promotion.objects.keys().try_for_each(|key| self.object(key).map(drop))?;
+            promotion.records.keys().try_for_each(|id| self.record(*id).map(drop))
+        }
+
+        fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error> {
+            match new {
+                Some(chunk) => self.save(at, chunk),
+                None => self.delete(at),
+            }
+            Ok(())
+        }
+
+        fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error> {
+            match new {
+                Some(entity) => self.put_entity(id, entity),
+                None => self.delete_entity(id),
+            }
+            Ok(())
+        }
+
+        fn take_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
+            for (key, object) in promotion.objects() {
+                self.write_stored_object(key.clone(), object)?;
+            }
+            for (id, record) in promotion.records() {
+                match record {
+                    Some(record) => self.put_record(id, record),
+                    None => self.delete_record(id),
+                }
+            }
+            Ok(())
+        }
+    };
+}
+
+impl<E: Engine> Takes for Transaction<'_, E> {
+    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.load_many(at).into_iter().try_for_each(|read| read.map(drop))
+    }
+
+    takes!();
+}
+
+impl<S: Base, E: Engine> Takes for OverlayTransaction<'_, S, E> {
+    /// The rows remember what was there at this look, not what comes between it and the end.
+    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
+        at.iter().try_for_each(|at| self.load(*at).map(drop))
+    }
+
+    takes!();
+}
+
+/// Adds a change to a promotion; refuses what the base changed meanwhile.
+fn take<K: Ord, T>(
+    promoting: &mut BTreeMap<K, Promoting<T>>,
+    change: Change<K, T>,
+    name: impl FnOnce(K) -> ConflictKey,
+) -> Result<(), Error> {
+    let Change { key, new, origin, found, difference: _ } = change;
+    if origin != found {
+        return Err(OverlayError::BaseChanged { key: name(key), expected: origin, found }.into());
+    }
+    promoting.insert(key, Promoting { new, origin });
+    Ok(())
 }
 
 fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<(), Error> {
@@ -127,30 +252,8 @@ impl<E: Engine> PromoteTarget for World<E> {
     }
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
-        self.transaction_at(Durability::Safe, |tx| {
-            let positions: Vec<_> = promotion.chunks.keys().copied().collect();
-            for read in tx.load_many(&positions) {
-                read?;
-            }
-            for id in promotion.entities.keys() {
-                tx.entity(*id)?;
-            }
-            promotion.check(self)?;
-            for (at, promoting) in &promotion.chunks {
-                match &promoting.new {
-                    Some(chunk) => tx.save(*at, Arc::clone(chunk)),
-                    None => tx.delete(*at),
-                }
-            }
-            for (id, promoting) in &promotion.entities {
-                match &promoting.new {
-                    Some(entity) => tx.put_entity(*id, entity.clone()),
-                    None => tx.delete_entity(*id),
-                }
-            }
-            Ok::<_, Error>(promotion.len())
-        })
-        .map(|committed| committed.value)
+        let committed = self.transaction_at(Durability::Safe, |tx| promotion.put_into(tx, self))?;
+        Ok(committed.value)
     }
 }
 
@@ -163,27 +266,8 @@ impl<S: Base, E: Engine> PromoteTarget for Overlay<S, E> {
 
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
         let applied = self.transaction(|tx| {
-            // The rows remember what was there at this look, not what comes between it and the end.
-            for at in promotion.chunks.keys() {
-                tx.load(*at)?;
-            }
-            for id in promotion.entities.keys() {
-                tx.entity(*id)?;
-            }
-            promotion.check(tx.overlay())?;
-            for (at, promoting) in &promotion.chunks {
-                match &promoting.new {
-                    Some(chunk) => tx.save(*at, Arc::clone(chunk)),
-                    None => tx.delete(*at),
-                }
-            }
-            for (id, promoting) in &promotion.entities {
-                match &promoting.new {
-                    Some(entity) => tx.put_entity(*id, entity.clone()),
-                    None => tx.delete_entity(*id),
-                }
-            }
-            Ok::<_, Error>(promotion.len())
+            let target = tx.overlay().clone();
+            promotion.put_into(tx, &target)
         })?;
         self.arenas().flush()?;
         Ok(applied)

@@ -6,8 +6,11 @@
 //! | names | `worldMeta` | as in a world | as in a world |
 //! | leases | `worldMeta` | `leases` | u64: no lease from this on was ever given; only once an arena was removed |
 //! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease, and who holds it |
-//! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk or that it is deleted |
+//! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk, what of it differs from that, or that it is deleted |
 //! | entity | `entity` | lease ‖ UUID | the same of an entity |
+//! | object | `object` | lease ‖ the object's key | what was there before, and the object as a world stores it, a deleted one too |
+//! | record's place | `record` | lease ‖ key of the place | what was there before, and the record's leaf or that it is deleted |
+//! | record | `record` | lease ‖ key of the record | the record |
 //!
 //! **Invariants**.
 //! - A lease's number is given once. What an arena holds are the rows of its present lease; rows of other leases are
@@ -22,11 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::chunk::Chunk;
+use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft, FrameView};
-use cg_format::key::Family;
-use cg_format::overlay::{Origin, OverlayRow};
-use cg_format::{ChunkAt, EntityId, Lookup, Space, Tier, key};
+use cg_format::key::{Family, RecordLeaf};
+use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId, Space, Tier, key};
 use cg_registry::{Catalog, Registration};
 use parking_lot::{Mutex, RwLock};
 use quick_cache::Weighter;
@@ -34,16 +39,19 @@ use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use super::arena::{Arena, DamagedArenas, read_arenas, read_next_lease};
-use super::base::Base;
+use super::base::{Base, Found, origin_of};
+use super::kept::{decode_object, put_object, put_record, read_record, whole};
 use super::names::{Head, Names};
 use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
+use crate::delta::worth_a_delta;
 use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, ReadView as _, Stamp, staged};
 use crate::entity;
-use crate::error::{Damage, Error};
+use crate::error::{ConflictKey, Damage, Error};
 use crate::gate::{Closed, Gate};
 use crate::meta;
+use crate::object::{ObjectKey, StoredObject};
 use crate::options::{StoreLimits, WorldOptions};
 use crate::unfinished;
 
@@ -59,6 +67,9 @@ pub(super) struct Row<T> {
     pub(super) origin: Origin,
 }
 
+/// A chunk's row as it is shown; with what the base had, if it is that and a delta.
+type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
+
 /// All arenas over one base.
 pub(super) struct Store<S, E: Engine> {
     pub(super) base: S,
@@ -69,12 +80,14 @@ pub(super) struct Store<S, E: Engine> {
     head: Mutex<Head>,
     names: RwLock<Names>,
     pub(super) level: Level,
-    kept: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
+    kept: Cache<(u64, ChunkAt), Remembered, Weight>,
+    /// Whether chunks are written as what differs from the base.
+    deltas: bool,
     /// Held while rows are written and what is remembered of them follows.
     publishing: Mutex<()>,
     /// Held while a commit has a number and is not written.
     numbering: Mutex<()>,
-    gate: Gate,
+    pub(super) gate: Gate,
     /// How many batches were written, or failed.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
@@ -99,8 +112,8 @@ pub(super) struct Counts {
 #[derive(Debug, Clone)]
 struct Weight;
 
-impl Weighter<(u64, ChunkAt), Row<Arc<Chunk>>> for Weight {
-    fn weight(&self, _: &(u64, ChunkAt), row: &Row<Arc<Chunk>>) -> u64 {
+impl Weighter<(u64, ChunkAt), Remembered> for Weight {
+    fn weight(&self, _: &(u64, ChunkAt), (row, _): &Remembered) -> u64 {
         /// What an entry takes beside its chunk.
         const ENTRY_BYTES: usize = 160;
         let bytes = match &row.value {
@@ -125,6 +138,32 @@ impl Drop for Counted<'_> {
 pub(super) struct Edits {
     pub(super) chunks: Vec<(ChunkAt, Option<Arc<Chunk>>, Origin)>,
     pub(super) entities: Vec<(EntityId, Option<Entity>, Origin)>,
+    pub(super) objects: Vec<(ObjectKey, StoredObject, Origin)>,
+    pub(super) records: Vec<(RecordId, RecordEdit, Origin)>,
+}
+
+/// One record before and after.
+#[derive(Debug)]
+pub(super) struct RecordEdit {
+    /// The leaf in which the overlay has it.
+    pub(super) old: Option<RecordLeaf>,
+    /// `None` is a deletion.
+    pub(super) new: Option<(RecordLeaf, Arc<Record>)>,
+}
+
+/// A row of a lease.
+pub(super) enum Written {
+    Chunk(ChunkAt, Row<Arc<Chunk>>),
+    Entity(EntityId, Row<Entity>),
+    Object(ObjectKey, Row<StoredObject>),
+    Record(RecordId, Row<Arc<Record>>),
+}
+
+impl Edits {
+    pub(super) const fn is_empty(&self) -> bool {
+        let Self { chunks, entities, objects, records } = self;
+        chunks.is_empty() && entities.is_empty() && objects.is_empty() && records.is_empty()
+    }
 }
 
 impl<S: Base, E: Engine> Store<S, E> {
@@ -161,6 +200,7 @@ impl<S: Base, E: Engine> Store<S, E> {
             names: RwLock::new(names),
             level: if options.durability.is_synced() { Level::Power } else { Level::Process },
             kept: Cache::with_weighter(capacity, options.cache_bytes, Weight),
+            deltas: options.deltas,
             publishing: Mutex::default(),
             numbering: Mutex::default(),
             gate: Gate::default(),
@@ -261,9 +301,12 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(())
     }
 
-    /// A chunk's row in a lease; `None` if it has none. A look into memory, else one key read.
+    /// A chunk's row in a lease; `None` if it has none. A look into memory, else one key read; and a look at the base, if it
+    /// is what the base has with a delta.
     pub(super) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
-        if let Some(row) = self.kept.get(&(lease, at)) {
+        if let Some((row, over)) = self.kept.get(&(lease, at))
+            && (over.is_none() || over == Some(origin_of(&self.base.find_chunk(at)?)))
+        {
             return Ok(Some(row));
         }
         let before = self.written.load(Ordering::Acquire);
@@ -272,31 +315,71 @@ impl<S: Base, E: Engine> Store<S, E> {
         let bytes = self.engine.get(Space::ChunkL0, &key)?;
         drop(passed);
         let Some(bytes) = bytes else { return Ok(None) };
-        let row = self.decode_chunk(at, &key, &bytes)?;
+        let (row, over) = self.decode_chunk(at, &key, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
         {
-            self.kept.insert((lease, at), row.clone());
+            self.kept.insert((lease, at), (row.clone(), over));
         }
         Ok(Some(row))
     }
 
-    fn decode_chunk(&self, at: ChunkAt, key: &[u8], bytes: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+    /// What a row says of a chunk, and what the base has if it says what differs from that.
+    fn decode_chunk(&self, at: ChunkAt, key: &[u8], bytes: &[u8]) -> Result<Remembered, Error> {
         let damaged = |problem| Damage::of_row(Space::ChunkL0, key, at.to_string(), problem);
         let frame = FrameView::open(Space::ChunkL0, key, bytes).map_err(damaged)?;
         let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
         let header = frame.header();
-        let value = match row.value {
-            Lookup::Here(value) => {
+        let (value, over) = match row.value {
+            OverlayValue::Here(value) => {
                 let (version, schema_generation) = (header.version, header.schema_generation);
                 let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
                 self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
                 let chunk = decode(&*self.catalog()?, &self.base.upgrades(), stored);
-                Lookup::Here(Arc::new(chunk.map_err(|error| in_row(error, key))?))
+                (Lookup::Here(Arc::new(chunk.map_err(|error| in_row(error, key))?)), None)
             }
-            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+            OverlayValue::Changed(value) => {
+                let delta = Delta::decode(value).map_err(damaged)?;
+                let below = self.base.find_chunk(at)?;
+                let found = origin_of(&below);
+                let (chunk, over) = (self.changed(at, &delta, below, row.origin)?, Some(found));
+                (Lookup::Here(chunk), over)
+            }
+            OverlayValue::Deleted => (Lookup::Deleted, None),
         };
-        Ok(Row { value, version: header.version, origin: row.origin })
+        Ok((Row { value, version: header.version, origin: row.origin }, over))
+    }
+
+    /// What the base has, as a delta changes it. Where the base went on, the delta stays on top, if it still can.
+    fn changed(
+        &self,
+        at: ChunkAt,
+        delta: &Delta,
+        below: Found<Arc<Chunk>>,
+        origin: Origin,
+    ) -> Result<Arc<Chunk>, Error> {
+        let found = origin_of(&below);
+        let gone = || {
+            let key = ConflictKey::Chunk(at);
+            Error::from(OverlayError::BaseChanged { key, expected: origin, found })
+        };
+        let (mut chunk, _) = below.here().ok_or_else(gone)?;
+        let schema = self.catalog()?.current_schema();
+        delta.apply(Arc::make_mut(&mut chunk), &schema).map_err(|_| gone())?;
+        Ok(chunk)
+    }
+
+    /// What the base has and a chunk has not, if the base has what the chunk was written over and it is worth it.
+    fn delta(&self, at: ChunkAt, new: &Chunk, origin: Origin) -> Option<Vec<u8>> {
+        if !self.deltas {
+            return None;
+        }
+        let (below, found) = self.base.find_chunk(at).ok()?.here()?;
+        if found != origin {
+            return None;
+        }
+        let schema = self.catalog().ok()?.current_schema();
+        worth_a_delta(&below, new, &schema)
     }
 
     /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
@@ -313,22 +396,22 @@ impl<S: Base, E: Engine> Store<S, E> {
         let damaged = |problem| Damage::of_row(Space::Entity, key, format!("entity {id}"), problem);
         let frame = FrameView::open(Space::Entity, key, bytes).map_err(damaged)?;
         let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
-        let value = match row.value {
-            Lookup::Here(value) => {
+        let value = match whole(row).map_err(damaged)? {
+            Some(value) => {
                 let entity = Entity::decode(value).map_err(damaged)?;
                 Lookup::Here(entity::upgrade(&*self.catalog()?, &self.base.upgrades(), id, entity)?)
             }
-            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+            None => Lookup::Deleted,
         };
         Ok(Row { value, version: frame.header().version, origin: row.origin })
     }
 
-    /// Shows every chunk row of a lease, then every entity row, until one of the closures fails. All are of one state.
+    /// Shows every row of a lease, chunks first, then entities, objects and records, until the closure fails. All are of one
+    /// state.
     pub(super) fn for_each(
         &self,
         lease: u64,
-        mut chunk: impl FnMut(ChunkAt, Row<Arc<Chunk>>) -> Result<(), Error>,
-        mut entity: impl FnMut(EntityId, Row<Entity>) -> Result<(), Error>,
+        mut show: impl FnMut(Written) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let passed = self.gate.pass()?;
         let view = self.engine.snapshot();
@@ -339,16 +422,32 @@ impl<S: Base, E: Engine> Store<S, E> {
             let (_, at) = key::decode_overlay_chunk(row_key).map_err(|problem| {
                 Damage::of_row(Space::ChunkL0, row_key, "a row of the overlay", problem)
             })?;
-            chunk(at, self.decode_chunk(at, row_key, bytes)?)
+            show(Written::Chunk(at, self.decode_chunk(at, row_key, bytes)?.0))
         };
         let failed = view.scan(Family::ChunkL0, range, |key, bytes| broken(each_chunk(key, bytes)))?;
         failed.map_or(Ok(()), Err)?;
         let mut each_entity = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
             let (_, id) = key::decode_overlay_entity(row_key)
                 .map_err(|problem| Damage::of_row(Space::Entity, row_key, "a row of the overlay", problem))?;
-            entity(id, self.decode_entity(id, row_key, bytes)?)
+            show(Written::Entity(id, self.decode_entity(id, row_key, bytes)?))
         };
         let failed = view.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
+        failed.map_or(Ok(()), Err)?;
+        let mut each_object = |row_key: &[u8], bytes: &[u8]| {
+            let (key, row) = decode_object(row_key, bytes)?;
+            show(Written::Object(ObjectKey::new(key)?, row))
+        };
+        let failed = view.scan(Family::Object, range, |key, bytes| broken(each_object(key, bytes)))?;
+        failed.map_or(Ok(()), Err)?;
+        let from = key::overlay_record_places(lease);
+        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        let mut each_record = |row_key: &[u8], bytes: &[u8]| {
+            let (_, id) = key::decode_overlay_record_place(row_key).map_err(|problem| {
+                Damage::of_row(Space::RecordPlace, row_key, "a row of the overlay", problem)
+            })?;
+            show(Written::Record(id, read_record(&view, lease, id, bytes)?))
+        };
+        let failed = view.scan(Family::Record, range, |key, bytes| broken(each_record(key, bytes)))?;
         failed.map_or(Ok(()), Err)
     }
 
@@ -361,15 +460,32 @@ impl<S: Base, E: Engine> Store<S, E> {
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
         let mut batch = Batch::new();
+        let mut over = Vec::with_capacity(edits.chunks.len());
         for (at, chunk, origin) in &edits.chunks {
-            let value = chunk.as_deref().map(|chunk: &Chunk| move |out: &mut Vec<u8>| chunk.encode(out));
-            let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
+            let delta = chunk.as_deref().and_then(|chunk| self.delta(*at, chunk, *origin));
+            over.push(delta.is_some().then_some(*origin));
+            let draft = Draft::plain(Codec::None, generation, |out| match delta {
+                Some(delta) => {
+                    let value = OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(delta));
+                    OverlayRow::encode(*origin, value, out);
+                }
+                None => {
+                    let value = chunk.as_deref().map(|chunk| |out: &mut Vec<u8>| chunk.encode(out));
+                    OverlayRow::encode(*origin, value, out);
+                }
+            });
             batch.put(Space::ChunkL0, key::overlay_chunk(lease, *at), draft, Stamp::Commit);
         }
         for (id, entity, origin) in &edits.entities {
             let value = entity.as_ref().map(|entity: &Entity| move |out: &mut Vec<u8>| entity.encode(out));
             let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
             batch.put(Space::Entity, key::overlay_entity(lease, *id), draft, Stamp::Commit);
+        }
+        for (key, object, origin) in &edits.objects {
+            put_object(&mut batch, lease, key, object, *origin);
+        }
+        for (id, edit, origin) in &edits.records {
+            put_record(&mut batch, lease, *id, edit, *origin);
         }
         let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
         let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
@@ -392,9 +508,9 @@ impl<S: Base, E: Engine> Store<S, E> {
             (self.commit(batch, self.level)?.get(), None)
         };
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
-        for (at, chunk, origin) in edits.chunks {
+        for ((at, chunk, origin), over) in edits.chunks.into_iter().zip(over) {
             let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
-            self.kept.insert((lease, at), Row { value, version, origin });
+            self.kept.insert((lease, at), (Row { value, version, origin }, over));
         }
         if let Some(closed) = closed {
             closed.open();

@@ -6,23 +6,26 @@ use std::sync::Arc;
 use std::thread;
 
 use cg_format::chunk::{CellLayer, Chunk};
-use cg_format::entity::{Entity, Owner};
+use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::overlay::Origin;
+use cg_format::record::Record;
 use cg_format::{
-    BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, Lookup, SchemaView,
-    SideKind,
+    BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, Lookup, RecordId,
+    SchemaView, SideKind,
 };
 use cg_registry::Catalog;
 use parking_lot::MutexGuard;
 
 use super::arena::Arena;
 use super::base::Base;
-use super::store::Edits;
+use super::store::{Edits, RecordEdit};
 use super::{Overlay, Shown};
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::transaction::{Check, Ground, settle};
+use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::record::leaf_of;
+use crate::transaction::{Check, Ground, Writes, set_side, settle};
 
 /// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its
 /// closure has ended well.
@@ -33,8 +36,7 @@ use crate::transaction::{Check, Ground, settle};
 pub struct OverlayTransaction<'o, S: Base, E: Engine> {
     overlay: &'o Overlay<S, E>,
     catalog: Arc<Catalog>,
-    chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
-    entities: BTreeMap<EntityId, Option<Entity>>,
+    writes: Writes,
     /// What was there when the closure looked first. What it writes is built on that, whatever the base did since.
     seen: Origins,
 }
@@ -68,8 +70,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
         let mut tx = OverlayTransaction {
             overlay: self,
             catalog,
-            chunks: BTreeMap::new(),
-            entities: BTreeMap::new(),
+            writes: Writes::default(),
             seen: Origins::default(),
         };
         let value = body(&mut tx)?;
@@ -102,7 +103,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// As [`Overlay::load`].
     pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
-        if let Some(written) = self.chunks.get(&at) {
+        if let Some(written) = self.writes.chunks.get(&at) {
             return Ok(written.clone());
         }
         let shown = self.overlay.show_chunk(at)?;
@@ -130,12 +131,12 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// Stores a chunk with its side data and its entity references, replacing what the overlay shows there. One that is
     /// equal to what is shown writes nothing.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
-        self.chunks.insert(at, Some(chunk.into()));
+        self.writes.chunks.insert(at, Some(chunk.into()));
     }
 
     /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.
     pub fn delete(&mut self, at: ChunkAt) {
-        self.chunks.insert(at, None);
+        self.writes.chunks.insert(at, None);
     }
 
     /// Changes a chunk in place.
@@ -143,14 +144,11 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
-        if !matches!(self.chunks.get(&at), Some(Some(_))) {
+        if !self.writes.has_chunk(at) {
             let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
-            self.chunks.insert(at, Some(chunk));
+            self.writes.chunks.insert(at, Some(chunk));
         }
-        match self.chunks.get_mut(&at) {
-            Some(Some(chunk)) => Ok(change(Arc::make_mut(chunk))),
-            _ => Err(Error::ChunkAbsent { at }),
-        }
+        self.writes.change_chunk(at, change)
     }
 
     /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
@@ -196,10 +194,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) -> Result<(), Error> {
-        self.edit(at, |chunk| match bytes {
-            Some(bytes) => drop(chunk.set_side(kind, bytes)),
-            None => drop(chunk.remove_side(kind)),
-        })
+        self.edit(at, |chunk| set_side(chunk, kind, bytes))
     }
 
     /// An entity, or `None` if the overlay shows none.
@@ -207,7 +202,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// # Errors
     /// As [`Overlay::entity`].
     pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
-        if let Some(written) = self.entities.get(&id) {
+        if let Some(written) = self.writes.entities.get(&id) {
             return Ok(written.clone());
         }
         let shown = self.overlay.show_entity(id)?;
@@ -217,12 +212,12 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
 
     /// Stores an entity; the references of the chunks that own it and that owned it before follow by themselves.
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
-        self.entities.insert(id, Some(entity));
+        self.writes.entities.insert(id, Some(entity));
     }
 
     /// Deletes an entity and the reference to it. Deleting an absent one is no error.
     pub fn delete_entity(&mut self, id: EntityId) {
-        self.entities.insert(id, None);
+        self.writes.entities.insert(id, None);
     }
 
     /// Gives an entity to a chunk or detaches it; `false` if the overlay shows no such entity.
@@ -235,19 +230,99 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         Ok(true)
     }
 
+    /// An object, or `None` if the overlay shows none. Of one that this transaction wrote, the version that it gets.
+    ///
+    /// # Errors
+    /// As [`Overlay::object`], and what [`put_object_at_version`](Self::put_object_at_version) says at commit.
+    pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
+        let key = ObjectKey::new(key)?;
+        let shown = self.overlay.show_object(&key)?;
+        self.seen.objects.entry(key.clone()).or_insert(shown.origin);
+        self.writes.object(&key, shown.found.here().map(|(object, _)| object))
+    }
+
+    /// Writes an object, as [`Transaction::put_object`](crate::Transaction::put_object).
+    ///
+    /// # Errors
+    /// As [`Transaction::put_object`](crate::Transaction::put_object).
+    pub fn put_object(&mut self, key: impl AsRef<[u8]>, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
+        self.writes.put_object(key, bytes)
+    }
+
+    /// Writes an object at a version that another store gave it, as
+    /// [`Transaction::put_object_at_version`](crate::Transaction::put_object_at_version).
+    ///
+    /// # Errors
+    /// As [`Transaction::put_object_at_version`](crate::Transaction::put_object_at_version).
+    pub fn put_object_at_version(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        version: i64,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        self.writes.put_object_at_version(key, version, bytes)
+    }
+
+    /// Deletes an object. Deleting an absent one is no error.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] for a key that no object can have.
+    pub fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.writes.delete_object(key)
+    }
+
+    /// A spatial record, or `None` if the overlay shows none.
+    ///
+    /// # Errors
+    /// As [`Overlay::record`].
+    pub fn record(&mut self, id: RecordId) -> Result<Option<Record>, Error> {
+        if let Some(written) = self.writes.records.get(&id) {
+            return Ok(written.as_deref().cloned());
+        }
+        let shown = self.overlay.show_record(id)?;
+        self.seen.records.entry(id).or_insert(shown.origin);
+        Ok(shown.found.here().map(|(record, _)| Arc::unwrap_or_clone(record)))
+    }
+
+    /// Stores a record, in place of the one with this id wherever that lies; one equal to it writes nothing.
+    pub fn put_record(&mut self, id: RecordId, record: Record) {
+        self.writes.records.insert(id, Some(Arc::new(record)));
+    }
+
+    /// Moves a record, leaving the rest of it as it is; `false` if the overlay shows no such record.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn move_record(&mut self, id: RecordId, position: EntityPos) -> Result<bool, Error> {
+        let Some(record) = self.record(id)? else { return Ok(false) };
+        self.put_record(id, record.moved_to(position));
+        Ok(true)
+    }
+
+    /// Deletes a record. Deleting an absent one is no error.
+    pub fn delete_record(&mut self, id: RecordId) {
+        self.writes.records.insert(id, None);
+    }
+
+    /// As [`put_object_at_version`](Self::put_object_at_version), of an object that is deleted at its version too.
+    pub(super) fn write_stored_object(&mut self, key: ObjectKey, object: &StoredObject) -> Result<(), Error> {
+        self.writes.write_object(key, ObjectWrite::PutAt(object.version, object.bytes.clone()))
+    }
+
     pub(super) fn overlay(&self) -> &Overlay<S, E> {
         self.overlay
     }
 
     fn commit(self) -> Result<(), Error> {
-        let ground = OverlayGround { overlay: self.overlay, origins: RefCell::default() };
-        let settled = settle(&ground, &self.chunks, &self.entities)?;
-        let check = Check { catalog: &self.catalog, limits: &self.overlay.store.limits };
+        let Self { overlay, catalog, writes, seen } = self;
+        let ground = OverlayGround { overlay, origins: RefCell::default() };
+        let settled = settle(&ground, &writes.chunks, &writes.entities)?;
+        let check = Check { catalog: &catalog, limits: &overlay.store.limits };
         let now = ground.origins.into_inner();
-        let Origins { mut chunks, mut entities } = self.seen;
+        let Origins { mut chunks, mut entities, objects, records } = seen;
         // What the closure did not write itself is as it is now, but for a reference.
-        chunks.retain(|at, _| self.chunks.contains_key(at));
-        entities.retain(|id, _| self.entities.contains_key(id));
+        chunks.retain(|at, _| writes.chunks.contains_key(at));
+        entities.retain(|id, _| writes.entities.contains_key(id));
         let mut edits = Edits::default();
         for (at, change) in settled.chunks {
             if !change.is_change() {
@@ -266,9 +341,32 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
             let origin = entities.get(&id).or_else(|| now.entities.get(&id)).copied().unwrap_or_default();
             edits.entities.push((id, entity, origin));
         }
-        if !edits.chunks.is_empty() || !edits.entities.is_empty() {
-            let generation = self.catalog.current_generation();
-            self.overlay.store.write(self.overlay.lease(), edits, generation)?;
+        for (key, write) in writes.objects {
+            let Shown { found, origin } = overlay.show_object(&key)?;
+            let stored = found.here().map(|(object, _)| object);
+            if let Some(after) = write.after(&key, stored.as_ref())? {
+                check.object(&key, &after)?;
+                let origin = objects.get(&key).copied().unwrap_or(origin);
+                edits.objects.push((key, after, origin));
+            }
+        }
+        let shape = overlay.store.base.record_shape();
+        for (id, new) in writes.records {
+            let Shown { found, origin } = overlay.show_record(id)?;
+            if found.here().map(|(record, _)| record) == new {
+                continue;
+            }
+            if let Some(record) = &new {
+                check.record(id, record)?;
+            }
+            let own = overlay.store.record(overlay.lease(), id)?;
+            let old = own.and_then(|row| row.value.here()).map(|record| leaf_of(shape, &record));
+            let new = new.map(|record| (leaf_of(shape, &record), record));
+            let origin = records.get(&id).copied().unwrap_or(origin);
+            edits.records.push((id, RecordEdit { old, new }, origin));
+        }
+        if !edits.is_empty() {
+            overlay.store.write(overlay.lease(), edits, catalog.current_generation())?;
         }
         Ok(())
     }
@@ -326,6 +424,8 @@ struct OverlayGround<'o, S: Base, E: Engine> {
 struct Origins {
     chunks: BTreeMap<ChunkAt, Origin>,
     entities: BTreeMap<EntityId, Origin>,
+    objects: BTreeMap<ObjectKey, Origin>,
+    records: BTreeMap<RecordId, Origin>,
 }
 
 impl<S: Base, E: Engine> OverlayGround<'_, S, E> {

@@ -10,14 +10,14 @@ mod shape;
 
 use std::sync::Arc;
 
-use cg_format::frame::FrameView;
+use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::{Record, RecordView};
 use cg_format::{RecordId, Space};
 
 pub use query::RecordQuery;
 pub(crate) use query::{scan_area, scan_records};
-pub(crate) use settle::{RecordChange, settle};
+pub(crate) use settle::{RecordChange, leaf_of, settle};
 pub use shape::{RecordSettings, RecordShape, ShapeError};
 
 use crate::engine::{Engine, EngineError, ReadView};
@@ -144,6 +144,23 @@ impl<E: Engine> Inner<E> {
             None => found.next().unwrap_or(Ok(None)),
         };
         queued.into_iter().map(result).collect()
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// A record with the commit that wrote it.
+    pub(crate) fn found_record(&self, id: RecordId) -> Result<Option<(Arc<Record>, u64)>, Error> {
+        if let Some((commit, queued)) = self.queue.record(id) {
+            return Ok(queued.map(|record| (record, commit)));
+        }
+        let engine = self.engine()?;
+        let view = engine.snapshot_of_now();
+        let Some(place) = view.get(Space::RecordPlace, &key::record_place(id))? else { return Ok(None) };
+        let key = key::record(&decode_place(id, &place)?, id);
+        let row = view.get(Space::Record, &key)?;
+        let row = row.as_deref().unwrap_or_default();
+        let record = decode(id, &key, row)?.to_record();
+        Ok(Some((Arc::new(record), version_of(row).unwrap_or_default())))
     }
 }
 

@@ -40,7 +40,11 @@ impl RecordQuery {
         self
     }
 
-    fn wants(&self, record: &RecordView<'_>) -> bool {
+    pub(crate) const fn place(&self) -> (Dimension, &BlockBox) {
+        (self.dimension, &self.area)
+    }
+
+    pub(crate) fn wants(&self, record: &RecordView<'_>) -> bool {
         self.after.is_none_or(|after| record.timestamp > after)
             && self.kind.as_ref().is_none_or(|kind| record.kind == kind)
     }
@@ -77,7 +81,7 @@ impl<E: Engine> Records<E> {
     ) -> Result<Option<B>, Error> {
         let engine = self.world.inner().settled_engine()?;
         let view = engine.snapshot()?;
-        scan_area(&view, self.shape(), query.dimension, &query.area, |record| match record {
+        scan_area(&view, &[], self.shape(), query.dimension, &query.area, |record| match record {
             Ok((_, record)) if !query.wants(&record) => ControlFlow::Continue(()),
             record => visit(record),
         })
@@ -104,9 +108,11 @@ enum End<B> {
     Leaf(Option<RecordLeaf>),
 }
 
-/// Shows the records of the leaves that a box touches, in the order of their keys.
+/// Shows the records of the leaves that a box touches, in the order of their keys, which all begin with a prefix: an
+/// overlay's lease, or nothing.
 pub(crate) fn scan_area<V: ReadView, B>(
     view: &V,
+    prefix: &[u8],
     shape: RecordShape,
     dimension: Dimension,
     area: &BlockBox,
@@ -115,7 +121,7 @@ pub(crate) fn scan_area<V: ReadView, B>(
     let cover = Cover::new(shape, dimension, area);
     let mut next = cover.first();
     while let Some(leaf) = next {
-        let from = key::record_leaf(&leaf);
+        let from = [prefix, &key::record_leaf(&leaf)].concat();
         // The beginning of every key of the leaf that was met last, which the area touches.
         let mut touched = from.clone();
         let range = (Bound::Included(&from[..]), Bound::Unbounded);
@@ -124,11 +130,14 @@ pub(crate) fn scan_area<V: ReadView, B>(
                 Met::Row(key, row) => (key, row),
                 Met::Gap { error, .. } => return visit(Err(error.into())).map_break(End::Broken),
             };
-            if Space::of_row(Family::Record, key) != Some(Space::Record) {
+            let Some(of_world) = key.strip_prefix(prefix) else {
+                return ControlFlow::Break(End::Leaf(None));
+            };
+            if Space::of_row(Family::Record, of_world) != Some(Space::Record) {
                 return ControlFlow::Break(End::Leaf(None));
             }
             // Keys that are none cannot be placed; verification reports them.
-            let Ok((leaf, id)) = key::decode_record(key) else { return ControlFlow::Continue(()) };
+            let Ok((leaf, id)) = key::decode_record(of_world) else { return ControlFlow::Continue(()) };
             if leaf.path.numbers().len() != shape.settings().num_levels as usize {
                 return ControlFlow::Continue(());
             }
@@ -137,7 +146,7 @@ pub(crate) fn scan_area<V: ReadView, B>(
                 if here != Some(leaf) {
                     return ControlFlow::Break(End::Leaf(here));
                 }
-                touched.clear();
+                touched.truncate(prefix.len());
                 touched.extend(key::record_leaf(&leaf));
             }
             visit(decode(id, key, row).map(|record| (id, record))).map_break(End::Broken)

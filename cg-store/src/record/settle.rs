@@ -71,6 +71,6 @@ pub(crate) fn settle<E: Engine>(
 }
 
 /// The leaf in which a record lies.
-fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
+pub(crate) fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
     shape.leaf(record.position.dimension(), record.position.block())
 }

@@ -127,13 +127,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.end_crossing(travellers)
     }
 
-    /// Finishes the crossing that failed before, if one did.
-    pub(super) fn settle(&self, _alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
-        if !self.shared.unfinished.load(Ordering::Acquire) {
-            return Ok(());
+    /// Finishes the crossing and the promotion that failed before, if they did.
+    pub(super) fn settle(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+        if self.shared.unfinished.load(Ordering::Acquire) {
+            let _others_wait = self.shared.borders.write();
+            self.finish_crossing()?;
         }
-        let _others_wait = self.shared.borders.write();
-        self.finish_crossing()
+        self.finish_promotion(alone)
     }
 
     /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted.
@@ -144,6 +144,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ) -> Result<(), Error> {
         match self.settle(alone) {
             Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => Ok(()),
+            // What is deleted is to get no part of it.
+            Err(_) if self.shared.together.is_stuck() && self.shared.together.is_changing(deleted) => Ok(()),
             settled => settled,
         }
     }
@@ -151,11 +153,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// As [`settle`](Self::settle), if it can be done at once. Where it fails, what is on its way is refused.
     pub(super) fn try_to_settle(&self) {
         // Not waited for: this thread may keep a segment open that whoever moves waits for.
-        if self.shared.unfinished.load(Ordering::Acquire)
+        if (self.shared.unfinished.load(Ordering::Acquire) || self.has_promotion())
             && let Some(alone) = self.shared.moving.try_lock()
             && let Err(error) = self.settle(&alone)
         {
-            tracing::warn!(%error, "a crossing of a border is still not finished");
+            tracing::warn!(%error, "a crossing of a border or a promotion is still not finished");
         }
     }
 
@@ -279,7 +281,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for segment in entered {
             let arriving: Vec<_> =
                 travellers.iter().filter(|traveller| self.segment_of(traveller.to) == segment).collect();
-            let arrived = self.with_segment(segment, |world| {
+            let arrived = self.with_there(segment, |world| {
                 world.transaction_at(self.level(), |tx| {
                     for traveller in &arriving {
                         tx.put_entity(traveller.id, traveller.entity.clone());

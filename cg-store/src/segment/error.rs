@@ -86,6 +86,15 @@ pub enum SegmentError {
         /// The segment that it goes to.
         to: SegmentPos,
     },
+    /// A change of several segments counts and could not be carried out in all of them. It is, as soon as that can be done,
+    /// at the latest when the world is opened; until then its segments are not used.
+    #[error("{segment} is part of a promotion that could not be carried out yet: {why}")]
+    NotCarriedOut {
+        /// The segment that was to be used.
+        segment: SegmentPos,
+        /// What prevents it.
+        why: String,
+    },
     /// The directory holds no segmented world.
     #[error("{} is no segmented world: {why}", path.display())]
     NotSegmented {

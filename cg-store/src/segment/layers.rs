@@ -6,13 +6,16 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Registration, UpgradeFunctions};
 
-use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::engine::{Engine, Level};
 use crate::error::Error;
+use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
+use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
@@ -50,9 +53,9 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let found =
-            self.with_stored(self.segment_of(at), |world| Ok(of_life(world, world.find_chunk(at)?)))?;
-        Ok(found.unwrap_or(Lookup::NotHere))
+        let segment = self.segment_of(at);
+        self.pass(&[segment])?;
+        self.find_chunk_in(segment, at)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
@@ -60,35 +63,42 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         for (index, at) in at.iter().enumerate() {
             by_segment.entry(self.segment_of(*at)).or_default().push(index);
         }
-        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotHere)).collect();
-        for (segment, indexes) in by_segment {
-            let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
-            let find = |world: &World<_>| {
-                let found = world.find_chunks(&places);
-                Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
-            };
-            let in_segment: Vec<_> = match self.with_stored(segment, find) {
-                Ok(Some(in_segment)) => in_segment,
-                Ok(None) => continue,
-                // Each place says what is wrong with its segment.
-                Err(_) => places.iter().map(|at| self.find_chunk(*at)).collect(),
-            };
-            for (index, chunk) in indexes.into_iter().zip(in_segment) {
-                if let Some(slot) = found.get_mut(index) {
-                    *slot = chunk;
-                }
-            }
-        }
-        found
+        let segments: Vec<_> = by_segment.keys().copied().collect();
+        let found = self.of_one_state(&segments, || self.find_chunks_by_segment(at, &by_segment));
+        // Each place says whether it is its segment that cannot be read.
+        found.unwrap_or_else(|_| at.iter().map(|at| self.find_chunk(*at)).collect())
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        self.try_to_settle();
-        let _none_crosses = self.shared.borders.read_recursive();
-        self.refuse_on_its_way(id)?;
-        let Some(segment) = self.claimed(id)? else { return Ok(Lookup::NotHere) };
-        let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_entity(id)?)))?;
+        let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotHere))
+    }
+
+    /// Objects are the root's.
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        self.root().find_object(key)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.root().list_objects(prefix, position, max_count)
+    }
+
+    /// Records are the root's.
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        self.root().find_record(id)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.root().record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.root().records_in(query)
     }
 
     /// Of the root and of every open segment: one that is closed was synced.
@@ -100,6 +110,40 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
             }
         }
         Ok(())
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    fn find_chunk_in(&self, segment: SegmentPos, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_chunk(at)?)))?;
+        Ok(found.unwrap_or(Lookup::NotHere))
+    }
+
+    fn find_chunks_by_segment(
+        &self,
+        at: &[ChunkAt],
+        by_segment: &BTreeMap<SegmentPos, Vec<usize>>,
+    ) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotHere)).collect();
+        for (segment, indexes) in by_segment {
+            let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
+            let find = |world: &World<_>| {
+                let found = world.find_chunks(&places);
+                Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
+            };
+            let in_segment: Vec<_> = match self.with_stored(*segment, find) {
+                Ok(Some(in_segment)) => in_segment,
+                Ok(None) => continue,
+                // Each place says what is wrong with its segment.
+                Err(_) => places.iter().map(|at| self.find_chunk_in(*segment, *at)).collect(),
+            };
+            for (index, chunk) in indexes.iter().zip(in_segment) {
+                if let Some(slot) = found.get_mut(*index) {
+                    *slot = chunk;
+                }
+            }
+        }
+        found
     }
 }
 
@@ -116,24 +160,7 @@ impl<H: SegmentHome> PromoteTarget for SegmentedWorld<H> {
         self.register(new)
     }
 
-    /// A promotion is one transaction, so everything that is promoted must lie in one segment, else it is refused as
-    /// [`SegmentError::TwoSegments`].
     fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
-        let chunks = promotion.chunks.keys().map(|at| self.segment_of(*at));
-        let owners = promotion.entities.iter().map(|(id, promoting)| {
-            Ok(match promoting.new.as_ref().map(|entity| &entity.owner) {
-                Some(cg_format::entity::Owner::Chunk(at)) => Some(self.segment_of(*at)),
-                _ => self.claimed(*id)?,
-            })
-        });
-        let owners = owners.collect::<Result<Vec<_>, Error>>()?;
-        let mut segments: Vec<_> = chunks.chain(owners.into_iter().flatten()).collect();
-        segments.sort_unstable();
-        segments.dedup();
-        match *segments {
-            [] => Ok(0),
-            [segment] => self.promote_in(segment, promotion),
-            [first, second, ..] => Err(SegmentError::TwoSegments { first, second }.into()),
-        }
+        self.promote(promotion)
     }
 }

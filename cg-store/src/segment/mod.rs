@@ -6,7 +6,8 @@
 //! many are open.
 //!
 //! What it is *not*: a transaction over many segments. One transaction is in one segment; only entities
-//! [cross](SegmentedWorld::cross) borders, without loss or double whatever crashes.
+//! [cross](SegmentedWorld::cross) borders, and overlays are merged into as many segments as they changed, without loss or
+//! half of anything whatever crashes.
 
 mod crossing;
 mod error;
@@ -15,7 +16,10 @@ mod inside;
 mod layers;
 mod open;
 mod place;
+mod promotion;
+mod redo;
 mod stored;
+mod together;
 mod transaction;
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,6 +44,7 @@ use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
+use together::Together;
 pub use transaction::SegmentTransaction;
 
 use crate::durability::Durability;
@@ -113,6 +118,10 @@ struct Shared<H: SegmentHome> {
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
     /// One registration at a time.
     naming: Mutex<()>,
+    /// Which segments are being changed together.
+    together: Together,
+    /// A promotion counts, and its record may still be there.
+    promoted: AtomicBool,
 }
 
 impl SegmentedWorld<InMemory> {
@@ -145,11 +154,11 @@ impl SegmentedWorld<OnDisk> {
         Self::begin(home, root, Some(options.side_chunks), options)
     }
 
-    /// Opens a segmented world, and finishes what a crash interrupted: crossings and deletions.
+    /// Opens a segmented world, and finishes what a crash interrupted: crossings, deletions and promotions.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and as [`World::open`]. Segments are not looked at before
-    /// they are needed.
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and as [`World::open`]. Segments that nothing is to be
+    /// finished in are not looked at before they are needed.
     pub fn open(
         dir: impl AsRef<std::path::Path>,
         packs: &[PackManifest],
@@ -208,10 +217,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             stuck: Mutex::default(),
             putting: Mutex::default(),
             naming: Mutex::default(),
+            together: Together::default(),
+            promoted: AtomicBool::default(),
             root,
         };
         let world = Self { shared: Arc::new(shared) };
         world.finish_deletions()?;
+        world.finish_promotion_at_open()?;
         world.finish_crossing_at_open()?;
         Ok(world)
     }
@@ -284,16 +296,26 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        self.try_to_settle();
-        let _none_crosses = self.shared.borders.read_recursive();
-        self.refuse_on_its_way(id)?;
-        self.entity_at_rest(id)
+        Ok(self.at_rest(id, |world| world.entity(id))?.flatten())
     }
 
-    /// As [`entity`](Self::entity), by one who keeps entities from crossing borders.
-    fn entity_at_rest(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        let Some(segment) = self.claimed(id)? else { return Ok(None) };
-        Ok(self.with_stored(segment, |world| world.entity(id))?.flatten())
+    /// Shows the segment that has an entity, while that neither crosses a border nor is promoted.
+    fn at_rest<T>(
+        &self,
+        id: EntityId,
+        show: impl Fn(&World<H::Engine>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.try_to_settle();
+        loop {
+            let none_crosses = self.shared.borders.read_recursive();
+            self.refuse_on_its_way(id)?;
+            let Some(segment) = self.claimed(id)? else { return Ok(None) };
+            if !self.shared.together.is_changing(segment) {
+                return self.with_stored(segment, &show);
+            }
+            drop(none_crosses);
+            self.pass(&[segment])?;
+        }
     }
 
     /// The segment that has an entity, if any has.
@@ -304,7 +326,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Shows a segment's world: for what only worlds can do. What is written past
-    /// [`transaction`](Self::transaction) must not put entities that the root does not know.
+    /// [`transaction`](Self::transaction) must not put entities that the root does not know, and is written over by a
+    /// promotion that comes at the same moment.
+    ///
+    /// Shows segments too of which [a part could not be carried out](SegmentError::NotCarriedOut), so that they can be
+    /// resumed or what is damaged set aside.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and as [`load`](Self::load).
@@ -313,8 +339,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.with_stored(segment, |world| self.inside(|| show(world)))?
-            .ok_or_else(|| SegmentError::Missing { segment }.into())
+        match self.pass(&[segment]) {
+            Err(Error::Segment(SegmentError::NotCarriedOut { .. })) => {}
+            passed => passed?,
+        }
+        self.with_there(segment, |world| self.inside(|| show(world)))
     }
 
     /// Opens the segments of chunks in the background, those that are stored.

@@ -8,8 +8,10 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
 //! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities on their way from one segment to another, see `crossing` |
+//! | `:promotion`, `:promotion/S.P` | changes of several segments that count, see `redo` |
 //!
-//! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs.
+//! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs, in `:promoted`
+//! which promotion of several segments it has its part of: the UUID of the last.
 
 use std::fmt;
 
@@ -132,6 +134,19 @@ pub(super) fn side_property() -> Result<Property, Error> {
 
 pub(super) fn crossing_property() -> Result<Property, Error> {
     named(":crossing")
+}
+
+pub(super) fn promotion_property() -> Result<Property, Error> {
+    named(":promotion")
+}
+
+pub(super) fn promotion_piece_property(segment: u32, piece: u32) -> Result<Property, Error> {
+    named(&format!(":promotion/{segment:08x}.{piece:08x}"))
+}
+
+/// A segment's own property: the last promotion that it has its part of.
+pub(super) fn promoted_property() -> Result<Property, Error> {
+    named(":promoted")
 }
 
 /// A segment's own property.

@@ -24,7 +24,8 @@ use crate::world::World;
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
     ///
-    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
+    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened. Its part of a
+    /// promotion that could not be carried out goes with it.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
@@ -40,15 +41,21 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             return Err(SegmentError::Missing { segment }.into());
         }
         self.note(segment, Some(SegmentState::Deleting), Durability::Safe)?;
-        if let Some(world) = world.take() {
-            world.close()?;
+        if let Some(error) = world.take().and_then(|world| world.close().err()) {
+            tracing::warn!(%error, %segment, "closing a segment failed; it is deleted");
         }
         self.shared.home.remove(segment)?;
         self.note(segment, None, Durability::Safe)?;
         // Who puts entities looks into this segment while it keeps crossings off.
         drop(world);
         self.forget_entities_of(segment)?;
-        self.settle(&alone)
+        match self.settle(&alone) {
+            Err(error) if self.shared.together.is_stuck() => {
+                tracing::warn!(%error, "a promotion into other segments is still not carried out");
+                Ok(())
+            }
+            settled => settled,
+        }
     }
 
     /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
@@ -87,6 +94,15 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             // It may have been deleted while it was waited for.
             |world| if world.is_there(segment)? { world.open_segment(segment).map(Some) } else { Ok(None) },
         )
+    }
+
+    /// As [`with_stored`](Self::with_stored), of a segment that must be there.
+    pub(super) fn with_there<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
     }
 
     /// Whether the root says that a segment is stored.

@@ -19,7 +19,7 @@ use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
-use crate::overlay::Promotion;
+use crate::overlay::{Promotion, Takes};
 use crate::transaction::Transaction;
 
 /// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
@@ -59,7 +59,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
     ) -> Result<T, X> {
         self.try_to_settle();
-        let (mut none_crosses, mut deleted) = (None, Vec::new());
+        self.pass(&[segment])?;
+        let (mut committing, mut none_crosses, mut deleted) = (None, None, Vec::new());
         let value = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let side_chunks = self.shared.side_chunks;
@@ -68,15 +69,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let value = self.inside(|| body(&mut inner))?;
                 let put = inner.put;
                 deleted = inner.deleted;
+                // Until the segment has committed, as what follows.
+                committing = Some(self.shared.together.commit_in(segment).map_err(Error::from)?);
                 if !put.is_empty() {
-                    // Until the segment has committed.
                     let border = self.shared.borders.read_recursive();
                     none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));
                     self.claim(segment, &put)?;
                 }
                 Ok::<_, X>(value)
             })?;
-            drop(none_crosses.take());
+            drop((none_crosses.take(), committing.take()));
             Ok::<_, X>(committed.value)
         })?;
         if !deleted.is_empty() {
@@ -117,6 +119,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 continue;
             }
             if let Some(other) = claimed
+                && self.shared.together.is_changing(other)
+            {
+                return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
+            }
+            if let Some(other) = claimed
                 && self.with_stored(other, |world| world.entity(*id))?.flatten().is_some()
             {
                 return Err(SegmentError::EntityElsewhere { id: *id, segment: other }.into());
@@ -142,28 +149,38 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     pub(super) fn promote_in(&self, segment: SegmentPos, promotion: &Promotion) -> Result<u64, Error> {
-        self.transaction_at(Durability::Safe, segment, |tx| {
-            for at in promotion.chunks.keys() {
-                tx.load(*at)?;
-            }
-            for id in promotion.entities.keys() {
-                tx.entity(*id)?;
-            }
-            promotion.check(self)?;
-            for (at, promoting) in &promotion.chunks {
-                match &promoting.new {
-                    Some(chunk) => tx.save(*at, Arc::clone(chunk))?,
-                    None => tx.delete(*at)?,
-                }
-            }
-            for (id, promoting) in &promotion.entities {
-                match &promoting.new {
-                    Some(entity) => tx.put_entity(*id, entity.clone())?,
-                    None => tx.delete_entity(*id),
-                }
-            }
-            Ok(promotion.len())
-        })
+        self.transaction_at(Durability::Safe, segment, |tx| promotion.put_into(tx, self))
+    }
+}
+
+/// Of a promotion without objects and records, which are the root's.
+impl<E: Engine> Takes for SegmentTransaction<'_, '_, E> {
+    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.tx.look_at_chunks(at)
+    }
+
+    fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error> {
+        self.tx.look_at_entity(id)
+    }
+
+    fn look_at_kept(&mut self, _: &Promotion) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error> {
+        self.tx.take_chunk(at, new)
+    }
+
+    fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error> {
+        match new {
+            Some(entity) => self.put_entity(id, entity)?,
+            None => self.delete_entity(id),
+        }
+        Ok(())
+    }
+
+    fn take_kept(&mut self, _: &Promotion) -> Result<(), Error> {
+        Ok(())
     }
 }
 

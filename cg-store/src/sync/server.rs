@@ -54,10 +54,12 @@ impl<E: Engine> World<E> {
     ///
     /// Costs for chunks one read for each 4³ cube that is asked about, a look at the hot rows, deltas and cluster
     /// directories of each cube that changed since (up to 64 hot rows, of which nothing is decompressed or decoded), and
-    /// the reading of what is sent. Costs for an area the marks of its 16³ cubes, those of the 4³ cubes in each that
-    /// changed, and the same look at each 4³ cube that did: what is visited is bounded by the rows of the changed 4³ cubes,
-    /// so up to 64 rows for one changed chunk, and by few more than was changed where neighbours change together. An area
-    /// of more than 64 cubes of 16³ has the marks scanned between its corners in Morton order, which may pass over some
+    /// the reading of what is sent.
+    ///
+    /// Costs for an area one read for each chunk that changed, where the commits since are remembered: up to 65,536 chunks are,
+    /// from the first time on that the world is asked about an area. Of older commits it costs the marks of its 16³ cubes,
+    /// those of the 4³ cubes in each that changed, and the same look at each 4³ cube that did: what is visited is bounded by
+    /// the rows of the changed 4³ cubes, so up to 64 rows for one changed chunk. An area of more than 64 cubes of 16³ has the marks scanned between its corners in Morton order, which may pass over some
     /// that lie beside it. Syncs the world first if the reply tells of what a power cut could take back.
     ///
     /// # Errors
@@ -89,6 +91,7 @@ impl<E: Engine> World<E> {
             world: inner,
             view: &view,
             catalog: &catalog,
+            commit,
             dimensions: Vec::new(),
             is_known: known.is_some(),
             forgotten,
@@ -124,6 +127,9 @@ impl<E: Engine> World<E> {
     }
 }
 
+/// A chunk, and the last commit that changed it.
+type Changed = (ChunkAt, u64);
+
 /// A chunk that is to be sent: where its answer goes, and which it is.
 struct Wanted {
     cube: usize,
@@ -135,6 +141,8 @@ struct Answering<'a, E: Engine, V> {
     world: &'a Inner<E>,
     view: &'a V,
     catalog: &'a Catalog,
+    /// The commit that the reply is of; the view has it, and may have later ones.
+    commit: u64,
     /// By the request's numbers; `None` for one that is not known here.
     dimensions: Vec<Option<Dimension>>,
     /// Whether the client's versions are of this incarnation.
@@ -250,35 +258,88 @@ impl<E: Engine, V: ReadView> Answering<'_, E, V> {
         let Some(dimension) = self.dimension(asked.dimension)? else {
             return Ok(AreaReply::Changed { is_whole: true, cubes, damaged });
         };
-        for large in self.changed_16(dimension, &area, since)? {
-            for cube in self.changed_in(dimension, large, &area, since)? {
-                let at = [cube.x(), cube.y(), cube.z()];
-                let places = match self.places(dimension, cube) {
-                    Ok(places) => places,
-                    Err(Error::Corrupt(_)) => {
-                        damaged.push(at);
-                        continue;
-                    }
-                    Err(error) => return Err(error.into()),
-                };
-                let mut chunks = Vec::new();
-                for (place, (version, is_here)) in places {
-                    let is_told = version > since && (is_here || !is_whole);
-                    if is_told && area.contains(chunk_at(cube, place)?) {
-                        self.newest = self.newest.max(version);
-                        chunks.push((place, is_here.then_some(version)));
-                    }
+        for (cube, changed) in self.changed_cubes(dimension, &area, since)? {
+            let at = [cube.x(), cube.y(), cube.z()];
+            let places = match self.places_of(dimension, cube, changed.as_deref()) {
+                Ok(places) => places,
+                Err(Error::Corrupt(_)) => {
+                    damaged.push(at);
+                    continue;
                 }
-                self.listed += chunks.len();
-                if self.listed > self.limits.listed_chunks {
-                    return Ok(AreaReply::TooMany);
+                Err(error) => return Err(error.into()),
+            };
+            let mut chunks = Vec::new();
+            for (place, (version, is_here)) in places {
+                let is_told = version > since && (is_here || !is_whole);
+                if is_told && area.contains(chunk_at(cube, place)?) {
+                    self.newest = self.newest.max(version);
+                    chunks.push((place, is_here.then_some(version)));
                 }
-                if !chunks.is_empty() {
-                    cubes.push(ChangedCube { cube: at, chunks });
-                }
+            }
+            self.listed += chunks.len();
+            if self.listed > self.limits.listed_chunks {
+                return Ok(AreaReply::TooMany);
+            }
+            if !chunks.is_empty() {
+                cubes.push(ChangedCube { cube: at, chunks });
             }
         }
         Ok(AreaReply::Changed { is_whole, cubes, damaged })
+    }
+
+    /// The 4³ cubes of a box in which something changed, in the order of their keys; with the chunks that did and the
+    /// commits that changed them, as far as that is remembered.
+    fn changed_cubes(
+        &self,
+        dimension: Dimension,
+        area: &ChunkBox,
+        since: u64,
+    ) -> Result<Vec<(ClusterPos, Option<Vec<Changed>>)>, Error> {
+        let commits = &self.world.commits;
+        let wants = |at: ChunkAt| at.dimension == dimension && area.contains(at.pos);
+        // Whoever is between writing a commit and telling of it has not noted yet what it changed.
+        let recent = commits.recent().since(since, wants).filter(|_| commits.published() >= self.commit);
+        let Some(recent) = recent else {
+            let mut cubes = Vec::new();
+            for large in self.changed_16(dimension, area, since)? {
+                let found = self.changed_in(dimension, large, area, since)?;
+                cubes.extend(found.into_iter().map(|cube| (cube, None)));
+            }
+            return Ok(cubes);
+        };
+        let mut cubes: BTreeMap<_, (ClusterPos, Vec<Changed>)> = BTreeMap::new();
+        for (at, commit) in recent {
+            let cube = at.pos.cluster(ClusterTier::L1);
+            let entry = cubes.entry(key::cluster(dimension, cube)).or_insert((cube, Vec::new()));
+            entry.1.push((at, commit));
+        }
+        Ok(cubes.into_values().map(|(cube, changed)| (cube, Some(changed))).collect())
+    }
+
+    /// As [`places`](Self::places), of those that are known to have changed. One read for each that is hot, as it is unless it
+    /// was moved since; otherwise all are looked at.
+    fn places_of(
+        &self,
+        dimension: Dimension,
+        cube: ClusterPos,
+        changed: Option<&[Changed]>,
+    ) -> Result<BTreeMap<u8, (u64, bool)>, Error> {
+        let Some(changed) = changed else { return self.places(dimension, cube) };
+        let mut places = BTreeMap::new();
+        for (at, commit) in changed {
+            let row_key = key::chunk(*at);
+            Counters::add(&self.world.counters.engine_reads, 1);
+            let row = self.view.get(Space::ChunkL0, &row_key)?;
+            // Changed again behind the reply's commit: a delta of that is not in the row.
+            let Some(row) = row.filter(|_| *commit <= self.commit) else {
+                return self.places(dimension, cube);
+            };
+            Counters::add(&self.world.counters.bytes_read, row.len() as u64);
+            let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Here(_));
+            let version = frame::version_of(&row).unwrap_or(0).max(*commit);
+            places.insert(place_of(at.pos), (version, is_here));
+        }
+        Ok(places)
     }
 
     /// The 16³ cubes of a box in which something changed.

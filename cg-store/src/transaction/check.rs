@@ -5,11 +5,13 @@
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame;
-use cg_format::{BlockId, ChunkAt, ComponentShape, Dimension, EntityId, SchemaView as _};
+use cg_format::record::Record;
+use cg_format::{BlockId, ChunkAt, ComponentShape, Dimension, EntityId, RecordId, SchemaView as _};
 use cg_registry::{Catalog, ListKind};
 
 use super::changes::{Changes, chunk_row, entity_row};
 use crate::error::Error;
+use crate::object::{ObjectKey, StoredObject};
 use crate::options::StoreLimits;
 
 /// Refuses changes of which anything could not be stored.
@@ -30,12 +32,11 @@ pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error
         check_limit(limits.property_bytes, len_bytes, || property.to_string())?;
     }
     for (key, object) in &changes.objects {
-        check_limit(limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))?;
+        check.object(key, object)?;
     }
     for (id, change) in &changes.records {
         if let Some(record) = &change.new {
-            check.dimension(record.position.dimension())?;
-            check_limit(limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))?;
+            check.record(*id, record)?;
         }
     }
     Ok(())
@@ -118,6 +119,15 @@ impl Check<'_> {
         }
         let len_bytes = entity_row(entity, 0).len_bytes() as u64;
         check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))
+    }
+
+    pub(crate) fn object(&self, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {
+        check_limit(self.limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))
+    }
+
+    pub(crate) fn record(&self, id: RecordId, record: &Record) -> Result<(), Error> {
+        self.dimension(record.position.dimension())?;
+        check_limit(self.limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))
     }
 
     fn dimension(&self, dimension: Dimension) -> Result<(), Error> {

@@ -7,15 +7,15 @@ mod objects;
 mod ownership;
 mod prepare;
 mod records;
+mod writes;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, Owner};
-use cg_format::record::Record;
-use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, RecordId, SideKind};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
 pub(crate) use changes::{Changes, Rows};
@@ -24,12 +24,13 @@ pub(crate) use commit::commit_snapshot;
 pub use commit::{Committed, Durable};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
+use prepare::{Encoding, prepare};
+pub(crate) use writes::{Writes, set_side};
 
 use crate::commit_log::Begun;
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
-use crate::object::{ObjectKey, ObjectWrite};
 use crate::property::Property;
 use crate::world::{Inner, World};
 
@@ -54,16 +55,6 @@ struct Listing {
     since: u64,
     dimension: Dimension,
     area: ChunkBox,
-}
-
-/// What a transaction wants to change. A `None` is a deletion.
-#[derive(Debug, Default)]
-struct Writes {
-    chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
-    entities: BTreeMap<EntityId, Option<Entity>>,
-    properties: BTreeMap<Property, Option<Vec<u8>>>,
-    objects: BTreeMap<ObjectKey, ObjectWrite>,
-    records: BTreeMap<RecordId, Option<Arc<Record>>>,
 }
 
 impl<E: Engine> World<E> {
@@ -105,22 +96,41 @@ impl<E: Engine> World<E> {
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
         let _on_this_thread = Running::enter(self.inner())?;
-        let inner = self.inner();
-        inner.check_open()?;
-        let mut tx = Transaction {
-            world: inner,
-            begun: inner.commits.begin(),
-            catalog: inner.registry.catalog(),
-            reads: BTreeSet::new(),
-            listings: Vec::new(),
-            writes: Writes::default(),
-        };
+        let mut tx = self.begin_transaction()?;
         let value = body(&mut tx)?;
         if durability.is_queued() {
             self.start_writing()?;
         }
         let seq = commit::commit(tx, durability)?;
         Ok(Committed::new(self.visitor(), value, seq))
+    }
+
+    /// Tells what a transaction of these changes would be refused for, and changes nothing. Costs what preparing it costs.
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction), but for conflicts.
+    pub(crate) fn rehearse<X: From<Error>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), X>,
+    ) -> Result<(), X> {
+        let _on_this_thread = Running::enter(self.inner())?;
+        let mut tx = self.begin_transaction()?;
+        body(&mut tx)?;
+        prepare(tx.world, &tx.writes, Encoding::Later)?;
+        Ok(tx.world.queue.check()?)
+    }
+
+    fn begin_transaction(&self) -> Result<Transaction<'_, E>, Error> {
+        let world = self.inner();
+        world.check_open()?;
+        Ok(Transaction {
+            world,
+            begun: world.commits.begin(),
+            catalog: world.registry.catalog(),
+            reads: BTreeSet::new(),
+            listings: Vec::new(),
+            writes: Writes::default(),
+        })
     }
 }
 
@@ -256,10 +266,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) -> Result<(), Error> {
-        self.edit(at, |chunk| match bytes {
-            Some(bytes) => drop(chunk.set_side(kind, bytes)),
-            None => drop(chunk.remove_side(kind)),
-        })
+        self.edit(at, |chunk| set_side(chunk, kind, bytes))
     }
 
     /// Changes a chunk in place: the stored one is copied once, further edits touch the copy.
@@ -267,14 +274,11 @@ impl<E: Engine> Transaction<'_, E> {
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
-        if !matches!(self.writes.chunks.get(&at), Some(Some(_))) {
+        if !self.writes.has_chunk(at) {
             let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
             self.writes.chunks.insert(at, Some(chunk));
         }
-        match self.writes.chunks.get_mut(&at) {
-            Some(Some(chunk)) => Ok(change(Arc::make_mut(chunk))),
-            _ => Err(Error::ChunkAbsent { at }),
-        }
+        self.writes.change_chunk(at, change)
     }
 
     /// An entity, or `None` if the world does not have it.

@@ -16,12 +16,7 @@ impl<E: Engine> Transaction<'_, E> {
     pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
         let key = ObjectKey::new(key)?;
         self.reads.insert(ConflictKey::Object(key.clone()));
-        let stored = self.world.stored_object(&key)?;
-        let after = match self.writes.objects.get(&key) {
-            Some(write) => write.after(&key, stored.as_ref())?.or(stored),
-            None => stored,
-        };
-        Ok(after.and_then(StoredObject::here))
+        self.writes.object(&key, self.world.stored_object(&key)?)
     }
 
     /// Writes an object; its version is one more than before, or 0. The bytes that are there already are no change.
@@ -30,7 +25,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// [`Error::ObjectKey`] for a key without a byte or with more than 512. At commit: [`Error::TooLarge`], and
     /// [`Error::Corrupt`] if what is stored is damaged.
     pub fn put_object(&mut self, key: impl AsRef<[u8]>, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
-        self.write_object(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()))
+        self.writes.put_object(key, bytes)
     }
 
     /// Writes an object at a version that another store gave it: for caches.
@@ -48,11 +43,7 @@ impl<E: Engine> Transaction<'_, E> {
         version: i64,
         bytes: impl Into<Arc<[u8]>>,
     ) -> Result<(), Error> {
-        let key = ObjectKey::new(key)?;
-        if version < 0 {
-            return Err(Error::NegativeVersion { key, offered: version });
-        }
-        self.write_object(key, ObjectWrite::PutAt(version, Some(bytes.into())))
+        self.writes.put_object_at_version(key, version, bytes)
     }
 
     /// Deletes an object. Deleting an absent one is no error.
@@ -60,15 +51,11 @@ impl<E: Engine> Transaction<'_, E> {
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have.
     pub fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.write_object(ObjectKey::new(key)?, ObjectWrite::Delete)
+        self.writes.delete_object(key)
     }
 
-    fn write_object(&mut self, key: ObjectKey, write: ObjectWrite) -> Result<(), Error> {
-        let write = match self.writes.objects.get(&key) {
-            Some(before) => before.clone().then(&key, write)?,
-            None => write,
-        };
-        self.writes.objects.insert(key, write);
-        Ok(())
+    /// As [`put_object_at_version`](Self::put_object_at_version), of an object that is deleted at its version too.
+    pub(crate) fn write_stored_object(&mut self, key: ObjectKey, object: &StoredObject) -> Result<(), Error> {
+        self.writes.write_object(key, ObjectWrite::PutAt(object.version, object.bytes.clone()))
     }
 }

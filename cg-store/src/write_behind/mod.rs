@@ -161,8 +161,8 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.property(property) }
     }
 
-    /// An object that is queued, deleted or not, as [`chunk`](Self::chunk).
-    pub(crate) fn object(&self, key: &ObjectKey) -> Option<StoredObject> {
+    /// An object that is queued, deleted or not, and the commit that wrote it, as [`chunk`](Self::chunk).
+    pub(crate) fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
         if self.is_empty() { None } else { self.state.lock().pending.object(key) }
     }
 

@@ -74,8 +74,8 @@ impl Pending {
         self.properties.get(property).cloned()
     }
 
-    pub(super) fn object(&self, key: &ObjectKey) -> Option<StoredObject> {
-        self.objects.get(key).map(|(_, object)| object.clone())
+    pub(super) fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
+        self.objects.get(key).cloned()
     }
 
     pub(super) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {

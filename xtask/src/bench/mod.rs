@@ -44,6 +44,9 @@ pub(crate) struct Options {
     record: bool,
 }
 
+/// The features that compile others to compare with.
+pub(crate) const PEERS: [&str; 2] = ["--features", "sqlite"];
+
 /// What holds of a whole run, beside its results.
 const CONDITIONS: &str = "conditions.txt";
 /// Begins the conditions of a run that was no full one.
@@ -104,8 +107,8 @@ fn measure(context: &Context, options: &Options, metadata: &Value, results: &Pat
         _ => {}
     }
     let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
-    let tool =
-        context.cargo().args(["bench", "--package", "cg-bench"]).args(targets).args(["--", "--noplot"]);
+    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(PEERS).args(targets);
+    let tool = tool.args(["--", "--noplot"]);
     let tool = if options.quick { tool.args(["--quick", "--measurement-time", "1"]) } else { tool };
     let tool = tool.args(options.name.as_ref()).env("CRITERION_HOME", results);
     environment.apply(with_worlds(context, tool)?).run()?;

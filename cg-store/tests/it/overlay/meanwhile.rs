@@ -78,6 +78,8 @@ impl<S: Base> Base for Played<S> {
         self.below.find_entity(id)
     }
 
+    kept_of!(below);
+
     fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {
         self.below.keep_found(level)
     }

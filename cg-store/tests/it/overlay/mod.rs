@@ -1,7 +1,47 @@
 //! Overlays over worlds and over each other, in memory and on disk.
 
+/// Objects and records of a base that has another's.
+macro_rules! kept_of {
+    ($below:ident) => {
+        fn find_object(
+            &self,
+            key: &cg_store::ObjectKey,
+        ) -> Result<cg_store::Found<cg_store::StoredObject>, Error> {
+            self.$below.find_object(key)
+        }
+
+        fn list_objects(
+            &self,
+            prefix: &[u8],
+            position: Option<&cg_store::ObjectKey>,
+            max_count: usize,
+        ) -> Result<cg_store::ObjectPage, Error> {
+            self.$below.list_objects(prefix, position, max_count)
+        }
+
+        fn find_record(
+            &self,
+            id: cg_format::RecordId,
+        ) -> Result<cg_store::Found<std::sync::Arc<cg_format::record::Record>>, Error> {
+            self.$below.find_record(id)
+        }
+
+        fn record_shape(&self) -> cg_store::RecordShape {
+            self.$below.record_shape()
+        }
+
+        fn records_in(
+            &self,
+            query: &cg_store::RecordQuery,
+        ) -> Result<Vec<(cg_format::RecordId, cg_format::record::Record)>, Error> {
+            self.$below.records_in(query)
+        }
+    };
+}
+
 mod arenas;
 mod failed;
+mod kept;
 mod meanwhile;
 mod model;
 mod promote;

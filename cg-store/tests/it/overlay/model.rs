@@ -98,13 +98,14 @@ impl Shelf for OnDisk {
     }
 }
 
-struct InMemory;
+/// With these options.
+struct InMemory(cg_store::WorldOptions);
 
 impl Shelf for InMemory {
     type Engine = MemEngine;
 
     fn open(&self, base: &World<MemEngine>) -> Overlay<World<MemEngine>, MemEngine> {
-        over(base)
+        Overlay::temporary(base.clone(), &self.0).expect("a base like any other")
     }
 
     fn reopens(&self) -> bool {
@@ -240,7 +241,13 @@ proptest! {
 
     #[test]
     fn an_overlay_in_memory_is_its_model(steps in steps()) {
-        run(&InMemory, steps);
+        run(&InMemory(options()), steps);
+    }
+
+    #[test]
+    fn an_overlay_of_deltas_is_its_model(steps in steps(), remembers: bool) {
+        let cache_bytes = if remembers { 1 << 20 } else { 0 };
+        run(&InMemory(cg_store::WorldOptions { deltas: true, cache_bytes, ..options() }), steps);
     }
 }
 

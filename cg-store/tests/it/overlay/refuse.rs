@@ -180,6 +180,8 @@ impl Base for Fake {
         self.world.find_entity(id)
     }
 
+    kept_of!(world);
+
     fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {
         self.world.keep_found(level)
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cg_registry::Catalog;
+use cg_store::engine::{Engine, MemEngine};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -12,40 +13,76 @@ use super::*;
 use crate::surviving::{Fuse, Surviving};
 
 /// Segments whose engines survive, and whose power can be cut.
-#[derive(Clone)]
-pub(crate) struct Crashing {
+pub(crate) struct Crashing<E: Engine = MemEngine> {
     pub(crate) fuse: Fuse,
-    root: Surviving,
-    engines: Arc<Mutex<HashMap<SegmentPos, Surviving>>>,
+    root: Surviving<E>,
+    make: Arc<dyn Fn() -> E + Send + Sync>,
+    /// Each with the identity of its world.
+    engines: Engines<E>,
+}
+
+type Engines<E> = Arc<Mutex<HashMap<SegmentPos, (Surviving<E>, Uuid)>>>;
+
+impl<E: Engine> Clone for Crashing<E> {
+    fn clone(&self) -> Self {
+        let Self { fuse, root, make, engines } = self;
+        let (make, engines) = (Arc::clone(make), Arc::clone(engines));
+        Self { fuse: fuse.clone(), root: root.clone(), make, engines }
+    }
 }
 
 const ROOT: Uuid = Uuid::from_u128(77);
 
 impl Crashing {
     pub(crate) fn new() -> Self {
+        Self::of(MemEngine::new)
+    }
+}
+
+impl<E: Engine> Crashing<E> {
+    /// With such engines.
+    pub(crate) fn of(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
         let fuse = Fuse::new();
-        let root = Surviving::new(&fuse);
-        Self { fuse, root, engines: Arc::default() }
+        let root = Surviving::over(make(), &fuse);
+        Self { fuse, root, make: Arc::new(make), engines: Arc::default() }
+    }
+
+    /// An engine that is no segment's, with the same power.
+    pub(crate) fn another(&self) -> Surviving<E> {
+        Surviving::over((self.make)(), &self.fuse)
     }
 
     pub(crate) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
         self.open_with(is_new, &segments())
     }
 
-    fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
+    pub(crate) fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
         self.fuse.set(i64::MAX);
         let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &segments.world).expect("a root");
         SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), segments).expect("begins")
     }
 
+    /// Opens it, and has the power go while what was interrupted is being finished, so many commits behind the opening of
+    /// the root.
+    pub(crate) fn open_until(
+        &self,
+        commits: i64,
+        segments: &SegmentOptions,
+    ) -> Result<SegmentedWorld<Self>, Error> {
+        self.fuse.set(i64::MAX);
+        let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &segments.world).expect("a root");
+        self.fuse.set(commits);
+        SegmentedWorld::begin(self.clone(), root, None, segments)
+    }
+
     /// The engine of a segment, whether or not its world is open.
-    fn engine(&self, segment: SegmentPos) -> Surviving {
-        self.engines.lock().get(&segment).cloned().expect("is stored")
+    pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving<E> {
+        self.engines.lock().get(&segment).cloned().expect("is stored").0
     }
 }
 
-impl SegmentHome for Crashing {
-    type Engine = Surviving;
+impl<E: Engine> SegmentHome for Crashing<E> {
+    type Engine = Surviving<E>;
 
     fn path(&self, _: SegmentPos) -> PathBuf {
         PathBuf::from("memory")
@@ -60,14 +97,14 @@ impl SegmentHome for Crashing {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<Surviving>, Error> {
-        let engine = Surviving::new(&self.fuse);
-        self.engines.lock().insert(segment, engine.clone());
+    ) -> Result<World<Surviving<E>>, Error> {
+        let (engine, uuid) = (self.another(), Uuid::new_v4());
+        self.engines.lock().insert(segment, (engine.clone(), uuid));
         let take = |catalog: &mut Catalog| {
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        World::over(engine, Uuid::new_v4(), take, options)
+        World::over(engine, uuid, take, options)
     }
 
     fn open(
@@ -76,14 +113,14 @@ impl SegmentHome for Crashing {
         names: Arc<Catalog>,
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
-    ) -> Result<World<Surviving>, Error> {
-        let engine = self.engines.lock().get(&segment).cloned().expect("was asked for");
+    ) -> Result<World<Surviving<E>>, Error> {
+        let (engine, uuid) = self.engines.lock().get(&segment).cloned().expect("was asked for");
         let take = |catalog: &mut Catalog| {
             check(catalog)?;
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        World::over(engine, Uuid::new_v4(), take, options)
+        World::over(engine, uuid, take, options)
     }
 
     fn remove(&self, segment: SegmentPos) -> Result<(), Error> {

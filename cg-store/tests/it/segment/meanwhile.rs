@@ -271,3 +271,109 @@ fn whoever_is_in_a_segment_neither_crosses_nor_deletes() {
     deleted.expect("another world's");
     world.cross([(uuid(1), cow)]).expect("crosses");
 }
+
+/// Glass in a chunk of the first two segments, in an overlay.
+fn glazed(world: &SegmentedWorld<Staged>, ids: &Ids) -> Overlay<SegmentedWorld<Staged>> {
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let edited = overlay.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
+        tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
+    });
+    edited.expect("edits");
+    overlay
+}
+
+#[track_caller]
+fn assert_stuck<T: std::fmt::Debug>(refused: Result<T, Error>, stuck: SegmentPos) {
+    assert!(
+        matches!(&refused, Err(Error::Segment(SegmentError::NotCarriedOut { segment, .. })) if *segment == stuck),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_it() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[1]));
+    let overlay = glazed(&world, &ids);
+    *home.full.lock() = Some(1);
+    let failed = overlay.promote_into(&world);
+    assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
+    let [first, second] = [0, 1].map(|x| segment(&ids, x));
+    assert_stuck(world.load(places[0]), first);
+    assert_stuck(world.load(places[1]), second);
+    assert_stuck(world.entity(uuid(1)), second);
+    assert_stuck(world.transaction(places[0], |tx| tx.delete(places[0])), first);
+    assert_eq!(block(&world, places[2]), Some(ids.stone), "has nothing to do with it");
+    save(&world, places[2], filled(world.root(), ids.glass));
+    let crossed = world.cross([(uuid(1), ids.cow_in(places[2]))]);
+    assert!(matches!(crossed, Err(Error::Engine(_))), "{crossed:?}");
+
+    *home.full.lock() = None;
+    world.with_segment(second, World::resume).expect("has room again");
+    for at in &places {
+        assert_eq!(block(&world, *at), Some(ids.glass));
+    }
+    assert_eq!(overlay.promote_into(&world).expect("is carried out").changes, 0);
+    world.cross([(uuid(1), ids.cow_in(places[2]))]).expect("crosses");
+}
+
+#[test]
+fn a_segment_that_is_deleted_gets_no_part_of_what_could_not_be_carried_out() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    *home.full.lock() = Some(1);
+    overlay.promote_into(&world).expect_err("is full");
+    world.delete_segment(segment(&ids, 1)).expect("deletes");
+    assert_eq!(block(&world, places[0]), Some(ids.glass));
+    assert_eq!(block(&world, places[1]), None);
+    *home.full.lock() = None;
+    save(&world, places[1], filled(world.root(), ids.stone));
+    assert_eq!(block(&world, places[1]), Some(ids.stone));
+}
+
+/// Who commits in a segment while it is compared with an overlay waits, and is not written over.
+#[test]
+fn what_is_committed_while_a_promotion_looks_comes_before_or_behind_it() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    // The first segment is being changed while the second one has still to be.
+    let (other, at, block_id) = (world.clone(), BlockPos::new(257, 0, 0), ids.glass);
+    let dimension = ids.overworld;
+    let (tell, told) = mpsc::channel();
+    home.meanwhile(When::Commits(0), move || {
+        let (inside, is_inside) = mpsc::channel();
+        thread::spawn(move || {
+            let set = other.transaction(ChunkAt::new(dimension, at.chunk()), |tx| {
+                drop(inside.send(()));
+                tx.set_block(dimension, at, block_id)
+            });
+            tell.send(set.map(drop)).expect("is waited for");
+        });
+        assert!(is_inside.recv_timeout(Duration::from_millis(50)).is_err(), "it waits before it begins");
+    });
+    overlay.promote_into(&world).expect("promotes");
+    home.assert_happened();
+    told.recv_timeout(Duration::from_secs(20)).expect("it goes on").expect("begins behind the promotion");
+    let chunk = world.load(places[1]).expect("loads").expect("is stored");
+    assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [ids.glass, ids.glass]);
+}
+
+#[test]
+fn whoever_is_in_a_segment_does_not_promote_into_others() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    let inside = world.clone();
+    let at = places[0];
+    let refused = ends(move || inside.transaction(at, |_| overlay.promote_into(&inside)));
+    assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
+    assert_eq!(block(&world, places[0]), Some(ids.stone));
+}

@@ -18,6 +18,8 @@ enum Step {
     Cross(Vec<(u128, usize)>),
     DeleteCow(u128),
     DeleteSegment(i64),
+    /// An overlay in which chunks are filled, or deleted, and then cows are put, merged into whatever segments that touches.
+    Promote(Vec<(usize, Option<bool>)>, Vec<(u128, usize)>),
     Reopen,
 }
 
@@ -25,7 +27,10 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<(Step, Option<i64>)>> {
     let place = 0..PLACES.len();
     let cow = 1..4_u128;
+    let fills = prop::collection::vec((place.clone(), prop::option::weighted(0.8, any::<bool>())), 1..4);
+    let cows = prop::collection::vec((cow.clone(), place.clone()), 0..3);
     let step = prop_oneof![
+        3 => (fills, cows).prop_map(|(fills, cows)| Step::Promote(fills, cows)),
         4 => (place.clone(), any::<bool>()).prop_map(|(place, kind)| Step::Save(place, kind)),
         1 => place.clone().prop_map(Step::Delete),
         3 => (cow.clone(), place.clone()).prop_map(|(cow, place)| Step::Put(cow, place)),
@@ -78,6 +83,25 @@ impl Model {
                 next.chunks.retain(|place, _| segment_of(*place) != *x);
                 next.cows.retain(|_, place| segment_of(*place) != *x);
             }
+            Step::Promote(fills, cows) => {
+                let fills: BTreeMap<_, _> = fills.iter().copied().collect();
+                for (place, kind) in fills {
+                    match kind {
+                        Some(kind) => drop(next.chunks.insert(place, kind)),
+                        None => {
+                            next.chunks.remove(&place);
+                            next.cows.retain(|_, at| *at != place);
+                        }
+                    }
+                }
+                let cows: BTreeMap<_, _> = cows.iter().copied().collect();
+                for (cow, place) in cows {
+                    if !next.chunks.contains_key(&place) {
+                        return None;
+                    }
+                    next.cows.insert(cow, place);
+                }
+            }
             Step::Reopen => {}
         }
         Some(next)
@@ -118,6 +142,31 @@ fn perform<H: SegmentHome>(
             Err(Error::Segment(SegmentError::Missing { .. })) => Ok(()),
             other => other,
         },
+        Step::Promote(fills, cows) => {
+            let overlay = Overlay::temporary(world.clone(), &options())?;
+            let fills: BTreeMap<_, _> = fills.iter().copied().collect();
+            overlay.transaction(|tx| {
+                for (place, kind) in fills {
+                    let Some(kind) = kind else {
+                        tx.delete(at(place));
+                        continue;
+                    };
+                    let mut chunk = filled(world.root(), if kind { ids.stone } else { ids.glass });
+                    for (cow, _) in model.cows.iter().filter(|(_, here)| **here == place) {
+                        chunk.add_entity(uuid(*cow));
+                    }
+                    tx.save(at(place), chunk);
+                }
+                Ok::<_, Error>(())
+            })?;
+            overlay.transaction(|tx| {
+                for (cow, place) in cows {
+                    tx.put_entity(uuid(*cow), ids.cow_in(at(*place)));
+                }
+                Ok::<_, Error>(())
+            })?;
+            overlay.promote_into(world).map(drop)
+        }
         Step::Reopen => Ok(()),
     }
 }

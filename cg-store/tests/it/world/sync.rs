@@ -19,6 +19,8 @@ over_both_engines! {
     damage_is_neither_gone_nor_sent
     replies_out_of_order_change_nothing
     a_late_reply_hides_no_change_of_an_area
+    an_area_costs_what_changed_in_it
+    what_is_remembered_of_changes_is_what_the_rows_say
 }
 
 /// The cache of a server in a world of its own, whose ids are others.
@@ -290,6 +292,62 @@ fn cost_follows_what_changed<E: Engine>(server: &World<E>) {
     server.answer(&request, &AnswerLimits::default()).expect("answers");
     let cost = server.stats() - before;
     assert_eq!((cost.engine_reads, cost.keys_scanned, cost.chunks_decoded), (196, 0, 0));
+}
+
+/// One chunk of each of some full cubes changes, in any way that it can.
+fn an_area_costs_what_changed_in_it<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    save(server, (0..512).map(|i| (ids.at(i % 8, i / 64, i / 8 % 8), machine(server, &ids, 1))));
+    catch_up(server, &cache);
+    let cost = |expected: u64| {
+        let overworld = cache.world().dimension("game:overworld").expect("is registered");
+        let request = cache.request_area(overworld, area()).expect("asks");
+        let before = server.stats();
+        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let cost = server.stats() - before;
+        let visited = cost.engine_reads + cost.keys_scanned;
+        assert!(visited <= 2 * expected, "{visited} rows for {expected} changes");
+        assert_eq!(cost.chunks_decoded, 0);
+        let applied = cache.apply(&request, &reply).expect("applies");
+        assert_eq!((applied.gone + applied.stale) as u64, expected);
+        catch_up(server, &cache);
+        is_same(server, &cache);
+    };
+    cost(0);
+    save(server, [(ids.at(0, 0, 0), machine(server, &ids, 2)), (ids.at(5, 5, 5), machine(server, &ids, 2))]);
+    cost(2);
+    delete(server, ids.at(3, 3, 3));
+    save(server, [(ids.at(3, 3, 3), machine(server, &ids, 4))]);
+    delete(server, ids.at(0, 0, 0));
+    cost(2);
+    // Beside the area, in the same cube and in another.
+    save(
+        server,
+        [(ids.at(6, 0, 0), machine(server, &ids, 5)), (ids.at(0, 0, 200), machine(server, &ids, 5))],
+    );
+    cost(0);
+}
+
+/// What the answers say is the same whether or not the changes are remembered, moved and changed again in between.
+fn what_is_remembered_of_changes_is_what_the_rows_say<E: Engine>(server: &World<E>) {
+    let (ids, cache) = (Ids::register(server), client());
+    save(server, (0..64).map(|i| (ids.at(i % 4, i / 16, i / 4 % 4), machine(server, &ids, 1))));
+    catch_up(server, &cache);
+    for turn in 0..20_u8 {
+        let x = i64::from(turn % 4);
+        match turn % 5 {
+            0 => drop(save(server, [(ids.at(x, 0, 0), machine(server, &ids, turn))])),
+            1 => delete(server, ids.at(x, 1, 0)),
+            2 => demote(server, ClusterTier::L1, &[ids.at(x, 0, 0)], false),
+            3 => {
+                save(server, [(ids.at(x, 2, 0), machine(server, &ids, turn))]);
+                demote(server, ClusterTier::L2, &[ids.at(x, 2, 0)], false);
+            }
+            _ => drop(save(server, (0..4).map(|y| (ids.at(x, y, 3), marked(server, &ids, turn.into()))))),
+        }
+        catch_up(server, &cache);
+        is_same(server, &cache);
+    }
 }
 
 fn damage_is_neither_gone_nor_sent<E: Engine>(server: &World<E>) {

@@ -1,12 +1,12 @@
 //! Spatial records against what a host would do without them.
 //!
-//! | group | reference |
+//! | group | references |
 //! |---|---|
-//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch |
-//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row |
+//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch; SQLite writes them and their places in an R*Tree in one transaction |
+//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row; SQLite asks its R*Tree, and returns what lies in the box alone |
 //!
 //! None is held against a limit: a scan of everything is what a host does that has no tree. N is 10,000 and 100,000 and,
-//! in a full run, 1,000,000.
+//! in a full run, 1,000,000. SQLite takes part with the feature `sqlite`, which compiles it.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
@@ -28,6 +28,18 @@ const RECORDS_PER_LEAF: f64 = 8.0;
 const BATCH: u64 = 1000;
 /// The side of the area that is asked for.
 const AREA_BLOCKS: i64 = 32;
+
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+#[cfg(feature = "sqlite")]
+fn sqlite(dir: &TempDir, count: u64) -> sqlite::Sqlite {
+    let mut sqlite = sqlite::Sqlite::create(&dir.path().join("records.sqlite")).expect("an empty directory");
+    for first in (0..count).step_by(BATCH as usize) {
+        sqlite.insert(&part(count, first)).expect("the disk has room");
+    }
+    sqlite
+}
 
 /// Numbers from a seed, the same every time.
 fn hashed(mut n: u64) -> u64 {
@@ -119,6 +131,17 @@ fn insert(criterion: &mut Criterion) {
                 BatchSize::SmallInput,
             );
         });
+        #[cfg(feature = "sqlite")]
+        {
+            let mut sqlite = sqlite(&dir, count);
+            group.bench_function("ref: SQLite with an R*Tree", |bench| {
+                bench.iter_batched(
+                    || part(count, first()),
+                    |records| sqlite.insert(&records).expect("the disk has room"),
+                    BatchSize::SmallInput,
+                );
+            });
+        }
         group.bench_function("insert", |bench| {
             bench.iter_batched(
                 || part(count, first()),
@@ -164,6 +187,13 @@ fn query(criterion: &mut Criterion) {
                 black_box(found.count())
             });
         });
+        #[cfg(feature = "sqlite")]
+        {
+            let sqlite = sqlite(&dir, count);
+            group.bench_function("ref: SQLite with an R*Tree", |bench| {
+                bench.iter(|| black_box(sqlite.payload_bytes_in(&next()).expect("a sound file")));
+            });
+        }
         let records = world.records();
         group.bench_function("for_each_in", |bench| {
             bench.iter(|| {

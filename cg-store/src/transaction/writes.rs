@@ -1,0 +1,97 @@
+//! What a transaction wants to change, of a world or of an overlay.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
+
+use crate::error::Error;
+use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::property::Property;
+
+/// What a transaction wants to change. A `None` is a deletion.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    pub(crate) chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
+    pub(crate) properties: BTreeMap<Property, Option<Vec<u8>>>,
+    pub(crate) objects: BTreeMap<ObjectKey, ObjectWrite>,
+    pub(crate) records: BTreeMap<RecordId, Option<Arc<Record>>>,
+}
+
+impl Writes {
+    /// Whether a chunk is to be saved, so that it can be changed as it is here.
+    pub(crate) fn has_chunk(&self, at: ChunkAt) -> bool {
+        matches!(self.chunks.get(&at), Some(Some(_)))
+    }
+
+    /// Changes a chunk that is to be saved.
+    pub(crate) fn change_chunk<T>(
+        &mut self,
+        at: ChunkAt,
+        change: impl FnOnce(&mut Chunk) -> T,
+    ) -> Result<T, Error> {
+        match self.chunks.get_mut(&at) {
+            Some(Some(chunk)) => Ok(change(Arc::make_mut(chunk))),
+            _ => Err(Error::ChunkAbsent { at }),
+        }
+    }
+
+    /// An object as it will be, over what is stored.
+    pub(crate) fn object(
+        &self,
+        key: &ObjectKey,
+        stored: Option<StoredObject>,
+    ) -> Result<Option<Object>, Error> {
+        let after = match self.objects.get(key) {
+            Some(write) => write.after(key, stored.as_ref())?.or(stored),
+            None => stored,
+        };
+        Ok(after.and_then(StoredObject::here))
+    }
+
+    pub(crate) fn put_object(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()))
+    }
+
+    pub(crate) fn put_object_at_version(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        version: i64,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        let key = ObjectKey::new(key)?;
+        if version < 0 {
+            return Err(Error::NegativeVersion { key, offered: version });
+        }
+        self.write_object(key, ObjectWrite::PutAt(version, Some(bytes.into())))
+    }
+
+    pub(crate) fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Delete)
+    }
+
+    pub(crate) fn write_object(&mut self, key: ObjectKey, write: ObjectWrite) -> Result<(), Error> {
+        let write = match self.objects.get(&key) {
+            Some(before) => before.clone().then(&key, write)?,
+            None => write,
+        };
+        self.objects.insert(key, write);
+        Ok(())
+    }
+}
+
+/// Replaces a chunk's data of one side kind; `None` removes it.
+pub(crate) fn set_side(chunk: &mut Chunk, kind: SideKind, bytes: Option<Vec<u8>>) {
+    match bytes {
+        Some(bytes) => drop(chunk.set_side(kind, bytes)),
+        None => drop(chunk.remove_side(kind)),
+    }
+}

@@ -1,0 +1,408 @@
+//! Overlays merged into several segments: all of it or nothing, also when it is killed, and for whoever reads meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cg_store::engine::{Engine, RocksEngine, RocksOptions};
+use cg_store::{Arenas, Base, OverlayError, StoreLimits};
+use cg_tiering::GameTick;
+
+use super::crossing::{Crashing, whereabouts};
+use super::*;
+
+/// A chunk in each of four segments, of which the last is not stored.
+fn places(ids: &Ids) -> [ChunkAt; 4] {
+    [0, 16, 32, 48].map(|x| ids.at(x, 0, 0))
+}
+
+/// Stone in the first three, a cow in each of the first two.
+fn pave<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
+    for at in &places(ids)[..3] {
+        save(world, *at, filled(world.root(), ids.stone));
+    }
+    for (n, at) in [(1, 0), (2, 1)] {
+        put(world, n, ids.cow_in(places(ids)[at]));
+    }
+}
+
+/// Changes every segment: a block in the first, a cow from there into the second, whose own goes; the third's chunk is
+/// deleted, the fourth's is new.
+fn edit<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
+    let places = places(ids);
+    let edited = overlay.transaction(|tx| {
+        let schema = tx.catalog().current_schema();
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
+        tx.delete_entity(uuid(2));
+        tx.delete(places[2]);
+        tx.save(places[3], Chunk::filled(ids.stone, &schema).expect("known"));
+        tx.put_entity(uuid(3), ids.cow_in(places[3]));
+        let detached = Owner::Detached(cg_format::entity::Reason::new("cargo").expect("short"));
+        tx.put_entity(uuid(4), ids.cow_in(places[1]).owned_by(detached));
+        tx.move_entity(uuid(1), Owner::Chunk(places[1]))
+    });
+    assert!(edited.expect("edits"));
+}
+
+/// What is in all places, and where the cows are.
+fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+    let chunks = world.load_many(&places(ids));
+    let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
+    let owner = |n| world.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
+    (chunks.collect(), (1..=4).map(owner).collect())
+}
+
+fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+    let chunks = overlay.load_many(&places(ids));
+    let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
+    let owner = |n| overlay.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
+    (chunks.collect(), (1..=4).map(owner).collect())
+}
+
+#[track_caller]
+fn assert_all_sound<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
+    for segment in world.segments() {
+        world
+            .with_segment(segment, |world| {
+                assert_sound(world);
+                Ok(())
+            })
+            .expect("is there");
+    }
+    for n in 1..=4 {
+        let (chunks, rows) = whereabouts(world, &places(ids), uuid(n));
+        let cow = world.entity(uuid(n)).expect("reads");
+        let (in_chunks, in_rows) = match cow.map(|cow| cow.owner) {
+            None => (0, 0),
+            Some(Owner::Detached(_)) => (0, 1),
+            Some(Owner::Chunk(at)) => {
+                assert_eq!(chunks, [at]);
+                (1, 1)
+            }
+        };
+        assert_eq!((chunks.len(), rows.len()), (in_chunks, in_rows), "cow {n}");
+    }
+}
+
+/// The properties of a root that begin so.
+fn properties<H: SegmentHome>(world: &SegmentedWorld<H>, prefix: &str) -> usize {
+    let mut count = 0;
+    let shown = world.root().for_each_property(prefix, |_| {
+        count += 1;
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    shown.expect("scans");
+    count
+}
+
+fn merges<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
+    pave(world, ids);
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, ids);
+    let expected = shown(&overlay, ids);
+    let promoted = overlay.promote_into(world).expect("promotes");
+    assert_eq!(promoted.changes, 8, "four chunks and four cows");
+    assert_eq!(content(world, ids), expected);
+    assert!(overlay.diff().expect("compares").is_empty());
+    assert_all_sound(world, ids);
+    assert_eq!(properties(world, ":promotion"), 0, "nothing is left to be done");
+    assert_eq!(properties(world, ":entity/"), 3, "the second cow is nowhere");
+    assert_eq!(overlay.promote_into(world).expect("promotes").changes, 0);
+    // What comes behind it works as if nothing had happened.
+    world.cross([(uuid(3), ids.cow_in(places(ids)[0]))]).expect("crosses");
+    put(world, 2, ids.cow_in(places(ids)[3]));
+    assert_all_sound(world, ids);
+}
+
+#[test]
+fn an_overlay_merges_into_four_segments_in_memory() {
+    let (world, ids) = in_memory();
+    merges(&world, &ids);
+}
+
+#[test]
+fn an_overlay_merges_into_four_segments_on_disk() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    merges(&world, &ids);
+    let before = content(&world, &ids);
+    world.close().expect("closes");
+    drop(world);
+    assert_eq!(content(&open(&disk), &ids), before);
+}
+
+#[test]
+fn what_one_segment_changed_since_keeps_all_from_being_merged() {
+    let (world, ids) = in_memory();
+    pave(&world, &ids);
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    save(&world, places(&ids)[2], filled(world.root(), ids.glass));
+    let before = content(&world, &ids);
+    let refused = overlay.promote_into(&world);
+    assert!(
+        matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key, .. }))
+            if *key == cg_store::ConflictKey::Chunk(places(&ids)[2])),
+        "{refused:?}"
+    );
+    assert_eq!(content(&world, &ids), before);
+    assert_eq!(properties(&world, ":promotion"), 0);
+    save(&world, places(&ids)[1], filled(world.root(), ids.stone));
+}
+
+/// One that the segment's own world would refuse: nothing is merged, and nothing is closed afterwards.
+#[test]
+fn what_one_segment_would_refuse_keeps_all_from_being_merged() {
+    let limits = StoreLimits { entity_bytes: 200, ..StoreLimits::default() };
+    let world = WorldOptions { limits, ..options() };
+    let world = SegmentedWorld::temporary(&[], &SegmentOptions { world, ..segments() }).expect("a world");
+    let ids = register(&world);
+    pave(&world, &ids);
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    let large = overlay.transaction(|tx| {
+        let mut cow = ids.cow_in(places(&ids)[3]);
+        cow.set_component(ids.items, vec![7; 300]).expect("is variable");
+        tx.put_entity(uuid(3), cow);
+        Ok::<_, Error>(())
+    });
+    large.expect("the overlay takes it");
+    let before = content(&world, &ids);
+    let refused = overlay.promote_into(&world);
+    assert!(matches!(&refused, Err(Error::TooLarge { limit_bytes: 200, .. })), "{refused:?}");
+    assert_eq!(content(&world, &ids), before);
+    save(&world, places(&ids)[0], filled(world.root(), ids.glass));
+}
+
+/// A promotion into four segments of which each commit is the last in turn, of the root, of a segment or of the overlay: the
+/// world that is opened again has all of it or nothing, and what is done then is done as if nothing had happened.
+#[test]
+fn a_promotion_that_ends_anywhere_is_in_all_segments_or_in_none() {
+    let whole = ends_anywhere(Crashing::new, &options());
+    // The fourth segment is created; then the root, four segments, the root twice, the overlay.
+    assert!(whole.len() >= 9 && whole.is_sorted(), "{whole:?}");
+    assert!(!whole[0] && whole.iter().filter(|whole| **whole).count() >= 7, "{whole:?}");
+    let limits = StoreLimits { batch_bytes: 1500, ..StoreLimits::default() };
+    let in_parts = ends_anywhere(Crashing::new, &WorldOptions { limits, ..options() });
+    assert!(in_parts.len() > whole.len() + 8 && in_parts.is_sorted(), "{in_parts:?}");
+}
+
+#[test]
+fn a_promotion_that_ends_anywhere_on_disk_is_in_all_segments_or_in_none() {
+    let disk = Disk::new();
+    let made = Arc::new(AtomicUsize::new(0));
+    let home = || {
+        let (dir, made) = (disk.root().to_path_buf(), Arc::clone(&made));
+        Crashing::of(move || {
+            let dir = dir.join(made.fetch_add(1, Ordering::Relaxed).to_string());
+            RocksEngine::create(&dir, &RocksOptions::default()).expect("an empty directory")
+        })
+    };
+    let whole = ends_anywhere(home, &options());
+    assert!(whole.len() >= 9 && whole.is_sorted(), "{whole:?}");
+}
+
+fn ends_anywhere<E: Engine>(home: impl Fn() -> Crashing<E>, options: &WorldOptions) -> Vec<bool> {
+    let mut whole = Vec::new();
+    for commits in 0.. {
+        let home = home();
+        let above = home.another();
+        let segments = SegmentOptions { world: options.clone(), ..segments() };
+        let world = home.open_with(true, &segments);
+        let ids = register(&world);
+        pave(&world, &ids);
+        let before = content(&world, &ids);
+        let arenas = Arenas::over(above.clone(), world.clone(), options).expect("a base");
+        let overlay = arenas.lease("a", GameTick::new(0)).expect("leases");
+        edit(&overlay, &ids);
+        let after = shown(&overlay, &ids);
+        home.fuse.set(commits);
+        let promoted = overlay.promote_into(&world);
+        let is_burnt = home.fuse.is_burnt();
+        if !is_burnt {
+            promoted.expect("promotes");
+        }
+        // Who goes on to read sees all of it or nothing, or hears that it is not carried out.
+        home.fuse.set(0);
+        let seen = world.load_many(&places(&ids));
+        let seen: Option<Vec<_>> =
+            seen.into_iter().map(|chunk| Some(chunk.ok()?.as_deref().cloned())).collect();
+        assert!(seen.is_none_or(|seen| seen == before.0 || seen == after.0), "{commits} commits, still open");
+        drop((overlay, arenas, world));
+
+        let world = home.open_with(false, &segments);
+        let now = content(&world, &ids);
+        assert!(now == before || now == after, "{commits} commits left {now:?}");
+        whole.push(now == after);
+        assert_all_sound(&world, &ids);
+        assert_eq!(properties(&world, ":promotion"), 0);
+        let arenas = Arenas::over(above.clone(), world.clone(), options).expect("the same base");
+        let overlay = arenas.resume(0).expect("is leased");
+        overlay.promote_into(&world).expect("promotes");
+        assert_eq!(content(&world, &ids), after, "{commits} commits");
+        assert!(overlay.diff().expect("compares").is_empty());
+        assert_all_sound(&world, &ids);
+        if !is_burnt {
+            break;
+        }
+    }
+    whole
+}
+
+/// A segment that has its part does not get it again, whatever was done to it since.
+#[test]
+fn what_is_carried_out_is_not_carried_out_again() {
+    let home = Crashing::new();
+    let world = home.open_with(true, &SegmentOptions { max_open: 4, ..segments() });
+    let ids = register(&world);
+    pave(&world, &ids);
+    save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    // The root, and two of four segments.
+    home.fuse.set(3);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    let (names, at) = (world.catalog(), places(&ids)[0]);
+    drop((overlay, world));
+    home.fuse.set(i64::MAX);
+    let take = |catalog: &mut cg_registry::Catalog| {
+        *catalog = cg_registry::Catalog::clone(&names);
+        Ok(())
+    };
+    let alone = World::over(home.engine(segment(&ids, 0)), uuid::Uuid::from_u128(5), take, &options());
+    let alone = alone.expect("a world like any other");
+    crate::world::save(&alone, [(at, filled(&alone, ids.machine))]);
+    drop(alone);
+    let world = home.open(false);
+    assert_eq!(block(&world, at), Some(ids.machine), "what came later stays");
+    assert_eq!(block(&world, places(&ids)[3]), Some(ids.stone), "the others have theirs");
+    assert_eq!(properties(&world, ":promotion"), 0);
+}
+
+/// They are the root's, and come with the blocks or not at all.
+#[test]
+fn objects_and_records_are_merged_into_the_root_with_the_rest() {
+    let home = Crashing::new();
+    let world = home.open(true);
+    let ids = register(&world);
+    pave(&world, &ids);
+    let (key, id) = ("arena/result", cg_format::RecordId::from_bytes([7; 16]));
+    world.root().objects().put(key, *b"none").expect("writes");
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let position = EntityPos::new(ids.overworld, BlockPos::new(300, 0, 0), [0.5; 3]).expect("a point");
+    let grave = cg_format::record::Record::new(position, "game:grave", 1, Vec::new()).expect("short");
+    let write = |block| {
+        let written = overlay.transaction(|tx| {
+            tx.put_object(key, *b"won")?;
+            tx.put_record(id, grave.clone());
+            tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), block)
+        });
+        written.expect("writes");
+    };
+    let shown = || {
+        let object = world.root().objects().get(key).expect("reads").expect("is there");
+        let record = world.root().records().get(id).expect("reads");
+        (object.bytes.to_vec(), record.is_some(), block(&world, places(&ids)[0]))
+    };
+    write(ids.glass);
+    home.fuse.set(0);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    home.fuse.set(i64::MAX);
+    assert_eq!(shown(), (b"none".to_vec(), false, Some(ids.stone)));
+    drop((overlay, world));
+    let world = home.open(false);
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let written = overlay.transaction(|tx| {
+        tx.put_object(key, *b"won")?;
+        tx.put_record(id, grave.clone());
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)
+    });
+    written.expect("writes");
+    assert_eq!(overlay.promote_into(&world).expect("promotes").changes, 3);
+    let object = world.root().objects().get(key).expect("reads").expect("is there");
+    assert_eq!((object.version, &object.bytes[..]), (1, &b"won"[..]));
+    assert_eq!(world.root().records().get(id).expect("reads"), Some(grave));
+    assert_eq!(block(&world, places(&ids)[0]), Some(ids.glass));
+    // One that no segment has anything of.
+    overlay.transaction(|tx| tx.delete_object(key)).expect("writes");
+    assert_eq!(overlay.promote_into(&world).expect("promotes").changes, 1);
+    assert_eq!(world.root().objects().get(key).expect("reads"), None);
+}
+
+/// Opening it again is interrupted too, at each commit.
+#[test]
+fn carrying_out_may_be_interrupted_again_and_again() {
+    let home = Crashing::new();
+    let world = home.open_with(true, &SegmentOptions { max_open: 4, ..segments() });
+    let ids = register(&world);
+    pave(&world, &ids);
+    // Created now, and open, so that the promotion begins with the root.
+    save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    let after = shown(&overlay, &ids);
+    home.fuse.set(1);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    drop((overlay, world));
+    for commits in [0, 1, 1, 0, 1, 1] {
+        drop(home.open_until(commits, &segments()));
+    }
+    let world = home.open(false);
+    assert_eq!(content(&world, &ids), after);
+    assert_all_sound(&world, &ids);
+}
+
+/// Each promotion writes one number into two segments. Who has seen a number in one sees no smaller one in the other.
+fn readers_see_both<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids, rounds: u16) {
+    let [a, b, ..] = places(ids);
+    let number = |chunk: Option<Arc<Chunk>>| {
+        let chunk = chunk.expect("is stored");
+        let mut cells = LocalPos::all();
+        cells.position(|cell| chunk.block(cell) == ids.stone).expect("is marked")
+    };
+    let marked = |n| crate::world::marked(world.root(), ids, n);
+    for at in [a, b] {
+        save(world, at, marked(0));
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (first, second) in [(a, b), (b, a)] {
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let seen = number(world.load(first).expect("loads"));
+                    let then = number(world.load(second).expect("loads"));
+                    assert!(then >= seen, "{then} behind {seen}");
+                    let both = world.load_many(&[first, second]);
+                    let both: Vec<_> = both.into_iter().map(|chunk| number(chunk.expect("loads"))).collect();
+                    assert_eq!(both[0], both[1]);
+                }
+            });
+        }
+        for n in 1..rounds {
+            let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+            overlay
+                .transaction(|tx| {
+                    tx.save(a, marked(n));
+                    tx.save(b, marked(n));
+                    Ok::<_, Error>(())
+                })
+                .expect("writes");
+            overlay.promote_into(world).expect("promotes");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(number(world.load(b).expect("loads")), usize::from(rounds - 1));
+}
+
+#[test]
+fn readers_see_both_segments_or_neither_in_memory() {
+    let (world, ids) = in_memory();
+    readers_see_both(&world, &ids, 300);
+}
+
+#[test]
+fn readers_see_both_segments_or_neither_on_disk() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    readers_see_both(&world, &ids, 30);
+}
