@@ -20,10 +20,10 @@ const IDLE_TICKS: u64 = 60 * GameTick::PER_SECOND;
 /// So many chunks are looked at in one tick.
 const CHUNKS_CONSIDERED: usize = 64;
 
-/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta that they
-/// had then: another one is a reason to look again.
+/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta and how many they
+/// had then: another one is a reason to look again, and so is one that was set aside.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(HashMap<ChunkAt, u64>);
+pub(crate) struct Unsettled(HashMap<ChunkAt, (u64, usize)>);
 
 /// Which chunks are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl<E: Engine> Inner<E> {
                 break;
             }
             let Some((at, commits)) = self.deltas.next_waiting() else { break };
-            let last = commits.last().copied().unwrap_or(0);
+            let had = (commits.last().copied().unwrap_or(0), commits.len());
             let is_due = match which {
                 Which::All => true,
                 Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
             };
-            if !is_due || unsettled.0.get(&at) == Some(&last) {
+            if !is_due || unsettled.0.get(&at) == Some(&had) {
                 self.deltas.wait_again(at);
                 continue;
             }
@@ -68,11 +68,11 @@ impl<E: Engine> Inner<E> {
                     unsettled.0.remove(&at);
                 }
                 Ok(Settled::Overtaken) => {}
-                Ok(Settled::Nothing) => unsettled.keep(at, last),
+                Ok(Settled::Nothing) => unsettled.keep(at, had),
                 // A schema generation that is missing stays missing, too.
                 Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
                     told.tell(&error);
-                    unsettled.keep(at, last);
+                    unsettled.keep(at, had);
                 }
                 Err(error) => {
                     self.deltas.wait_again(at);
@@ -92,10 +92,10 @@ impl<E: Engine> Inner<E> {
 }
 
 impl Unsettled {
-    fn keep(&mut self, at: ChunkAt, last: u64) {
+    fn keep(&mut self, at: ChunkAt, had: (u64, usize)) {
         if self.0.len() >= MAX_CHUNKS {
             self.0.clear();
         }
-        self.0.insert(at, last);
+        self.0.insert(at, had);
     }
 }
