@@ -180,7 +180,8 @@ impl<E: Engine> World<E> {
             work.keep_heat(inner)?;
             inner.forget_heat(work, due)?;
         }
-        report.deltas_folded += inner.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
+        report.deltas_folded +=
+            inner.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
         let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)

@@ -141,10 +141,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Does something of which a panic is an error like any other: who waits for its end would take it for a world that is gone.
-pub(crate) fn told<T>(
-    operation: &'static str,
-    work: impl FnOnce() -> Result<T, Error>,
-) -> Result<T, Error> {
+pub(crate) fn told<T>(operation: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let panicked = |message| Err(EngineError::Panicked { operation, message }.into());
     caught(work).unwrap_or_else(panicked)
 }

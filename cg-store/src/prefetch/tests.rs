@@ -16,7 +16,8 @@ const WALKER: EntityId = EntityId::from_bytes([1; 16]);
 /// A world whose only two threads do nothing until the sender is dropped.
 fn held_up(prefetch: PrefetchOptions) -> (World<MemEngine>, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
-    let options = WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
+    let options =
+        WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
     let world = World::temporary(&[], &options).unwrap();
     world.register_dimension("game:flat").unwrap();
     // Nothing else waits for the threads.

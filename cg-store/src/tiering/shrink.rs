@@ -6,10 +6,10 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::Engine;
+use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{Outcome, drop_shadows, past_damage};
+use crate::move_tier::{Outcome, drop_shadows, past_damage, row_of};
 use crate::pool;
 use crate::world::Inner;
 
@@ -30,7 +30,7 @@ struct Shrunk {
 
 impl<E: Engine> Inner<E> {
     /// Writes a cluster anew without its shadows, if the policy says so of what has been above it since a moment; has a
-    /// thread of the pool do it if it is a cold one.
+    /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
         visitor: &Visitor<E>,
@@ -40,7 +40,10 @@ impl<E: Engine> Inner<E> {
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let at = due.at();
-        if cluster.pos.tier() == ClusterTier::L1 {
+        let (space, row_key) = row_of(cluster);
+        // Mostly there is none, and then nobody needs to wait for a thread. Whatever else this meets, who counts it meets it too.
+        let is_absent = matches!(self.engine()?.get(space, &row_key), Ok(None));
+        if cluster.pos.tier() == ClusterTier::L1 || is_absent {
             for shrunk in self.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
                 self.end_shrinking(work, cluster, shrunk?, counts);
             }

@@ -16,8 +16,8 @@ use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteOptions};
 use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place, Reopened};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
-use super::lock::DirLock;
 use super::held::Held;
+use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem, Tear};
 use super::{Access, Db, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
 

@@ -31,8 +31,7 @@ fn stored(
     let world = World::temporary_over(engine, &[], options).unwrap();
     let flat = world.register_dimension("game:flat").unwrap();
     let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
-    let all: Vec<_> =
-        places.iter().map(|x| ChunkAt::new(flat, ChunkPos::new(*x, 0, 0).unwrap())).collect();
+    let all: Vec<_> = places.iter().map(|x| ChunkAt::new(flat, ChunkPos::new(*x, 0, 0).unwrap())).collect();
     let saved = world.transaction(|tx| {
         let schema = tx.catalog().current_schema();
         let mut chunk = Chunk::filled(stone, &schema)?;

@@ -97,6 +97,8 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
 fn who_stands_has_nothing_fetched<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
+    // What was saved is looked at once.
+    world.tick(GameTick::new(0), &[], ENOUGH).expect("ticks");
     world.forget_chunks();
     let before = world.stats();
     for now in 0..200 {
