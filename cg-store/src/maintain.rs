@@ -56,6 +56,8 @@ struct Progress {
     heat_kept_at: GameTick,
     unsettled: Unsettled,
     tile: TileBehind,
+    /// Whether finding and moving took all of the last tick, so that the rest comes before moves in the next one.
+    is_owed: bool,
 }
 
 impl Maintenance {
@@ -67,6 +69,7 @@ impl Maintenance {
             heat_kept_at: clock,
             unsettled: Unsettled::default(),
             tile: TileBehind::default(),
+            is_owed: false,
         };
         state.clock.advance(clock);
         Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
@@ -87,9 +90,12 @@ impl<E: Engine> World<E> {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
     /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
-    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
-    /// it foresees what players will want, whatever the budget, and has it loaded by the store's own threads. Blocks for as long as it works; what is
-    /// compressed is compressed by the store's own threads. Exceeds the budget by the work of one 4³ cube or one chunk at most,
+    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
+    /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
+    /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
+    /// Blocks for as long as it works; what is
+    /// compressed is compressed by the store's own threads, if they are not busy with what was asked of them before. Exceeds the
+    /// budget by the work of one 4³ cube or one chunk at most,
     /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a cold cluster or a tile of the opacity map that is not
     /// done by then is done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
     /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
@@ -100,18 +106,17 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails otherwise.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        let begun = Instant::now();
-        let inner = self.inner();
-        let report = inner.ticks.time("a tick", || self.run_tick(now, players, budget));
-        inner.tick_excess.note(begun.elapsed().saturating_sub(budget));
-        report
+        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
     }
 
     fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         let inner = self.inner();
         inner.check_open()?;
-        let deadline = Instant::now() + budget;
+        // A budget that nobody can count to has no end.
+        let deadline = Instant::now().checked_add(budget);
         let mut progress = inner.maintenance.state.lock();
+        // What another tick took is none of this one's work.
+        let begun = Instant::now();
         let progress = &mut *progress;
         let now = progress.clock.advance(now);
         let mut report = TickReport {
@@ -123,7 +128,13 @@ impl<E: Engine> World<E> {
             made_way: false,
             damaged: Vec::new(),
         };
-        let worked = self.work_until(progress, players, deadline, &mut report);
+        inner.tiering.set_now(now);
+        inner.tiering.recorder.ticked(now, players);
+        inner.tiering.observers(|seen| seen.check_players(players, now));
+        self.prefetch(players, now, budget);
+        let worked = self.work_until(progress, deadline, &mut report);
+        let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
+        inner.tick_excess.note(over.unwrap_or_default());
         inner.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
         worked?;
         report.damaged = progress.work.told.take();
@@ -133,36 +144,47 @@ impl<E: Engine> World<E> {
     fn work_until(
         &self,
         progress: &mut Progress,
-        players: &[PlayerAt],
-        deadline: Instant,
+        deadline: Option<Instant>,
         report: &mut TickReport,
     ) -> Result<(), Error> {
         let (inner, now) = (self.inner(), report.now);
-        inner.tiering.set_now(now);
-        inner.tiering.recorder.ticked(now, players);
-        inner.tiering.observers(|seen| seen.check_players(players, now));
-        self.prefetch(players, now);
         if inner.engine.gate().is_closed() {
             report.made_way = true;
             return Ok(());
         }
         let due = Due::until(now, deadline);
         inner.offer_settled(&mut progress.work, now);
-        let knows_of_more = !inner.consider(&mut progress.work, due)?;
+        // Each kind of work gets its part of a budget that is too small for all, so that none waits for the end of another.
+        let knows_of_more = !inner.consider(&mut progress.work, due.for_part(2))?;
+        if std::mem::take(&mut progress.is_owed) {
+            self.fold(progress, due.for_part(4), report)?;
+        }
         if !inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)? || due.is_over() {
+            progress.is_owed = true;
             return Ok(());
         }
-        if now.since(progress.heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
-            progress.heat_kept_at = now;
-            progress.work.keep_heat(inner)?;
-            inner.forget_heat(&mut progress.work)?;
-        }
-        let Progress { work, unsettled, tile, .. } = progress;
-        report.deltas_folded = inner.settle_waiting(unsettled, Which::Due, due, &mut work.told)?;
-        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
-        report.tiles_folded = folded.count;
-        report.work_left = knows_of_more || !folded.is_all;
+        let has_folded_all = self.fold(progress, due, report)?;
+        report.work_left = knows_of_more || !has_folded_all;
         Ok(())
+    }
+
+    /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
+    fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
+        let inner = self.inner();
+        let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
+        if due.is_over() {
+            return Ok(false);
+        }
+        if report.now.since(*heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
+            *heat_kept_at = report.now;
+            work.keep_heat(inner)?;
+            inner.forget_heat(work, due)?;
+        }
+        report.deltas_folded +=
+            inner.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
+        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
+        report.tiles_folded += folded.count;
+        Ok(folded.is_all)
     }
 
     /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
@@ -228,7 +250,7 @@ impl<E: Engine> Inner<E> {
             }
             self.work(visitor, work, due, &mut counts)?;
             work.keep_heat(self)?;
-            self.forget_heat(work)?;
+            self.forget_heat(work, due)?;
             progress(&counts);
             if counts.moved() == before {
                 return Ok(counts);
@@ -286,8 +308,28 @@ mod tests {
                 damaged: vec![],
             }
         );
-        assert_eq!(world.tick(GameTick::new(9), &[], Duration::from_secs(60)).unwrap().tiles_folded, 0);
+        assert_eq!(world.tick(GameTick::new(9), &[], Duration::MAX).unwrap().tiles_folded, 0);
         assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
         assert_eq!(world.clock().clamped(), 1);
+    }
+
+    #[test]
+    fn what_a_tick_waits_for_another_is_no_excess() {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let (begun, waits) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let inner = world.inner();
+            scope.spawn(move || {
+                inner.maintenance.work(|_| {
+                    begun.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(300));
+                });
+            });
+            waits.recv().unwrap();
+            world.tick(GameTick::new(1), &[], Duration::from_millis(1)).unwrap();
+        });
+        let metrics = world.metrics();
+        assert_eq!((metrics.ticks.count(), metrics.tick_excess.count()), (1, 1));
+        assert!(metrics.tick_excess.longest() < metrics.ticks.longest() / 2, "{metrics}");
     }
 }

@@ -30,7 +30,8 @@ pub struct Metrics {
     pub transactions: Durations,
     /// Calls of `tick`.
     pub ticks: Durations,
-    /// By how much ticks exceeded their budgets; most by nothing.
+    /// By how much ticks worked longer than their budgets; most by nothing. What a tick waited for another one is only in
+    /// [`ticks`](Self::ticks).
     pub tick_excess: Durations,
     /// What maintenance knows to be left, as the last tick left it: steps of moves, each of one 4³ cube.
     pub moves_waiting: u64,

@@ -2,9 +2,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use crate::engine::EngineError;
+use crate::error::Error;
 
 /// How much nicer than the host's threads the store's are.
 #[cfg(all(target_os = "linux", feature = "rocks"))]
@@ -16,7 +22,12 @@ pub(crate) struct Pool {
     /// Only absent while the value is dropped.
     threads: Option<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
+    /// How many threads what was given to them and is not done may take.
+    given: Arc<AtomicUsize>,
 }
+
+/// Something that was given to so many threads, until it is done or has panicked.
+struct Given(Arc<AtomicUsize>, usize);
 
 impl Pool {
     /// Starts so many threads.
@@ -42,15 +53,32 @@ impl Pool {
                 Ok(())
             })
             .build()?;
-        Ok(Self { threads: Some(threads), handles })
+        Ok(Self { threads: Some(threads), handles, given: Arc::default() })
     }
 
     /// Does something on the threads, which may share it out among them, and waits for it.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.threads {
-            Some(threads) => threads.install(work),
+            Some(threads) => {
+                let _given = self.give(self.thread_count());
+                threads.install(work)
+            }
             None => work(),
         }
+    }
+
+    /// Does the same with each of a few things, and waits for that. The threads share them out; where all are busy the
+    /// caller does it himself, one after the other, and waits behind nobody.
+    pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        if self.is_busy() {
+            return things.iter().map(work).collect();
+        }
+        self.install(|| things.par_iter().map(&work).collect())
+    }
+
+    /// Whether each thread has something to do, so that what it is given now has to wait.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.given.load(Ordering::Relaxed) >= self.thread_count()
     }
 
     /// How many threads there are.
@@ -61,8 +89,23 @@ impl Pool {
     /// Has one of the threads do something, behind what they were given before.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         if let Some(threads) = &self.threads {
-            threads.spawn(work);
+            let given = self.give(1);
+            threads.spawn(move || {
+                let _given = given;
+                work();
+            });
         }
+    }
+
+    fn give(&self, thread_count: usize) -> Given {
+        self.given.fetch_add(thread_count, Ordering::Relaxed);
+        Given(Arc::clone(&self.given), thread_count)
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
@@ -97,6 +140,12 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic).to_owned())
 }
 
+/// Does something of which a panic is an error like any other: who waits for its end would take it for a world that is gone.
+pub(crate) fn told<T>(operation: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let panicked = |message| Err(EngineError::Panicked { operation, message }.into());
+    caught(work).unwrap_or_else(panicked)
+}
+
 /// What a panic said.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -106,8 +155,6 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn what_was_spawned_is_done_before_the_threads_end() {
@@ -133,6 +180,28 @@ mod tests {
         pool.spawn(|| panic!("on purpose"));
         pool.spawn(move || sender.send(7).unwrap());
         assert_eq!(receiver.recv(), Ok(7));
+    }
+
+    #[test]
+    fn who_finds_all_threads_busy_does_it_himself() {
+        let pool = Pool::start(2).unwrap();
+        let here = thread::current().id();
+        let who = |pool: &Pool| pool.each(&[1, 2, 3], |n| (*n, thread::current().id() == here));
+        assert_eq!(who(&pool), [(1, false), (2, false), (3, false)]);
+        let (go_on, told) = std::sync::mpsc::channel::<()>();
+        let told = Arc::new(std::sync::Mutex::new(told));
+        for _ in 0..2 {
+            let told = Arc::clone(&told);
+            pool.spawn(move || drop(told.lock().map(|told| told.recv())));
+        }
+        pool.spawn(|| panic!("on purpose"));
+        assert!(pool.is_busy());
+        assert_eq!(who(&pool), [(1, true), (2, true), (3, true)]);
+        drop(go_on);
+        while pool.given.load(Ordering::Relaxed) > 0 {
+            thread::yield_now();
+        }
+        assert_eq!(who(&pool), [(1, false), (2, false), (3, false)], "a panic is something done, too");
     }
 
     #[test]

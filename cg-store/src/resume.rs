@@ -23,7 +23,6 @@ use crate::engine::{Batch, Engine, EngineError, Failure, Level, Reopen, Reopened
 use crate::error::{ConflictKey, Error, NotResumed};
 use crate::lease::Vacant;
 use crate::meta::WorldRows;
-use crate::opacity::Unfolded;
 use crate::tiering::Written;
 use crate::unfinished;
 use crate::world::{Inner, World};
@@ -236,7 +235,7 @@ impl<E: Engine> Inner<E> {
         unfinished::finish(engine)?;
         // What a write that failed has noted there may not be so.
         self.deltas.replace(DeltaIndex::read(engine)?);
-        *self.unfolded.lock() = Unfolded::new();
+        self.unfolded.lock().begin_again();
         self.tiering.lose_track_of_writes();
         if self.queue.was_written(found) || found <= self.commits.published() {
             return Ok(());

@@ -13,7 +13,8 @@ use crate::shown::shown;
 /// Look at every row of the world and report what is wrong. Changes nothing.
 ///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
-/// `cg dump --row` takes. Exit code 1 if there are problems.
+/// `cg dump --row` takes. Where the engine rewrites files of some spaces no more because one was damaged, `"held":[SPACE]`
+/// too. Exit code 1 if there are problems.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -28,6 +29,8 @@ struct Report {
     ok: bool,
     checked: BTreeMap<&'static str, u64>,
     problems: Vec<Problem>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,7 +46,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress("rows checked");
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
-    let report = Report::from(found?);
+    let mut report = Report::from(found?);
+    let families = world.usage()?.families.into_iter().filter(|family| family.is_held);
+    report.held = families.map(|family| family.family.name()).collect();
     out.print(&report)?;
     Ok(Outcome::good_if(report.ok))
 }
@@ -52,7 +57,7 @@ impl From<VerifyReport> for Report {
     fn from(report: VerifyReport) -> Self {
         let ok = report.is_ok();
         let problems = report.findings.into_iter().map(Problem::from).collect();
-        Self { ok, checked: report.checked, problems }
+        Self { ok, checked: report.checked, problems, held: Vec::new() }
     }
 }
 
@@ -74,6 +79,14 @@ impl fmt::Display for Report {
         let checked: Vec<_> =
             self.checked.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
         writeln!(f, "checked {}", if checked.is_empty() { "nothing".into() } else { checked.join(", ") })?;
+        for space in &self.held {
+            write!(f, "{space}: a file was damaged, so none of its files is compacted any more")?;
+            if self.problems.iter().any(|problem| problem.space == *space) {
+                writeln!(f)?;
+            } else {
+                writeln!(f, "; every row can be read, so if it was replaced, delete db/DAMAGED")?;
+            }
+        }
         match self.problems.len() {
             0 => writeln!(f, "no problem found"),
             count => writeln!(f, "{} found", counted(count as u64, "problem")),

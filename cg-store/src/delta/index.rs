@@ -25,8 +25,10 @@ pub(crate) struct DeltaIndex {
 #[derive(Debug, Default)]
 struct Chunks {
     commits: HashMap<ChunkAt, Vec<u64>>,
-    /// Every chunk with deltas, in the order in which maintenance looks at them; and some without.
+    /// Every chunk with deltas once, in the order in which maintenance looks at them; and some without.
     waiting: VecDeque<ChunkAt>,
+    /// What waits, to be looked up.
+    waits: HashSet<ChunkAt>,
     gaps: Gaps,
     /// Chunks in gaps whose rows were replaced since, so that whatever lies there says nothing.
     replaced: HashSet<ChunkAt>,
@@ -35,13 +37,19 @@ struct Chunks {
 impl Chunks {
     fn add(&mut self, at: ChunkAt, seq: u64) {
         let commits = self.commits.entry(at).or_default();
-        if commits.is_empty() {
-            self.waiting.push_back(at);
-        }
         commits.push(seq);
+        self.wait(at);
         if self.waiting.len() > 2 * MAX_CHUNKS {
             // Nobody looks, and most have no deltas any more.
-            self.waiting = self.commits.keys().copied().collect();
+            let Self { waiting, waits, commits, .. } = self;
+            waiting.retain(|at| commits.contains_key(at));
+            waits.retain(|at| commits.contains_key(at));
+        }
+    }
+
+    fn wait(&mut self, at: ChunkAt) {
+        if self.waits.insert(at) {
+            self.waiting.push_back(at);
         }
     }
 }
@@ -141,6 +149,7 @@ impl DeltaIndex {
         let mut chunks = self.chunks.lock();
         loop {
             let at = chunks.waiting.pop_front()?;
+            chunks.waits.remove(&at);
             if let Some(commits) = chunks.commits.get(&at) {
                 return Some((at, commits.clone()));
             }
@@ -151,7 +160,7 @@ impl DeltaIndex {
     pub(crate) fn wait_again(&self, at: ChunkAt) {
         let mut chunks = self.chunks.lock();
         if chunks.commits.contains_key(&at) {
-            chunks.waiting.push_back(at);
+            chunks.wait(at);
         }
     }
 
@@ -212,10 +221,28 @@ mod tests {
         assert_eq!(index.next_waiting(), Some((at(1), vec![1, 3])));
         assert_eq!(index.next_waiting(), None);
         for seq in 0..5 * MAX_CHUNKS as u64 {
-            index.add(at(5), seq);
-            index.forget(at(5), seq);
+            let at = at(5 + seq as i64);
+            index.add(at, seq);
+            index.forget(at, seq);
         }
         let waiting = index.chunks.lock().waiting.len();
         assert!(waiting <= 2 * MAX_CHUNKS, "{waiting} wait for nobody");
+    }
+
+    #[test]
+    fn a_chunk_that_is_saved_whole_again_and_again_waits_once() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        for seq in 0..100 {
+            index.add(at(1), seq);
+            index.forget_up_to(at(1), seq);
+        }
+        index.add(at(1), 100);
+        index.add(at(2), 101);
+        assert_eq!(index.next_waiting(), Some((at(1), vec![100])));
+        index.wait_again(at(1));
+        assert_eq!(index.next_waiting(), Some((at(2), vec![101])), "it keeps nobody waiting");
+        assert_eq!(index.next_waiting(), Some((at(1), vec![100])));
+        assert_eq!(index.next_waiting(), None);
     }
 }

@@ -20,10 +20,10 @@ const IDLE_TICKS: u64 = 60 * GameTick::PER_SECOND;
 /// So many chunks are looked at in one tick.
 const CHUNKS_CONSIDERED: usize = 64;
 
-/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta that they
-/// had then: another one is a reason to look again.
+/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta and how many they
+/// had then: another one is a reason to look again, and so is one that was set aside.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(HashMap<ChunkAt, u64>);
+pub(crate) struct Unsettled(HashMap<ChunkAt, (u64, usize)>);
 
 /// Which chunks are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,17 +53,17 @@ impl<E: Engine> Inner<E> {
                 break;
             }
             let Some((at, commits)) = self.deltas.next_waiting() else { break };
-            let last = commits.last().copied().unwrap_or(0);
+            let had = (commits.last().copied().unwrap_or(0), commits.len());
             let is_due = match which {
                 Which::All => true,
                 Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
             };
-            if !is_due || unsettled.0.get(&at) == Some(&last) {
+            if !is_due || unsettled.0.get(&at) == Some(&had) {
                 self.deltas.wait_again(at);
                 continue;
             }
             // Asked before: the index names a delta before it is written.
-            let is_on_its_way = self.engine.reached()[0].get() < last || self.queue.chunk(at).is_some();
+            let is_on_its_way = self.engine.reached()[0].get() < had.0 || self.queue.chunk(at).is_some();
             match self.settle_deltas(at) {
                 Ok(Settled::Done) => {
                     settled += 1;
@@ -71,11 +71,11 @@ impl<E: Engine> Inner<E> {
                 }
                 Ok(Settled::Overtaken) => {}
                 Ok(Settled::Nothing) if is_on_its_way => {}
-                Ok(Settled::Nothing) => unsettled.keep(at, last),
+                Ok(Settled::Nothing) => unsettled.keep(at, had),
                 // A schema generation that is missing stays missing, too.
                 Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
                     told.tell(&error);
-                    unsettled.keep(at, last);
+                    unsettled.keep(at, had);
                 }
                 Err(error) => {
                     self.deltas.wait_again(at);
@@ -95,11 +95,11 @@ impl<E: Engine> Inner<E> {
 }
 
 impl Unsettled {
-    fn keep(&mut self, at: ChunkAt, last: u64) {
+    fn keep(&mut self, at: ChunkAt, had: (u64, usize)) {
         if self.0.len() >= MAX_CHUNKS {
             self.0.clear();
         }
-        self.0.insert(at, last);
+        self.0.insert(at, had);
     }
 }
 

@@ -400,6 +400,7 @@ fn usage_of((family, rows): (Family, &Arc<Rows>)) -> FamilyUsage {
         blob_bytes: 0,
         garbage_bytes: 0,
         buffered_bytes,
+        is_held: false,
     }
 }
 

@@ -64,7 +64,7 @@ pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
 pub use error::{EngineError, Place, Table};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
-pub(crate) use readable::{Met, Past, scan_past_damage};
+pub(crate) use readable::{Gaps, Met, Past, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]
@@ -363,4 +363,6 @@ pub struct FamilyUsage {
     pub garbage_bytes: u64,
     /// Bytes in memory that are not yet in a file.
     pub buffered_bytes: u64,
+    /// Whether its files are rewritten no more because one of them is damaged.
+    pub is_held: bool,
 }

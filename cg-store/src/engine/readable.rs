@@ -17,6 +17,58 @@ pub(crate) enum Met<'a> {
     Gap { until: Option<&'a [u8]>, error: EngineError },
 }
 
+/// Gaps that were met, for one who scans again and again from further on: to find the end of one costs some hundred seeks.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps(Vec<Gap>);
+
+#[derive(Debug)]
+struct Gap {
+    family: Family,
+    /// The last key that was met, or where the scan began.
+    behind: Vec<u8>,
+    /// `None`: to the end of the range that was scanned.
+    until: Option<Vec<u8>>,
+    to: Bound<Vec<u8>>,
+}
+
+impl Gaps {
+    /// So many are remembered.
+    const REMEMBERED: usize = 256;
+
+    /// Notes what a scan of a range that ends at `to` has met behind a key.
+    pub(crate) fn remember(&mut self, family: Family, behind: &[u8], until: Option<&[u8]>, to: Bound<&[u8]>) {
+        if self.0.len() >= Self::REMEMBERED {
+            self.0.clear();
+        }
+        let (behind, until) = (behind.to_vec(), until.map(<[u8]>::to_vec));
+        self.0.push(Gap { family, behind, until, to: to.map(<[u8]>::to_vec) });
+    }
+
+    /// The same range, from the end of a gap on if it begins in one; `None` if nothing of it can be read.
+    pub(crate) fn behind<'k>(
+        &self,
+        family: Family,
+        (from, to): KeyRange<'k>,
+    ) -> Option<(Bound<Vec<u8>>, Bound<&'k [u8]>)> {
+        let is_inside = |gap: &&Gap| {
+            let (key, is_behind) = match from {
+                Bound::Included(key) => (key, gap.behind[..] < *key),
+                Bound::Excluded(key) => (key, gap.behind[..] <= *key),
+                Bound::Unbounded => return false,
+            };
+            let is_before = match &gap.until {
+                Some(until) => *key < until[..],
+                None => gap.to.as_ref().map(|to| &to[..]) == to,
+            };
+            gap.family == family && is_behind && is_before
+        };
+        match self.0.iter().find(is_inside) {
+            Some(gap) => gap.until.clone().map(|until| (Bound::Included(until), to)),
+            None => Some((from.map(<[u8]>::to_vec), to)),
+        }
+    }
+}
+
 /// As [`ReadView::scan`], going on behind damage.
 ///
 /// A gap costs some hundred seeks.
@@ -225,6 +277,30 @@ mod tests {
         let long = ["k".repeat(70), "k".repeat(90)];
         let rows = [("a", true), (&*long[0], false), (&*long[1], true)];
         assert_eq!(met(&rows, all.0, all.1).first().map(String::as_str), Some("a"));
+    }
+
+    #[test]
+    fn who_begins_in_a_gap_that_was_met_begins_behind_it() {
+        let mut gaps = Gaps::default();
+        let begins = |gaps: &Gaps, from: Bound<&[u8]>| {
+            gaps.behind(Family::Object, (from, Bound::Unbounded)).map(|(from, _)| from)
+        };
+        let same = |key: &[u8]| Some(Bound::Included(key.to_vec()));
+        assert_eq!(begins(&gaps, Bound::Included(b"c")), same(b"c"));
+        gaps.remember(Family::Object, b"b", Some(b"g"), Bound::Unbounded);
+        assert_eq!(begins(&gaps, Bound::Included(b"c")), same(b"g"));
+        assert_eq!(begins(&gaps, Bound::Included(b"b")), same(b"b"), "this row was met");
+        assert_eq!(begins(&gaps, Bound::Excluded(b"b")), same(b"g"));
+        assert_eq!(begins(&gaps, Bound::Included(b"g")), same(b"g"));
+        assert_eq!(begins(&gaps, Bound::Included(b"a")), same(b"a"));
+        assert_eq!(begins(&gaps, Bound::Unbounded), Some(Bound::Unbounded));
+        let other = gaps.behind(Family::Entity, (Bound::Excluded(b"c"), Bound::Unbounded));
+        assert_eq!(other, Some((Bound::Excluded(b"c".to_vec()), Bound::Unbounded)));
+        // To the end of a range nothing can be read; of another range that is not known.
+        gaps.remember(Family::Object, b"m", None, Bound::Included(b"p"));
+        assert_eq!(begins(&gaps, Bound::Included(b"n")), same(b"n"));
+        let to_there = gaps.behind(Family::Object, (Bound::Included(b"n"), Bound::Included(b"p")));
+        assert_eq!(to_there, None);
     }
 
     #[test]

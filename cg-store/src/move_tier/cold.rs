@@ -41,11 +41,8 @@ pub(crate) struct ColdMerge {
 #[derive(Debug)]
 pub(crate) struct GroupMade {
     group: u8,
-    /// `None` if the group is to stay as it is stored.
-    encoded: Option<EncodedGroup<'static>>,
+    encoded: EncodedGroup<'static>,
     writes: MoveWrites,
-    /// What keeps the group as it is.
-    pub(crate) damage: Option<Error>,
 }
 
 impl ColdMerge {
@@ -77,19 +74,18 @@ impl ColdMerge {
     }
 
     /// Makes the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several may
-    /// be made at once. What is damaged stays as it is, and is told in the answer.
+    /// be made at once.
+    ///
+    /// `Err` in the answer says why the group stays as it is stored, and the cube's rows where they are.
     pub(crate) fn make<E: Engine>(
         &self,
         engine: &E,
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
-    ) -> Result<GroupMade, Error> {
+    ) -> Result<Result<GroupMade, Outcome>, Error> {
         match self.make_of_sound(engine, counters, cube, heat) {
-            Err(error) if error.is_damage() => {
-                let (group, writes) = (group_of(cube, TIER), MoveWrites::default());
-                Ok(GroupMade { group, encoded: None, writes, damage: Some(error) })
-            }
+            Err(error) if error.is_damage() => Ok(Err(Outcome::Damaged(error))),
             made => made,
         }
     }
@@ -100,15 +96,13 @@ impl ColdMerge {
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
-    ) -> Result<GroupMade, Error> {
+    ) -> Result<Result<GroupMade, Outcome>, Error> {
         let group = group_of(cube, TIER);
-        let as_it_is = |damage| Ok(GroupMade { group, encoded: None, writes: MoveWrites::default(), damage });
         let mut hot = HotRows::read(&engine.snapshot(), cube, &mut MoveWrites::default())?;
         if hot.rows.len() > HOT_ROWS_TAKEN {
             match demote_warm(engine, counters, cube, heat)? {
                 Outcome::Done(_) | Outcome::Nothing => {}
-                Outcome::Damaged(damage) => return as_it_is(Some(damage)),
-                Outcome::Overtaken | Outcome::TooLarge => return as_it_is(None),
+                end => return Ok(Err(end)),
             }
         }
         let view = engine.snapshot();
@@ -120,8 +114,11 @@ impl ColdMerge {
         let warm =
             match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
                 Ok(warm) => warm,
-                Err(problem) => return as_it_is(Some(damage(problem))),
+                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
             };
+        if hot.rows.is_empty() && row.is_none() {
+            return Ok(Err(Outcome::Nothing));
+        }
         let mut builder = self.builder();
         let place = |place: u8| Slot::in_group_of(TIER, group, place).expect("groups and places are counted");
         if let (Some(warm), Some(row)) = (&warm, &row) {
@@ -139,7 +136,7 @@ impl ColdMerge {
                         bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64,
                     );
                 }
-                Err(problem) => return as_it_is(Some(damage(problem))),
+                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
             }
             writes.moved.bytes_read += row.len() as u64;
             writes.guards.push(Guard::same(space, row_key, row));
@@ -159,17 +156,17 @@ impl ColdMerge {
             }
         }
         match builder.encode_group(group, &mut Limits::default()) {
-            Ok(encoded) => Ok(GroupMade { group, encoded: Some(encoded.into_owned()), writes, damage: None }),
-            Err(AssembleError::Damaged(problem)) => as_it_is(Some(self.damage(problem))),
+            Ok(encoded) => Ok(Ok(GroupMade { group, encoded: encoded.into_owned(), writes })),
+            Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
             // Its chunks stay where they are: in the hottest tier each has a row of its own.
-            Err(_) => as_it_is(None),
+            Err(_) => Ok(Err(Outcome::TooLarge)),
         }
     }
 
     /// Takes a group that was made.
     pub(crate) fn take(&mut self, made: GroupMade) {
-        let GroupMade { group, encoded, writes, damage: _ } = made;
-        self.made.extend(encoded.map(|encoded| (group, encoded)));
+        let GroupMade { group, encoded, writes } = made;
+        self.made.insert(group, encoded);
         self.writes.append(writes);
     }
 

@@ -43,7 +43,7 @@ fn made(engine: &MemEngine, counters: &Counters) -> ColdMerge {
     let cubes = [0, 4].map(|x| CubeAt::of(at(x)));
     let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap().unwrap();
     for cube in cubes {
-        let group = merge.make(engine, counters, cube, HEAT).unwrap();
+        let group = merge.make(engine, counters, cube, HEAT).unwrap().unwrap();
         merge.take(group);
     }
     merge
@@ -98,7 +98,7 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     engine.commit(batch, &[], Level::Process).unwrap();
     let cube = CubeAt::of(at(0));
     let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap().unwrap();
-    let group = merge.make(&engine, &counters, cube, HEAT).unwrap();
+    let group = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
     merge.take(group);
     assert_eq!(rows(&engine).len(), 1, "a warm cluster");
     let heat = engine.get(Space::Heat, &key::heat(at(0))).unwrap();

@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::Folding;
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::pool::caught;
+use crate::pool;
 use crate::tiering::{Due, Told};
 use crate::world::Inner;
 
@@ -84,11 +84,7 @@ impl<E: Engine> Inner<E> {
         self.pool.spawn(move || {
             let mut damage = Vec::new();
             let folded = visitor.visit(|world| {
-                // A panic would pass for a world that is gone.
-                caught(|| world.fold_known_tile(&mut damage)).unwrap_or_else(|message| {
-                    Err(EngineError::Panicked { operation: "folding a tile of the opacity map", message }
-                        .into())
-                })
+                pool::told("folding a tile of the opacity map", || world.fold_known_tile(&mut damage))
             });
             if let Ok(folding) = folded {
                 // Nobody waits for it if the world is being closed.

@@ -4,6 +4,7 @@
 //! part of it in each tick; that search is made again when more tiles have patches than are remembered.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use super::TileKey;
 
@@ -15,6 +16,8 @@ const REMEMBERED_TILES: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Unfolded {
     tiles: BTreeSet<TileKey>,
+    /// The tile that was looked at last: those behind it come next, so that one which changes all the time keeps no other waiting.
+    behind: Option<TileKey>,
     /// `None` when it is over.
     search: Option<Search>,
     searches: u64,
@@ -40,16 +43,22 @@ pub(super) enum Next {
 impl Unfolded {
     /// Nothing is known of the map.
     pub(crate) const fn new() -> Self {
-        Self { tiles: BTreeSet::new(), search: Some(Search { behind: Vec::new(), number: 0 }), searches: 1 }
+        let search = Some(Search { behind: Vec::new(), number: 0 });
+        Self { tiles: BTreeSet::new(), behind: None, search, searches: 1 }
+    }
+
+    /// Forgets what is known, and has the map searched from its beginning.
+    pub(crate) fn begin_again(&mut self) {
+        self.tiles.clear();
+        self.search = Some(Search { behind: Vec::new(), number: self.searches });
+        self.searches += 1;
     }
 
     /// Notes that tiles have patches.
     pub(crate) fn add(&mut self, tiles: impl IntoIterator<Item = TileKey>) {
         self.tiles.extend(tiles);
         if self.tiles.len() > REMEMBERED_TILES {
-            self.tiles.clear();
-            self.search = Some(Search { behind: Vec::new(), number: self.searches });
-            self.searches += 1;
+            self.begin_again();
         }
     }
 
@@ -60,13 +69,15 @@ impl Unfolded {
 
     /// What to look at next, if anything is to be folded.
     pub(super) fn next(&self) -> Option<Next> {
-        let tile = self.tiles.first().copied().map(Next::Tile);
-        tile.or_else(|| self.search.clone().map(Next::Search))
+        let behind = self.behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.tiles.range((behind, Bound::Unbounded)).next().or_else(|| self.tiles.first());
+        next.copied().map(Next::Tile).or_else(|| self.search.clone().map(Next::Search))
     }
 
-    /// Forgets that a tile has patches.
+    /// Forgets that a tile has patches, which is looked at now.
     pub(super) fn forget(&mut self, tile: &TileKey) {
         self.tiles.remove(tile);
+        self.behind = Some(*tile);
     }
 
     /// Notes how far a search came, or that it came to the end, unless another was begun meanwhile.
@@ -114,5 +125,30 @@ mod tests {
             known.forget(&tile(n));
         }
         assert_eq!(known.next(), None);
+    }
+
+    #[test]
+    fn a_tile_that_changes_all_the_time_keeps_no_other_waiting() {
+        let mut known = Unfolded::new();
+        known.add([1, 2, 3].map(tile));
+        let mut met = Vec::new();
+        for _ in 0..5 {
+            let Some(Next::Tile(next)) = known.next() else { panic!("one waits") };
+            known.forget(&next);
+            met.push(next);
+            // Somebody commits over the first one again and again.
+            known.add([tile(1)]);
+        }
+        assert_eq!(met, [1, 2, 3, 1, 1].map(tile));
+    }
+
+    #[test]
+    fn the_end_of_a_search_that_was_given_up_ends_no_other() {
+        let mut known = Unfolded::new();
+        let first = search(&known);
+        known.add([tile(1)]);
+        known.begin_again();
+        known.searched(&first, None);
+        assert_eq!(search(&known).behind, Vec::<u8>::new(), "the map is to be searched from its beginning");
     }
 }

@@ -4,12 +4,14 @@
 //! [`Waiting`]; one job on the shared threads loads from there, as a request would, until nothing waits.
 //!
 //! **Invariant**: nothing is loaded on the tick's thread, and one job at most works for a world, so that the other
-//! threads are free for what hosts request.
+//! threads are free for what hosts request. It works no longer than the budget of the last tick says; what waits then waits
+//! for the next one.
 
 mod unused;
 mod waiting;
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use cg_format::ChunkAt;
 use cg_tiering::{Ahead, Course, Courses, GameTick, PlayerAt};
@@ -70,6 +72,8 @@ struct Queue {
     waiting: Waiting,
     /// Whether a job loads from here, or is about to.
     is_served: bool,
+    /// How much longer it may.
+    left: Duration,
 }
 
 impl Prefetch {
@@ -81,16 +85,18 @@ impl Prefetch {
         Self {
             in_flight_chunks: options.in_flight_chunks.max(1),
             courses: Mutex::new(Courses::new(ahead)),
-            queue: Mutex::new(Queue { waiting, is_served: false }),
+            queue: Mutex::new(Queue { waiting, is_served: false, left: Duration::ZERO }),
             unused: Unused::new(),
         }
     }
 
-    /// Takes the places of all players. Says whether a job is to be started.
+    /// Takes the places of all players, and how long may be fetched until they are told again. Says whether a job is to be
+    /// started.
     fn follow(
         &self,
         players: &[PlayerAt],
         now: GameTick,
+        budget: Duration,
         is_known: impl Fn(&ChunkAt) -> bool,
         counters: &Counters,
     ) -> bool {
@@ -117,7 +123,8 @@ impl Prefetch {
         Counters::add(&counters.prefetched_wasted, in_vain as u64);
         Counters::add(&counters.prefetched_dropped, dropped as u64);
         let mut queue = self.queue.lock();
-        let starts = !queue.is_served && !queue.waiting.is_empty();
+        queue.left = budget;
+        let starts = !queue.is_served && !queue.waiting.is_empty() && !budget.is_zero();
         queue.is_served |= starts;
         starts
     }
@@ -132,12 +139,12 @@ impl Prefetch {
 }
 
 impl<E: Engine> World<E> {
-    /// Foresees what players will want, and has it fetched.
-    pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick) {
+    /// Foresees what players will want, and has it fetched for as long as a budget says.
+    pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
         let inner = self.inner();
         let Some(prefetch) = &inner.prefetch else { return };
         let is_known = |at: &ChunkAt| inner.cache.get(*at).is_ok();
-        if prefetch.follow(players, now, is_known, &inner.counters) {
+        if prefetch.follow(players, now, budget, is_known, &inner.counters) {
             let world = self.visitor();
             // Each visit is short, so that closing the world does not wait for all that waits.
             inner.pool.spawn(move || while world.visit(Inner::prefetch_some) == Ok(true) {});
@@ -154,11 +161,12 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    /// Fetches some of what waits. Says whether there was any.
+    /// Fetches some of what waits. Says whether there was any, and time for it.
     fn prefetch_some(&self) -> bool {
         let Some(prefetch) = &self.prefetch else { return false };
         let mut queue = prefetch.queue.lock();
-        let next = queue.waiting.take(prefetch.in_flight_chunks);
+        let begun = Instant::now();
+        let next = if queue.left.is_zero() { None } else { queue.waiting.take(prefetch.in_flight_chunks) };
         queue.is_served = next.is_some() && self.check_open().is_ok();
         let (true, Some((player, mut wanted))) = (queue.is_served, next) else { return false };
         drop(queue);
@@ -178,6 +186,8 @@ impl<E: Engine> Inner<E> {
             }
         }
         Counters::add(&self.counters.prefetched_wasted, in_vain as u64);
+        let mut queue = prefetch.queue.lock();
+        queue.left = queue.left.saturating_sub(begun.elapsed());
         true
     }
 }

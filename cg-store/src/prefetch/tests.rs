@@ -9,14 +9,19 @@ use super::*;
 use crate::WorldOptions;
 use crate::engine::{MemEngine, Resources};
 
+/// Budgets that last for all that is fetched here.
+const ENOUGH: Duration = Duration::from_secs(60);
 const WALKER: EntityId = EntityId::from_bytes([1; 16]);
 
 /// A world whose only two threads do nothing until the sender is dropped.
 fn held_up(prefetch: PrefetchOptions) -> (World<MemEngine>, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
-    let options = WorldOptions { resources, prefetch: Some(prefetch), ..WorldOptions::process() };
+    let options =
+        WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
     let world = World::temporary(&[], &options).unwrap();
     world.register_dimension("game:flat").unwrap();
+    // Nothing else waits for the threads.
+    world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let (sender, receiver) = channel::<()>();
     let receiver = std::sync::Arc::new(Mutex::new(receiver));
     for _ in 0..2 {
@@ -40,7 +45,7 @@ fn walk(
             PlayerAt { id: EntityId::from_bytes([*id; 16]), dimension: cg_format::Dimension::new(0), block }
         };
         let players: Vec<_> = ids.iter().map(player).collect();
-        world.tick(GameTick::new(tick), &players, Duration::ZERO).unwrap();
+        world.tick(GameTick::new(tick), &players, ENOUGH).unwrap();
     }
 }
 
@@ -120,6 +125,32 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
     // Some are known to be absent from their neighbours and need not be fetched.
     let fetched = world.stats().prefetched;
     assert!(waiting(&world) == 0 && (1..=95).contains(&fetched), "{fetched}");
+}
+
+#[test]
+fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
+    let (world, hold) = held_up(PrefetchOptions { width_chunks: 8, height_chunks: 4, ..ALONE });
+    walk(&world, &[1], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
+    let waits = waiting(&world);
+    let prefetch = world.inner().prefetch.as_ref().unwrap();
+    // The last tick has no time: what was foreseen goes on waiting.
+    prefetch.queue.lock().left = Duration::ZERO;
+    drop(hold);
+    settle(&world);
+    assert_eq!((waiting(&world), world.stats().prefetched), (waits, 0));
+    let tick = |now, budget| {
+        let block = BlockPos::new(12, 1008, 8);
+        let player = PlayerAt { id: WALKER, dimension: cg_format::Dimension::new(0), block };
+        world.tick(GameTick::new(now), &[player], budget).unwrap();
+        settle(&world);
+    };
+    tick(15, Duration::ZERO);
+    assert_eq!(world.stats().prefetched, 0);
+    // However short it is, something is fetched, and no more than is at once.
+    tick(15, Duration::from_nanos(1));
+    assert!((1..=4).contains(&world.stats().prefetched), "{:?}", world.stats());
+    tick(15, ENOUGH);
+    assert_eq!(waiting(&world), 0);
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{Due, MoveCounts, Work, heat_after_move};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{ColdMerge, Outcome};
+use crate::pool;
 use crate::world::Inner;
 
 /// The one cold cluster that may be in the making.
@@ -58,26 +58,23 @@ impl<E: Engine> Inner<E> {
                 return Ok(());
             }
         };
-        let made: Vec<_> = self.pool.install(|| {
-            let make = |step: &Step| {
-                let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
-                let heat =
-                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
-                confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
-            };
-            steps.par_iter().map(make).collect()
+        let made = self.pool.each(steps, |step: &Step| {
+            let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
+            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+            let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
+            confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
         });
         let mut failed = None;
         for (step, made) in steps.iter().zip(made) {
             match made {
-                Ok(Some((mut made, last_access))) => {
-                    if let Some(damage) = made.damage.take() {
-                        self.end(work, &[step.cube], Outcome::Damaged(damage), counts);
-                    } else {
-                        cubes.push((step.cube, last_access));
-                    }
+                Ok(Some((Ok(made), last_access))) => {
                     merge.take(made);
+                    cubes.push((step.cube, last_access));
+                }
+                Ok(Some((Err(end), _))) => {
+                    // What was to be moved may be not there, or be a warm cluster now.
+                    work.known.moved(step.cube);
+                    self.end(work, &[step.cube], end, counts);
                 }
                 Ok(None) => {}
                 Err(error) => failed = failed.or(Some(error)),
@@ -97,7 +94,10 @@ impl<E: Engine> Inner<E> {
         let visitor = visitor.clone();
         self.pool.spawn(move || {
             // A world that is gone has nothing to be written to; the chunks are where they were.
-            if let Ok(end) = visitor.visit(|world| merge.commit(&*world.engine()?, &world.counters)) {
+            let end = visitor.visit(|world| {
+                pool::told("writing a cold cluster", || merge.commit(&*world.engine()?, &world.counters))
+            });
+            if let Ok(end) = end {
                 let _ = sender.send(end);
             }
         });

@@ -6,7 +6,6 @@
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
-use cg_format::cluster::StoredCluster;
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
 
@@ -22,8 +21,10 @@ use crate::world::Inner;
 /// So many cubes are considered in one tick, and those of one cold cluster more: a round over a million chunks that are
 /// all hot takes 13 seconds of game time.
 const CUBES_CONSIDERED: usize = 64;
-/// Of so many the rows are read in one tick at most.
+/// So many are read of in one tick at most: their rows, or their warm clusters.
 const CUBES_READ: usize = 8;
+/// A warm cluster of which only that it is there is known counts for so many chunks.
+const WARM_CHUNKS: u32 = 64;
 
 /// Where the chunks of a cube that lie in one tier are to be moved, and what was seen of it.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,10 @@ impl<E: Engine> Inner<E> {
     ///
     /// What cannot be read is no reason not to open a world: whoever needs it will say so.
     pub(crate) fn know_if_empty(&self) {
-        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut Told::default()) {
+        let mut told = Told::default();
+        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut told)
+            && told.take().is_empty()
+        {
             self.maintenance.work(|work| work.known.nothing_there());
         }
     }
@@ -55,8 +59,14 @@ impl<E: Engine> Inner<E> {
     /// Reads nothing where nothing is due and nothing has changed, once the world was searched after opening. Costs a look into
     /// a few maps for each cube otherwise.
     pub(crate) fn consider(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        work.known.note(self.tiering.take_written());
-        let is_searched = self.search(work, due)?;
+        let written = self.tiering.take_written();
+        if written.is_err() {
+            // The engine may have been opened anew.
+            work.told.forget_gaps();
+        }
+        work.known.note(written);
+        // What is known is decided about while the rest is searched.
+        let is_searched = self.search(work, due.for_part(2))?;
         let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
         while considered < CUBES_CONSIDERED && !due.is_over() {
             let Some(cluster) = work.known.next_cluster().filter(|next| first != Some(*next)) else { break };
@@ -68,7 +78,7 @@ impl<E: Engine> Inner<E> {
             work.known.go_on_behind(cluster);
         }
         self.forget_too_much(work);
-        Ok(is_searched)
+        Ok(is_searched && !due.is_over())
     }
 
     /// Considers the cubes of a cold cluster. All that are due are offered at once, so that they are one move; `false` if
@@ -104,10 +114,24 @@ impl<E: Engine> Inner<E> {
                 let warm = known.warm;
                 let Some(looked) = self.look(work, cube)? else { continue };
                 known = looked;
-                if known.rows == 0 && warm.is_none() && self.has_no_warm(work, known)? {
-                    continue;
+                if known.rows == 0 && warm.is_none() {
+                    known.warm = self.find_warm(work, cube)?;
+                    if known.warm == Some(false) && !self.knows_heat(cube) {
+                        // Its heat went with what made it cold: there is nothing left to know of it.
+                        work.known.forget(cube);
+                        continue;
+                    }
                 }
                 due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
+            }
+            if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
+                if *reads_left == 0 || due.is_over() {
+                    return Ok(false);
+                }
+                *reads_left -= 1;
+                known.warm = self.find_warm(work, cube)?;
+                // Nothing of a cube whose warm cluster nobody can read goes anywhere.
+                due_moves = due_moves.filter(|_| known.warm.is_some());
             }
             if let Some(due_moves) = due_moves {
                 offers.push((known, due_moves));
@@ -127,25 +151,24 @@ impl<E: Engine> Inner<E> {
         Ok(true)
     }
 
-    /// Looks whether a cube without hot rows has a warm cluster; if not, and its heat went with what made it cold, there
-    /// is nothing left to know of it, and it is forgotten.
-    fn has_no_warm(&self, work: &mut Work, known: KnownCube) -> Result<bool, Error> {
-        let (space, row_key) = row_of(known.cube.cluster(ClusterTier::L1));
+    /// Looks whether a cube has a warm cluster; `None` if that cannot be read, so that the cube is left alone.
+    fn find_warm(&self, work: &mut Work, cube: CubeAt) -> Result<Option<bool>, Error> {
+        let cluster = cube.cluster(ClusterTier::L1);
+        let (space, row_key) = row_of(cluster);
         Counters::add(&self.counters.engine_reads, 1);
-        let has_warm = match self.engine()?.get(space, &row_key).map_err(Error::from) {
-            Ok(row) => row.is_some(),
+        match self.engine()?.get(space, &row_key).map_err(Error::from) {
+            Ok(row) => {
+                let has_warm = Some(row.is_some());
+                work.known.learn_warm(cube, has_warm);
+                Ok(has_warm)
+            }
             Err(error) if error.is_damage() => {
                 work.told.tell(&error);
-                true
+                work.sweep.leave_cluster_alone(cluster, self.left_alone_until());
+                Ok(None)
             }
-            Err(error) => return Err(error),
-        };
-        work.known.learn_warm(known.cube, Some(has_warm));
-        let is_gone = !has_warm && !self.knows_heat(known.cube);
-        if is_gone {
-            work.known.forget(known.cube);
+            Err(error) => Err(error),
         }
-        Ok(is_gone)
     }
 
     fn knows_heat(&self, cube: CubeAt) -> bool {
@@ -177,8 +200,8 @@ impl<E: Engine> Inner<E> {
         })
     }
 
-    /// Offers what is due to the plan. Says whether the cube has a warm cluster, if that was looked for: reads it if it is
-    /// to be emptied.
+    /// Offers what is due to the plan. Says whether the cube has a warm cluster: looks for it if it is to be emptied and that
+    /// is not known.
     pub(super) fn offer(
         &self,
         work: &mut Work,
@@ -192,28 +215,17 @@ impl<E: Engine> Inner<E> {
             offers.push((Tier::L0, decision, known.chunks.count_ones(), known.bytes));
         }
         if let Some(decision) = from_warm {
-            let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-            Counters::add(&self.counters.engine_reads, 1);
-            let engine = self.engine()?;
-            let row = if warm == Some(false) { Ok(None) } else { engine.get(space, &row_key) };
-            let row = match row.map_err(Error::from) {
-                Ok(row) => row,
-                Err(error) if error.is_damage() => {
-                    work.told.tell(&error);
-                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
-                    return Ok(None);
+            if warm.is_none() {
+                warm = self.find_warm(work, cube)?;
+            }
+            match warm {
+                None => return Ok(None),
+                Some(true) => offers.push((Tier::L1, decision, WARM_CHUNKS, 0)),
+                Some(false) if known.rows == 0 => {
+                    work.sweep.heat_only.push((cube, seen.last_access));
+                    work.known.forget(cube);
                 }
-                Err(error) => return Err(error),
-            };
-            warm = Some(row.is_some());
-            work.known.learn_warm(cube, warm);
-            if let Some(row) = row {
-                let chunks = StoredCluster::open(ClusterTier::L1, &row_key, &row);
-                let chunks = chunks.map_or(0, |cluster| cluster.present_count() as u32);
-                offers.push((Tier::L1, decision, chunks, row.len() as u64));
-            } else if known.rows == 0 {
-                work.sweep.heat_only.push(cube);
-                work.known.forget(cube);
+                Some(false) => {}
             }
         }
         if !offers.is_empty() {

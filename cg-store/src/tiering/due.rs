@@ -25,8 +25,15 @@ enum Who {
 
 impl Due {
     /// What is due at a tick as things are, worked at until a deadline.
-    pub(crate) const fn until(at: GameTick, deadline: Instant) -> Self {
-        Self { at, who: Who::AsSeen, deadline: Some(deadline) }
+    pub(crate) const fn until(at: GameTick, deadline: Option<Instant>) -> Self {
+        Self { at, who: Who::AsSeen, deadline }
+    }
+
+    /// The same, worked at for a part of the time that is left.
+    pub(crate) fn for_part(self, one_of: u32) -> Self {
+        let now = Instant::now();
+        let deadline = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / one_of);
+        Self { deadline, ..self }
     }
 
     /// What will be due at a tick if nobody comes till then.

@@ -12,6 +12,7 @@ mod heat;
 mod known;
 mod recorder;
 mod search;
+mod shrink;
 mod sweep;
 mod told;
 mod unread;

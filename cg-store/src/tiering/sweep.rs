@@ -8,14 +8,15 @@ use std::ops::{AddAssign, Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
 use cg_format::cluster::Slot;
-use cg_format::frame::{self, FrameKind};
+use cg_format::frame;
 use cg_format::key::Family;
-use cg_format::{ClusterTier, Space, key};
+use cg_format::{ClusterTier, Lookup, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::heat::{decode_heat_key, heat_key};
 use super::known::KnownCube;
 use super::{Due, Told, Work};
+use crate::chunk::hot;
 use crate::engine::{Engine, KeyRange, Met, scan_past_damage};
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
@@ -44,8 +45,8 @@ pub(crate) struct Sweep {
     marks: HashMap<CubeAt, (u32, u64)>,
     /// Cubes of which marks are to be forgotten.
     pub(super) marked: Vec<CubeAt>,
-    /// Cubes with heat rows and nothing that could move.
-    pub(super) heat_only: Vec<CubeAt>,
+    /// Cubes with heat rows and nothing that could move, and when each was accessed last.
+    pub(super) heat_only: Vec<(CubeAt, GameTick)>,
     /// Clusters out of which or into which nothing could be moved, and until when they are left alone.
     unmovable: HashMap<ClusterAt, GameTick>,
 }
@@ -90,7 +91,7 @@ struct Above {
 pub(super) struct Hot {
     /// The places with rows, marks of deleted chunks and damaged rows among them.
     pub(super) rows: u64,
-    /// Those with chunks.
+    /// Those with chunks that are sound.
     pub(super) chunks: u64,
     /// Marks of deletions that the host allowed to forget.
     pub(super) old_marks: u32,
@@ -290,7 +291,10 @@ impl<E: Engine> Inner<E> {
         // Before the rows are read: those that may be forgotten later are looked for again.
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         let hot = match self.hot_rows(cube, forgotten_before) {
-            Ok(hot) => hot,
+            Ok((hot, damaged)) => {
+                damaged.iter().for_each(|damage| work.told.tell(damage));
+                hot
+            }
             Err(error) if error.is_damage() => {
                 work.told.tell(&error);
                 work.known.forget(cube);
@@ -343,20 +347,33 @@ impl<E: Engine> Inner<E> {
         cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
         told: &mut Told,
     ) -> Result<Option<CubeAt>, Error> {
+        // Many cubes may lie in front of a gap, and each of them is met from the one before.
+        let Some(keys) = told.gaps.behind(family, keys) else { return Ok(None) };
+        let keys = (keys.0.as_ref().map(|key| &key[..]), keys.1);
+        let mut behind = match keys.0 {
+            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
+            Bound::Unbounded => Vec::new(),
+        };
         Ok(scan_past_damage(&*self.engine()?, family, keys, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             match met {
-                Met::Row(key, _) => cube_of(key).map_or(ControlFlow::Continue(()), ControlFlow::Break),
-                Met::Gap { error, .. } => {
+                Met::Row(key, _) => match cube_of(key) {
+                    Some(cube) => return ControlFlow::Break(cube),
+                    None => behind = key.to_vec(),
+                },
+                Met::Gap { until, error } => {
+                    told.gaps.remember(family, &behind, until, keys.1);
+                    behind = until.unwrap_or_default().to_vec();
                     told.tell(&error.into());
-                    ControlFlow::Continue(())
                 }
             }
+            ControlFlow::Continue(())
         })?)
     }
 
-    pub(super) fn hot_rows(&self, cube: CubeAt, forgotten_before: u64) -> Result<Hot, Error> {
-        let mut found = Hot::default();
+    /// Reads a cube's hot rows; and what of them is damaged, which stays where it is.
+    pub(super) fn hot_rows(&self, cube: CubeAt, forgotten_before: u64) -> Result<(Hot, Vec<Error>), Error> {
+        let (mut found, mut damaged) = (Hot::default(), Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         self.engine()?.scan(Family::ChunkL0, range, |key, row| {
@@ -364,20 +381,21 @@ impl<E: Engine> Inner<E> {
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
             let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
             found.rows |= place;
-            // The sum is not computed here: who moves the row does that.
-            match frame::kind_of(row) {
-                Some(FrameKind::Plain) => {
+            match hot(at, key, row) {
+                // A cluster cannot tell a chunk without bytes from an absent one, so such a row is not moved either.
+                Ok(Lookup::Here(chunk)) if chunk.value.is_empty() => {}
+                Ok(Lookup::Here(_)) => {
                     found.chunks |= place;
                     found.bytes += row.len() as u64;
                 }
-                Some(FrameKind::Tombstone) => {
+                Ok(Lookup::Deleted | Lookup::NotHere) => {
                     let is_old = frame::version_of(row).is_some_and(|version| version < forgotten_before);
                     found.old_marks += u32::from(is_old);
                 }
-                _ => {}
+                Err(damage) => damaged.push(damage),
             }
             ControlFlow::Continue(())
         })?;
-        Ok(found)
+        Ok((found, damaged))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::engine::{EngineError, Place};
+use crate::engine::{EngineError, Gaps, Place};
 use crate::error::Error;
 
 /// So much is remembered to have been told; behind it everything may be told once more.
@@ -18,11 +18,12 @@ pub struct DamageMet {
     pub message: String,
 }
 
-/// What was told, and what is to be told by the next tick.
+/// What was told, what is to be told by the next tick, and where nobody needs to look.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     known: HashSet<String>,
     new: Vec<DamageMet>,
+    pub(super) gaps: Gaps,
 }
 
 impl Told {
@@ -46,6 +47,11 @@ impl Told {
         };
         self.known.insert(message.clone());
         self.new.push(DamageMet { place, message });
+    }
+
+    /// Has gaps in what can be read be looked for again.
+    pub(crate) fn forget_gaps(&mut self) {
+        self.gaps = Gaps::default();
     }
 
     /// Takes what was met since the last time.

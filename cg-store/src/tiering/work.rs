@@ -3,15 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use cg_format::{ClusterTier, Tier};
-use cg_tiering::{Budget, Candidate, ClusterAt, CubeAt, GameTick, MovePlan, ShadowedSlots, Step};
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use cg_tiering::{Budget, Candidate, CubeAt, GameTick, MovePlan, Step};
 
 use super::cold::Cold;
+use super::shrink::Shrinking;
 use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{Outcome, demote_warm, drop_shadows, forget_marks, past_damage, promote, row_of};
+use crate::move_tier::{Outcome, demote_warm, forget_marks, past_damage, promote, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -26,6 +26,7 @@ pub(crate) struct Work {
     /// A step that was taken from the plan and not begun.
     held: Option<Step>,
     pub(super) cold: Option<Cold>,
+    pub(super) shrinking: Option<Shrinking>,
     pub(crate) told: Told,
 }
 
@@ -51,8 +52,9 @@ impl Work {
 
     /// Whether nothing is planned or begun.
     pub(crate) fn is_done(&self) -> bool {
-        let is_planned = !self.plan.is_empty() || self.held.is_some() || self.cold.is_some();
-        !is_planned && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
+        let is_planned = !self.plan.is_empty() || self.held.is_some();
+        let is_begun = self.cold.is_some() || self.shrinking.is_some();
+        !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
 
     fn next_step(&mut self) -> Option<Step> {
@@ -112,19 +114,20 @@ impl<E: Engine> Inner<E> {
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
         loop {
-            if !self.await_cold(work, due, counts)? {
+            // One move at a time: none is made beside those that are made behind ticks.
+            if !self.await_cold(work, due, counts)? || !self.await_shrinking(work, due, counts)? {
                 return Ok(false);
             }
             if due.is_over() {
                 return Ok(work.is_done());
             }
-            let steps = work.next_steps(self.pool.thread_count());
+            let steps = work.next_steps(if self.pool.is_busy() { 1 } else { self.pool.thread_count() });
             match steps.first().map(|step| step.to) {
                 Some(Tier::L2) => self.make_cold(visitor, work, &steps, due, counts)?,
                 Some(_) => self.move_cubes(work, &steps, due, counts)?,
                 None => {
                     if let Some((cluster, since)) = work.sweep.shadowed.pop() {
-                        self.shrink(work, (cluster, since), due, counts)?;
+                        self.shrink(visitor, work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
                         self.forget_marks(work, cube, counts)?;
                     } else {
@@ -145,31 +148,35 @@ impl<E: Engine> Inner<E> {
     ) -> Result<(), Error> {
         let engine = self.engine()?;
         let (engine, counters) = (&*engine, &self.counters);
-        let ends: Vec<_> = self.pool.install(|| {
-            let take = |step: &Step| {
-                if !self.tiering.observers(|seen| due.confirms(seen, step)) {
-                    return Ok(Outcome::Nothing);
-                }
-                if step.to == Tier::L0 {
-                    return past_damage(promote(engine, counters, step.cube));
-                }
-                let heat =
-                    self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-                past_damage(demote_warm(engine, counters, step.cube, heat))
-            };
-            steps.par_iter().map(take).collect()
+        // Whether each was still right, and how it ended.
+        let ends: Vec<Result<_, Error>> = self.pool.each(steps, |step: &Step| {
+            if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+                return Ok((false, Outcome::Nothing));
+            }
+            if step.to == Tier::L0 {
+                return Ok((true, past_damage(promote(engine, counters, step.cube))?));
+            }
+            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+            Ok((true, past_damage(demote_warm(engine, counters, step.cube, heat))?))
         });
         let mut failed = None;
         for (step, end) in steps.iter().zip(ends) {
-            let end = match end {
+            let (was_right, end) = match end {
                 Ok(end) => end,
                 // The others were done all the same, and so may this one have been.
                 Err(error) => {
                     work.known.moved(step.cube);
+                    if step.to == Tier::L0 {
+                        self.tiering.observers(|seen| seen.again(step.cube));
+                    }
                     failed = failed.or(Some(error));
                     continue;
                 }
             };
+            if step.to == Tier::L1 && was_right && matches!(end, Outcome::Nothing) {
+                // What was to be moved is not there: its rows are others than they were when they were read.
+                work.known.moved(step.cube);
+            }
             if step.to == Tier::L0 && matches!(end, Outcome::Overtaken) {
                 self.tiering.observers(|seen| seen.again(step.cube));
             }
@@ -180,43 +187,6 @@ impl<E: Engine> Inner<E> {
             *(if step.to == Tier::L0 { &mut counts.promoted } else { &mut counts.warmed }) += chunks;
         }
         failed.map_or(Ok(()), Err)
-    }
-
-    /// Writes a cluster anew without what a hotter tier shadows, if the policy says so of what has been above it since
-    /// a moment.
-    fn shrink(
-        &self,
-        work: &mut Work,
-        (cluster, since): (ClusterAt, GameTick),
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<(), Error> {
-        let policy = self.tiering.observers(|seen| *seen.policy());
-        let mut present = None;
-        let should_rewrite = |slots: ShadowedSlots| {
-            present = Some(slots.present);
-            policy.should_rewrite(slots, since, due.at())
-        };
-        let end =
-            self.pool.install(|| drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite));
-        let end = past_damage(end)?;
-        match end {
-            Outcome::Done(moved) => {
-                counts.shadows_dropped += counts.add(moved);
-                work.sweep.written_anew(cluster);
-            }
-            Outcome::Overtaken => counts.overtaken += 1,
-            Outcome::Damaged(damage) => {
-                work.told.tell(&damage);
-                counts.refused += 1;
-            }
-            Outcome::TooLarge => counts.refused += 1,
-            // Without a cluster there is nothing to be asked about.
-            Outcome::Nothing => {
-                work.sweep.counted(cluster, present.unwrap_or(0), self.tiering.now());
-            }
-        }
-        Ok(())
     }
 
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
@@ -284,20 +254,32 @@ impl<E: Engine> Inner<E> {
     /// Deletes the heat of cubes that have nothing to grow cold any more.
     ///
     /// A cube may have been played in since the sweep passed it, so each is looked at again: a warm cluster without a
-    /// heat row would never be found.
-    pub(crate) fn forget_heat(&self, work: &mut Work) -> Result<(), Error> {
+    /// heat row would never be found. Of one in which somebody was since, heat is kept.
+    pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
         let mut batch = Batch::new();
-        for cube in std::mem::take(&mut work.sweep.heat_only) {
+        while let Some((cube, last_access)) = work.sweep.heat_only.pop() {
+            if due.is_over() {
+                work.sweep.heat_only.push((cube, last_access));
+                break;
+            }
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
             // What cannot be read may be a warm cluster, or a hot row.
             let has_any = || -> Result<bool, Error> {
-                Ok(self.engine()?.get(space, &row_key)?.is_some() || self.hot_rows(cube, 0)?.rows > 0)
+                Ok(self.engine()?.get(space, &row_key)?.is_some() || self.hot_rows(cube, 0)?.0.rows > 0)
             };
             match has_any() {
                 Ok(true) => {}
                 Ok(false) => {
-                    delete_heat(&mut batch, cube);
-                    self.tiering.observers(|seen| seen.heat().forget(cube));
+                    let is_left = self.tiering.observers(|seen| {
+                        let is_left = seen.heat().last_access(cube) == last_access;
+                        if is_left {
+                            seen.heat().forget(cube);
+                        }
+                        is_left
+                    });
+                    if is_left {
+                        delete_heat(&mut batch, cube);
+                    }
                 }
                 Err(error) if error.is_damage() => work.told.tell(&error),
                 Err(error) => return Err(error),

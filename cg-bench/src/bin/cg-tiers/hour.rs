@@ -112,6 +112,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let census = side.world.census()?;
         let tiers = Tier::ALL.map(|tier| census.tier(tier).chunks);
         eprintln!("hot, warm and cold chunks at the end: {tiers:?}; moves: {:?}", side.moves);
+        let over = side.world.metrics().tick_excess;
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(|part| over.quantile(part));
+        println!("\nTicks over their budget of {BUDGET:?}: p50 {p50:?}, p99 {p99:?}, max {max:?}.");
         same(&side.world, &last)
     })?;
     eprintln!("a world: {:.1?} of work", ours.ticks.iter().sum::<Duration>());

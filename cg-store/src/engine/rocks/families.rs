@@ -1,19 +1,19 @@
 //! The families of a directory: all of ours and no other.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use cg_format::key::Family;
 use rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME, Options};
 
 use super::super::EngineError;
+use super::held::Held;
 use super::{Db, Resources, failure, tuning};
 
 /// What RocksDB is told about each family, its own `default` included. It compacts no [held](super::held) one.
-pub(super) fn descriptors(resources: &Resources, held: &BTreeSet<Family>) -> Vec<ColumnFamilyDescriptor> {
+pub(super) fn descriptors(resources: &Resources, held: &Held) -> Vec<ColumnFamilyDescriptor> {
     let ours = Family::ALL.into_iter().map(|family| {
         let mut options = tuning::family(Some(family), resources);
-        options.set_disable_auto_compactions(held.contains(&family));
+        options.set_disable_auto_compactions(held.contains_key(&family));
         ColumnFamilyDescriptor::new(family.name(), options)
     });
     let default = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning::family(None, resources));

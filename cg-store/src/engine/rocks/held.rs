@@ -7,8 +7,8 @@
 //! Which families these are outlives the process in the file `DAMAGED`, a line for each: its name and what was said.
 //! Who has replaced the damaged file deletes it.
 
-use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -20,40 +20,48 @@ use super::{Access, RocksEngine, failure, open, tuning};
 
 /// The file that names the families.
 pub(super) const FILE: &str = "DAMAGED";
+/// What it is written as before it takes the place of the one before.
+const NEW_FILE: &str = "DAMAGED.new";
 
-/// Which families of a directory are held.
-pub(super) fn read(dir: &Path) -> Result<BTreeSet<Family>, EngineError> {
+/// The families that are held, and what was said of each.
+pub(super) type Held = BTreeMap<Family, String>;
+
+/// Which families of a directory are held: all, if the file that names them cannot be read.
+pub(super) fn read(dir: &Path) -> Held {
     let path = dir.join(FILE);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(source) => return Err(EngineError::Io { path, source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Held::new(),
+        Err(error) => {
+            tracing::error!(%error, path = %path.display(), "nobody can tell which files are damaged; none is rewritten");
+            let said = format!("{FILE} cannot be read: {error}");
+            return Family::ALL.into_iter().map(|family| (family, said.clone())).collect();
+        }
     };
-    let named =
-        |line: &str| Family::ALL.into_iter().find(|family| line.split(' ').next() == Some(family.name()));
-    Ok(text.lines().filter_map(named).collect())
+    let named = |line: &str| {
+        let (name, said) = line.split_once(' ').unwrap_or((line, ""));
+        Some((Family::ALL.into_iter().find(|family| family.name() == name)?, said.to_owned()))
+    };
+    text.lines().filter_map(named).collect()
 }
 
-/// Adds a family.
-fn note(dir: &Path, family: Family, message: &str) -> Result<(), EngineError> {
-    let path = dir.join(FILE);
-    let line = format!("{} {}\n", family.name(), message.replace('\n', " "));
+/// Writes which families are held, if any is, into a directory that has their files: all of it or nothing.
+pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
+    if held.is_empty() {
+        return Ok(());
+    }
+    let (path, new) = (dir.join(FILE), dir.join(NEW_FILE));
+    let line =
+        |(family, said): (&Family, &String)| format!("{} {}\n", family.name(), said.replace('\n', " "));
+    let lines: Vec<_> = held.iter().map(line).collect();
     let write = || {
-        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        file.write_all(line.as_bytes())?;
-        file.sync_all()
+        let mut file = File::create(&new)?;
+        file.write_all(lines.concat().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &path)
     };
     write().map_err(|source| EngineError::Io { path: path.clone(), source })?;
     open::sync_dir(dir)
-}
-
-/// Copies what is noted, if anything is, into a directory that has the same files.
-pub(super) fn copy(dir: &Path, to: &Path) -> Result<(), EngineError> {
-    let (from, path) = (dir.join(FILE), to.join(FILE));
-    match fs::copy(from, &path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(EngineError::Io { path, source }),
-        _ => Ok(()),
-    }
 }
 
 /// The name of the sorted file that a message of RocksDB speaks of.
@@ -69,22 +77,24 @@ impl RocksEngine {
     /// Ends the compactions of a family in which something is damaged. What fails of that is logged: the next
     /// compaction may then make the engine read-only.
     fn hold(&self, family: Family, message: &str) {
-        if self.access == Access::ReadOnly || !self.held.lock().insert(family) {
+        let mut held = self.held.lock();
+        if self.access == Access::ReadOnly || held.contains_key(&family) {
             return;
         }
+        held.insert(family, message.to_owned());
         tracing::error!(family = family.name(), message, dir = %self.dir.display(), "files are damaged; they are rewritten no more");
         let ended = self.db.set_options_cf(self.family(family), &[("disable_auto_compactions", "true")]);
         if let Err(error) = ended {
             tracing::warn!(%error, "compactions could not be ended");
         }
-        if let Err(error) = note(&self.dir, family, message) {
+        if let Err(error) = write(&self.dir, &held) {
             tracing::warn!(%error, "the damaged family could not be noted");
         }
     }
 
     /// Whether RocksDB rewrites the files of a family no more.
     pub(super) fn is_held(&self, family: Family) -> bool {
-        self.held.lock().contains(&family)
+        self.held.lock().contains_key(&family)
     }
 
     /// An error of a read, after what follows from it.
@@ -148,12 +158,27 @@ mod tests {
     #[test]
     fn what_is_noted_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()).unwrap(), BTreeSet::new());
-        note(dir.path(), Family::ChunkL0, "bad\nblock").unwrap();
-        note(dir.path(), Family::Index, "").unwrap();
-        fs::write(dir.path().join("other"), "entity x").unwrap();
-        assert_eq!(read(dir.path()).unwrap(), [Family::ChunkL0, Family::Index].into());
-        fs::write(dir.path().join(FILE), "nothing known\n\u{0}\nentity\n").unwrap();
-        assert_eq!(read(dir.path()).unwrap(), [Family::Entity].into());
+        let names = || read(dir.path()).into_keys().collect::<Vec<_>>();
+        write(dir.path(), &Held::new()).unwrap();
+        assert!(names().is_empty() && !dir.path().join(FILE).exists());
+        let held = Held::from([(Family::ChunkL0, "bad\nblock".to_owned()), (Family::Index, String::new())]);
+        write(dir.path(), &held).unwrap();
+        assert_eq!(
+            read(dir.path()),
+            [(Family::ChunkL0, "bad block".to_owned()), (Family::Index, String::new())].into()
+        );
+        assert!(!dir.path().join(NEW_FILE).exists());
+        // A line that was cut off, as an older release left it at a power cut, takes no other with it.
+        fs::write(dir.path().join(FILE), "nothing known\n\u{0}\nentity\nchunkl").unwrap();
+        assert_eq!(names(), [Family::Entity]);
+    }
+
+    #[test]
+    fn where_nobody_can_tell_all_are_held() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(FILE)).unwrap();
+        let held = read(dir.path());
+        assert_eq!(held.len(), Family::ALL.len());
+        assert!(held[&Family::ChunkL0].starts_with("DAMAGED cannot be read: "), "{held:?}");
     }
 }

@@ -11,7 +11,6 @@
 //!
 //! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::ops::ControlFlow;
@@ -56,6 +55,7 @@ pub(super) use tuning::Memory;
 
 use floor::Floor;
 use group_sync::GroupSync;
+use held::Held;
 use lock::DirLock;
 
 /// Families are fixed for the life of the value, so looking one up takes no lock.
@@ -95,7 +95,7 @@ pub struct RocksEngine {
     syncs: GroupSync,
     floor: Option<Mutex<Floor>>,
     /// Families whose files are rewritten no more.
-    held: Mutex<BTreeSet<Family>>,
+    held: Mutex<Held>,
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
@@ -149,7 +149,7 @@ impl RocksEngine {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
-        open::examine(dir, options)
+        open::examine(dir, options, &Held::new())
     }
 
     /// The directory.
@@ -432,7 +432,7 @@ impl Engine for RocksEngine {
             return Err(EngineError::Io { path: dir.to_path_buf(), source });
         }
         checkpoint.create_checkpoint(dir).map_err(|error| failure::of(operation, error))?;
-        held::copy(&self.dir, dir)?;
+        held::write(dir, &self.held.lock())?;
         // So that the copy's readers keep its writers out.
         DirLock::create(dir)?;
         open::sync_dir(dir)?;
@@ -495,7 +495,9 @@ impl Engine for RocksEngine {
     fn reopening(&self) -> Reopen<Self> {
         let dir = self.dir.clone();
         let options = RocksOptions::new(self.resources.clone()).with_max_batch_bytes(self.max_batch_bytes);
-        Box::new(move |expects| open::reopen(&dir, &options, expects))
+        // Also what could not be noted.
+        let held = self.held.lock().clone();
+        Box::new(move |expects| open::reopen(&dir, &options, &held, expects))
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -537,6 +539,7 @@ impl RocksEngine {
             blob_bytes: property("rocksdb.total-blob-file-size")?,
             garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
             buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
+            is_held: self.is_held(family),
         })
     }
 }

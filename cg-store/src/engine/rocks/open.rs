@@ -1,6 +1,5 @@
 //! From a directory to an engine: what is looked at, and in which order, before anything is changed.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -17,6 +16,7 @@ use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteOptions};
 use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place, Reopened};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
+use super::held::Held;
 use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem, Tear};
 use super::{Access, Db, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
@@ -36,10 +36,10 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
     database.create_if_missing(true);
     database.create_missing_column_families(true);
     database.set_error_if_exists(true);
-    let families = families::descriptors(&options.resources, &BTreeSet::new());
+    let families = families::descriptors(&options.resources, &Held::new());
     let db =
         Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
-    let engine = finish(dir, options, db, Some(Floor::open(dir)?), Some(lock))?;
+    let engine = finish(dir, options, db, Some(Floor::open(dir)?), Some(lock), Held::new())?;
     sync_dir(dir)?;
     if let Some(parent) = dir.parent() {
         sync_dir(parent)?;
@@ -51,17 +51,18 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
 pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     match options.access {
         Access::ReadOnly => open_to_read(dir, options),
-        Access::ReadWrite => examine(dir, options)?.open(),
+        Access::ReadWrite => examine(dir, options, &Held::new())?.open(),
     }
 }
 
-/// Opens for writing what was open before, if its newest commit is expected; for reading otherwise.
+/// Opens for writing what was open before and had families held, if its newest commit is expected; for reading otherwise.
 pub(super) fn reopen(
     dir: &Path,
     options: &RocksOptions,
+    held: &Held,
     expects: &dyn Fn(CommitSeq) -> bool,
 ) -> Result<Reopened<RocksEngine>, EngineError> {
-    let examined = examine(dir, options);
+    let examined = examine(dir, options, held);
     let is_expected = examined.as_ref().is_ok_and(|examined| expects(examined.reader.last_commit()));
     let refused = match examined {
         Ok(examined) if is_expected => match examined.open() {
@@ -90,6 +91,7 @@ pub struct Examined {
     lock: Option<DirLock>,
     replay: Replay,
     options: RocksOptions,
+    held: Held,
 }
 
 impl Examined {
@@ -103,35 +105,42 @@ impl Examined {
     /// # Errors
     /// What the disk says.
     pub fn open(self) -> Result<RocksEngine, EngineError> {
-        let Self { reader, lock, replay, options } = self;
+        let Self { reader, lock, replay, options, held } = self;
         let dir = reader.dir.clone();
         let dir = dir.as_path();
         drop(reader);
         // A directory without the lock's file is a copy, which nobody else has open.
         let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
         lock.sign()?;
-        let families = families::descriptors(&options.resources, &held::read(dir)?);
+        let families = families::descriptors(&options.resources, &held);
         let opened = Db::open_cf_descriptors(&replay.database(&options), dir, families);
         let db = opened.map_err(|error| failure::opening(dir, error))?;
-        finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock))
+        if held != held::read(dir)
+            && let Err(error) = held::write(dir, &held)
+        {
+            tracing::warn!(%error, "damaged families could not be noted");
+        }
+        finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock), held)
     }
 }
 
-/// See [`RocksEngine::examine`].
-pub(super) fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
+/// See [`RocksEngine::examine`]. Families may be known to be held beside those that the directory names.
+pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
     let (lock, replay) = check_files(dir, Access::ReadWrite)?;
     let reading = options.clone().with_access(Access::ReadOnly);
-    let reader = finish(dir, &reading, read_database(dir, &reading, replay)?, None, None)?;
+    let mut held = held.clone();
+    held.extend(held::read(dir));
+    let reader = finish(dir, &reading, read_database(dir, &reading, replay)?, None, None, held.clone())?;
     let (floor, found) = (floor::promised(dir)?, reader.last_commit());
     if found < floor {
         return Err(EngineError::LostCommits { floor, found });
     }
-    Ok(Examined { reader, lock, replay, options: options.clone().with_access(Access::ReadWrite) })
+    Ok(Examined { reader, lock, replay, options: options.clone().with_access(Access::ReadWrite), held })
 }
 
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     let (lock, replay) = check_files(dir, Access::ReadOnly)?;
-    finish(dir, options, read_database(dir, options, replay)?, None, lock)
+    finish(dir, options, read_database(dir, options, replay)?, None, lock, held::read(dir))
 }
 
 /// Takes the lock and looks at what RocksDB would not notice, or not name. Changes no byte.
@@ -165,7 +174,7 @@ impl Replay {
 }
 
 fn read_database(dir: &Path, options: &RocksOptions, replay: Replay) -> Result<Db, EngineError> {
-    let families = families::descriptors(&options.resources, &BTreeSet::new());
+    let families = families::descriptors(&options.resources, &Held::new());
     let opened = Db::open_cf_descriptors_read_only(&replay.database(options), dir, families, false);
     opened.map_err(|error| failure::opening(dir, error))
 }
@@ -181,6 +190,7 @@ fn finish(
     db: Db,
     floor: Option<Floor>,
     lock: Option<DirLock>,
+    held: Held,
 ) -> Result<RocksEngine, EngineError> {
     let seq = stored_sequence(&db)?;
     // What was read back from a log may never have been synced: only the floor is known to be.
@@ -201,7 +211,7 @@ fn finish(
         batch_count: AtomicU64::new(0),
         syncs: GroupSync::new(synced),
         floor: floor.map(Mutex::new),
-        held: Mutex::new(held::read(dir)?),
+        held: Mutex::new(held),
         failed: OnceLock::new(),
         closed: AtomicBool::new(false),
         _lock: lock,

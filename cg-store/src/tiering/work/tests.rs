@@ -1,10 +1,173 @@
-//! What is forgotten behind a sweep.
+//! What is forgotten behind a sweep, and what is done while the threads are busy or die.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use super::*;
-use crate::engine::ReadView as _;
+use crate::engine::{EngineError, MemEngine, ReadView as _, Resources};
 use crate::{World, WorldOptions};
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Space};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkPos, LocalPos, Space};
+use cg_tiering::TierPolicy;
+use parking_lot::Mutex;
+
+const ENOUGH: Duration = Duration::from_secs(600);
+
+/// Options of a world with two threads of its own, in which nothing is folded but deltas.
+fn apart() -> WorldOptions {
+    let resources = Some(Resources::new(16 << 20, 2));
+    WorldOptions { resources, opacity: false, deltas: true, ..WorldOptions::process() }
+}
+
+/// A world with a chunk at each of these places along a line.
+fn stored(
+    engine: MemEngine,
+    options: &WorldOptions,
+    places: &[i64],
+) -> (World<MemEngine>, Vec<ChunkAt>, BlockId) {
+    let world = World::temporary_over(engine, &[], options).unwrap();
+    let flat = world.register_dimension("game:flat").unwrap();
+    let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
+    let all: Vec<_> = places.iter().map(|x| ChunkAt::new(flat, ChunkPos::new(*x, 0, 0).unwrap())).collect();
+    let saved = world.transaction(|tx| {
+        let schema = tx.catalog().current_schema();
+        let mut chunk = Chunk::filled(stone, &schema)?;
+        for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 2 == 1) {
+            chunk.set_block(cell, glass, &schema)?;
+        }
+        let chunk = Arc::new(chunk);
+        for at in &all {
+            tx.save(*at, Arc::clone(&chunk));
+        }
+        Ok::<_, Error>(())
+    });
+    drop(saved.unwrap());
+    (world, all, stone)
+}
+
+/// Does something while all of a world's threads are busy with something that does not end before.
+#[track_caller]
+fn beside_busy_threads<T: Send>(world: &World<MemEngine>, run: impl FnOnce() -> T + Send) -> T {
+    let (held, receiver) = channel::<()>();
+    let receiver = Arc::new(Mutex::new(receiver));
+    for _ in 0..world.inner().pool.thread_count() {
+        let receiver = Arc::clone(&receiver);
+        world.inner().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
+    }
+    thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        scope.spawn(move || sender.send(run()));
+        let done = receiver.recv_timeout(Duration::from_secs(60));
+        drop(held);
+        done.expect("it waits for nobody")
+    })
+}
+
+fn cold(world: &World<MemEngine>) -> u64 {
+    world.census().unwrap().tier(Tier::L2).chunks
+}
+
+#[test]
+fn moves_wait_behind_nobody_who_keeps_the_threads_busy() {
+    let never = 1 << 40;
+    let tiers = TierPolicy {
+        warm_after_ticks: 100,
+        cold_after_ticks: never,
+        hysteresis_ticks: never,
+        ..TierPolicy::default()
+    };
+    let (world, ..) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 100]);
+    let tick = || world.tick(GameTick::new(200), &[], ENOUGH).unwrap();
+    assert_eq!(beside_busy_threads(&world, tick).moves.warmed, 4);
+}
+
+#[test]
+fn a_cold_cluster_is_counted_behind_ticks() {
+    let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 4, 8, 12]);
+    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    let schema = world.catalog().current_schema();
+    let saved = world.transaction(|tx| {
+        for at in &all {
+            tx.save(*at, Chunk::filled(stone, &schema)?);
+        }
+        Ok::<_, Error>(())
+    });
+    drop(saved.unwrap());
+    assert_eq!(cold(&world), 0, "all of the cluster is shadowed");
+    let tick = || world.tick(GameTick::new(1), &[], Duration::from_millis(20)).unwrap();
+    let report = beside_busy_threads(&world, tick);
+    assert_eq!((report.moves.shadows_dropped, report.work_left), (0, true));
+    let dropped: u64 = (0..1000)
+        .map(|_| world.tick(GameTick::new(2), &[], ENOUGH).unwrap())
+        .take_while(|report| report.work_left || report.moves.shadows_dropped > 0)
+        .map(|report| report.moves.shadows_dropped)
+        .sum();
+    let clusters = world.usage().unwrap().families.into_iter();
+    let clusters = clusters.filter(|family| family.family == cg_format::key::Family::ChunkL2);
+    assert_eq!((dropped, clusters.map(|family| family.row_count).sum::<u64>()), (4, 0));
+}
+
+#[test]
+fn a_move_that_is_written_behind_ticks_keeps_no_fold_waiting() {
+    let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 4, 8, 100]);
+    drop(world.transaction(|tx| tx.set_block(all[3].dimension, BlockPos::new(1600, 1, 0), stone)).unwrap());
+    let hash = world.content_hash().unwrap();
+    // All of it is due for the coldest tier, and the cluster is never written.
+    let tick = |_| world.tick(GameTick::new(6000), &[], Duration::from_millis(20)).unwrap();
+    let folded = beside_busy_threads(&world, || (0..10).map(|n| tick(n).deltas_folded).sum::<usize>());
+    assert_eq!(folded, 1);
+    for later in 1..1000 {
+        if cold(&world) == 4 {
+            break;
+        }
+        world.tick(GameTick::new(6000 + later), &[], Duration::from_secs(1)).unwrap();
+    }
+    assert_eq!((cold(&world), world.content_hash().unwrap()), (4, hash));
+}
+
+#[test]
+fn a_panic_behind_a_tick_does_not_pass_for_a_closed_world() {
+    let dies = Arc::new(AtomicBool::new(false));
+    let engine = MemEngine::new().with_fault({
+        let dies = Arc::clone(&dies);
+        move |_| {
+            let is_behind = thread::current().name().is_some_and(|name| name.starts_with("cg-store-"));
+            assert!(!is_behind || !dies.load(Ordering::Relaxed), "on purpose");
+            None
+        }
+    });
+    let (world, ..) = stored(engine, &apart(), &[0, 4, 8]);
+    dies.store(true, Ordering::Relaxed);
+    let error = world.tick(GameTick::new(6000), &[], ENOUGH).unwrap_err();
+    let Error::Engine(EngineError::Panicked { operation, message }) = &error else { panic!("{error}") };
+    assert_eq!((*operation, &**message), ("writing a cold cluster", "on purpose"));
+    dies.store(false, Ordering::Relaxed);
+    assert_eq!(world.tick(GameTick::new(6001), &[], ENOUGH).unwrap().moves.cooled, 3);
+}
+
+#[test]
+fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
+    let (world, all, _) = stored(MemEngine::new(), &apart(), &[0]);
+    let inner = world.inner();
+    let seen = ChunkAt::new(all[0].dimension, ChunkPos::constant(40, 0, 0));
+    inner.tiering.touch([seen]);
+    let cube = CubeAt::of(seen);
+    let mut work = Work::default();
+    work.sweep.heat_only = vec![(cube, GameTick::new(0))];
+    // Whoever looks at an absent or a cold chunk leaves no row.
+    inner.tiering.set_now(GameTick::new(50));
+    inner.tiering.touch([seen]);
+    inner.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
+    let heat = inner.tiering.observers(|seen| seen.heat().get(cube)).map(|heat| heat.last_access);
+    assert_eq!((heat, work.sweep.heat_only.len()), (Some(GameTick::new(50)), 0));
+    // Without time nothing is looked at, and nothing is lost.
+    work.sweep.heat_only = vec![(cube, GameTick::new(50))];
+    inner.forget_heat(&mut work, Due::until(GameTick::new(50), Some(std::time::Instant::now()))).unwrap();
+    assert_eq!(work.sweep.heat_only, [(cube, GameTick::new(50))]);
+}
 
 #[test]
 fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
@@ -13,9 +176,9 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     let [stone] = world.register_blocks(["game:stone"]).unwrap();
     let at = |x| ChunkAt::new(flat, ChunkPos::constant(x, 0, 0));
     let saved = world.transaction(|tx| {
-        let chunk = std::sync::Arc::new(Chunk::filled(stone, &tx.catalog().current_schema())?);
+        let chunk = Arc::new(Chunk::filled(stone, &tx.catalog().current_schema())?);
         for x in [0, 4] {
-            tx.save(at(x), std::sync::Arc::clone(&chunk));
+            tx.save(at(x), Arc::clone(&chunk));
         }
         Ok::<_, Error>(())
     });
@@ -29,8 +192,9 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     let heat = inner.tiering.observers(|seen| heat_after_move(seen, warm, GameTick::new(0)));
     demote_warm(&*inner.engine().unwrap(), &inner.counters, warm, heat).unwrap();
     let mut work = Work::default();
-    work.sweep.heat_only = vec![hot, warm, empty];
-    inner.forget_heat(&mut work).unwrap();
+    let last_access = |cube| inner.tiering.observers(|seen| seen.heat().last_access(cube));
+    work.sweep.heat_only = [hot, warm, empty].map(|cube| (cube, last_access(cube))).into();
+    inner.forget_heat(&mut work, Due::until(GameTick::new(0), None)).unwrap();
     let has_heat =
         |x| inner.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
     assert_eq!([0, 4, 8].map(has_heat), [true, true, false]);

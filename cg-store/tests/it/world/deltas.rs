@@ -241,6 +241,26 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     assert!(first < third && stored(&world, a) == 2);
 }
 
+#[test]
+fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
+    let disk = Disk::new();
+    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    let [_, second, _] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air));
+    drop(world);
+    disk.raw().flip(Family::ChunkDelta, key::delta(a, second), cg_format::frame::LEN_BYTES + 6);
+    let world = World::open(disk.path(), &[], &deltas()).expect("opens");
+    let report = world.tick(GameTick::new(2 * MINUTE), &[], Duration::from_secs(60)).expect("ticks");
+    assert_eq!((report.deltas_folded, report.damaged.len()), (0, 1));
+    assert!(world.set_aside(a).expect("sets the delta aside"));
+    let chunk = world.load(a).expect("loads");
+    assert_eq!((tick(&world, 4 * MINUTE), stored(&world, a)), (1, 0));
+    world.forget_chunks();
+    assert_eq!(world.load(a).expect("loads"), chunk);
+}
+
 /// A pack whose stone has a component, or none yet.
 fn mill(components: &str) -> PackManifest {
     let text = format!(

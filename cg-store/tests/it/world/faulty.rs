@@ -12,6 +12,8 @@ use cg_store::engine::{
     Usage,
 };
 use cg_store::{Area, Durable, NotResumed, StoreLimits};
+use cg_tiering::GameTick;
+use std::time::Duration;
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,8 @@ struct Plan {
     only_reads: AtomicBool,
     /// A hot row that no scan gets past.
     unreadable: Mutex<Option<Vec<u8>>>,
+    /// Scans that were made.
+    scans: AtomicU64,
 }
 
 impl Plan {
@@ -108,6 +112,7 @@ impl<E: Engine> ReadView for Faulty<E> {
         range: KeyRange<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
+        self.plan.scans.fetch_add(1, Ordering::Relaxed);
         let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
         let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
         let stopped = self.engine.scan(family, range, |key, row| {
@@ -677,6 +682,49 @@ fn a_world_that_is_writable_or_read_only_by_choice_has_nothing_to_resume() {
     let world = World::open_read_only(disk.path(), &options()).expect("opens");
     let error = world.resume().expect_err("was opened for reading");
     assert!(matches!(error, Error::Engine(EngineError::OpenedReadOnly)), "{error}");
+}
+
+/// To find the end of what cannot be read takes some hundred scans.
+fn the_end_of_a_gap_is_looked_for_once(engine: impl Engine) {
+    let failing = Failing::over(engine);
+    let Failing { world, plan, ids } = &failing;
+    // Cubes with heat and without hot rows, each in a cold cluster of its own, in front of a row that nobody can read.
+    let warm: Vec<_> = (0..40).map(|n| ids.at(16 * n, 0, 0)).collect();
+    save(world, warm.iter().map(|at| (*at, filled(world, ids.stone))));
+    for now in 1..=21 {
+        world.tick(GameTick::new(now), &[], Duration::from_secs(60)).expect("ticks");
+    }
+    world.flush().expect("flushes");
+    super::tier::demote(world, cg_format::ClusterTier::L1, &warm, false);
+    let far = ids.at(16 * 500, 0, 0);
+    save(world, [(far, filled(world, ids.stone))]);
+    world.flush().expect("flushes");
+    // A failure and what follows from it makes ticks search the world anew.
+    plan.fail(1, Fault::Lost);
+    world.register_dimension("game:lost").expect_err("is not written");
+    world.resume().expect("goes on");
+    *plan.unreadable.lock().expect("no panic") = Some(cg_format::key::chunk(far).into());
+    let before = plan.scans.load(Ordering::Relaxed);
+    let mut told = Vec::new();
+    for now in 22..=42 {
+        told.extend(world.tick(GameTick::new(now), &[], Duration::from_secs(60)).expect("ticks").damaged);
+    }
+    let scans = plan.scans.load(Ordering::Relaxed) - before;
+    assert_eq!(told.len(), 1, "{told:?}");
+    // Three for each cluster, and the others once.
+    assert!(scans < 3 * 40 + 2000, "{scans} scans");
+}
+
+#[test]
+fn the_end_of_a_gap_is_looked_for_once_in_memory() {
+    the_end_of_a_gap_is_looked_for_once(MemEngine::new());
+}
+
+#[test]
+fn the_end_of_a_gap_is_looked_for_once_on_disk() {
+    let disk = Disk::new();
+    let engine = RocksEngine::create(&disk.root().join("db"), &RocksOptions::default());
+    the_end_of_a_gap_is_looked_for_once(engine.expect("is created"));
 }
 
 #[test]

@@ -18,6 +18,7 @@ over_both_engines! {
     a_deleted_chunk_stays_deleted_through_every_move
     marks_of_deletions_go_when_nobody_needs_them
     settling_leaves_the_clock_alone
+    a_row_that_no_cluster_can_hold_is_not_moved_again_and_again
 }
 
 const MINUTE: u64 = 60 * GameTick::PER_SECOND;
@@ -334,6 +335,58 @@ fn heat_and_clock_survive_reopening() {
     assert_eq!(world.clock().now(), GameTick::new(5100));
     let report = world.explain_tier(a).expect("explains").expect("is stored");
     assert_eq!((report.tier, report.last_access), (Tier::L0, Some(GameTick::new(5000))));
+}
+
+fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let all: Vec<_> = (0..3).map(|n| ids.at(n, 0, 0)).collect();
+    save(world, all.iter().map(|at| (*at, marked(world, &ids, 1))));
+    // A chunk without bytes, which a cluster could not tell from an absent one.
+    plant(world, [(Space::ChunkL0, key::chunk(ids.at(3, 0, 0)).to_vec(), Some(plain(b"")))]);
+    play(world, DAY, &[]);
+    for at in &all {
+        assert_eq!(world.view(*at, |stored| Ok(stored.tier)).expect("is sound"), Some(Tier::L2));
+    }
+    let before = world.stats();
+    for later in 1..=50 {
+        let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
+        assert_eq!(report.moves, MoveCounts::default());
+    }
+    let work = world.stats() - before;
+    assert_eq!((work.moves, work.rows_written), (0, 0));
+}
+
+#[test]
+fn a_damaged_row_is_told_once_and_nothing_is_written_for_it() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..9).map(|n| ids.at(n % 3, n / 3, 0)).collect();
+    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+    drop(world);
+    let damaged = key::chunk(all[4]);
+    disk.raw().flip(Family::ChunkL0, damaged, frame::LEN_BYTES + 3);
+    let world = disk.open(&[]);
+    let mut told = Vec::new();
+    for tick in 0..100 {
+        told.extend(world.tick(GameTick::new(DAY + tick), &[], ENOUGH).expect("ticks").damaged);
+    }
+    let places: Vec<_> = told.iter().map(|met| met.place.clone()).collect();
+    let row = engine::Place::Row { family: Family::ChunkL0, key: damaged.as_slice().into() };
+    assert_eq!((places, tiers(&world)[2]), (vec![row], 8));
+    let before = world.stats();
+    for later in 1..=50 {
+        let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
+        assert_eq!((report.moves, report.damaged), (MoveCounts::default(), vec![]));
+    }
+    let work = world.stats() - before;
+    assert_eq!((work.moves, work.rows_written), (0, 0));
+    // Once it is set aside and written anew, it goes where the others are.
+    assert!(world.set_aside(all[4]).expect("sets aside"));
+    save(&world, [(all[4], marked(&world, &ids, 2))]);
+    play(&world, 3 * DAY, &[]);
+    assert_eq!(tiers(&world), [0, 0, 9]);
+    assert_sound(&world);
 }
 
 #[test]

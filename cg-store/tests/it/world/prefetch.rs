@@ -8,6 +8,9 @@ use cg_format::{Space, frame, key};
 use cg_store::{Peek, PrefetchOptions, Stats};
 use cg_tiering::{GameTick, PlayerAt};
 
+/// Budgets that last for all that is fetched here.
+const ENOUGH: Duration = Duration::from_secs(60);
+
 /// Fetches the chunks of the way itself.
 fn prefetching() -> WorldOptions {
     let prefetch = PrefetchOptions { width_chunks: 0, height_chunks: 0, ..PrefetchOptions::default() };
@@ -39,7 +42,7 @@ over_both_prefetching! {
 fn tick<E: Engine>(world: &World<E>, ids: &Ids, now: u64, [x, y, z]: [f64; 3]) {
     let block = BlockPos::new(x.floor() as i64, y.floor() as i64, z.floor() as i64);
     let player = PlayerAt { id: uuid(7), dimension: ids.overworld, block };
-    world.tick(GameTick::new(now), &[player], Duration::ZERO).expect("ticks");
+    world.tick(GameTick::new(now), &[player], ENOUGH).expect("ticks");
 }
 
 /// Waits until so many chunks were fetched.
@@ -64,7 +67,7 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
     let mut now = 0;
     for direction in all.filter(|direction| *direction != [0; 3]) {
         // A player who comes from elsewhere.
-        world.tick(GameTick::new(now), &[], Duration::ZERO).expect("ticks");
+        world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
         world.forget_chunks();
         let before = world.stats();
         for step in 0..=60 {
@@ -94,6 +97,8 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
 fn who_stands_has_nothing_fetched<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
+    // What was saved is looked at once.
+    world.tick(GameTick::new(0), &[], ENOUGH).expect("ticks");
     world.forget_chunks();
     let before = world.stats();
     for now in 0..200 {

@@ -352,6 +352,89 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     }
 }
 
+/// The families that are rewritten no more.
+fn held(world: &World<RocksEngine>) -> Vec<Family> {
+    let families = world.usage().expect("counts").families.into_iter();
+    families.filter(|family| family.is_held).map(|family| family.family).collect()
+}
+
+#[test]
+fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    drop(world);
+    hide(&disk, Family::ChunkL0, 0.4);
+    // Where the note would be written first, something else lies.
+    let in_the_way = disk.path().join("db/DAMAGED.new");
+    fs::create_dir(&in_the_way).expect("makes a directory");
+    let world = open(&disk, options());
+    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("RocksDB does not say that it failed");
+    let save_one = || {
+        world.transaction(|tx| {
+            tx.save(ids.at(0, 50, 0), marked(&world, &ids, 1));
+            Ok::<_, Error>(())
+        })
+    };
+    save_one().expect_err("is refused");
+    world.resume().expect("opens again");
+    assert_eq!(held(&world), [Family::ChunkL0]);
+    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("leaves the family as it is");
+    drop(save_one().expect("saves"));
+    let note = |db: &Path| fs::read_to_string(db.join("DAMAGED"));
+    note(&disk.path().join("db")).expect_err("could not be noted");
+    world.checkpoint(disk.root().join("copy")).expect("copies");
+    assert!(note(&disk.root().join("copy/db")).expect("is noted").starts_with("chunkl0 "));
+    drop(world);
+    // The next to meet it notes it.
+    fs::remove_dir(&in_the_way).expect("removes");
+    let world = open(&disk, options());
+    assert_eq!(held(&world), []);
+    world.forget_chunks();
+    assert!(all.iter().any(|at| world.load(*at).is_err()));
+    assert_eq!(held(&world), [Family::ChunkL0]);
+    assert!(note(&disk.path().join("db")).expect("is noted").starts_with("chunkl0 "));
+}
+
+#[test]
+fn a_note_that_nobody_can_read_holds_all_and_keeps_no_world_closed() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), marked(&world, &ids, 1))]);
+    drop(world);
+    fs::create_dir(disk.path().join("db/DAMAGED")).expect("makes a directory");
+    let world = disk.open(&[]);
+    assert_eq!(held(&world), Family::ALL);
+    save(&world, [(ids.at(1, 0, 0), marked(&world, &ids, 1))]);
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    assert_eq!(tiers(&world), [0, 0, 2]);
+    world.checkpoint(disk.root().join("copy")).expect("copies");
+    drop(world);
+    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    assert!(world.load(ids.at(1, 0, 0)).expect("loads").is_some());
+}
+
+#[test]
+fn a_world_of_which_nothing_can_be_read_is_not_taken_for_empty() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let at = ids.at(0, 0, 0);
+    save(&world, [(at, super::tier::noisy(&world, &ids, 1))]);
+    drop(world);
+    let (_, file) = disk.raw().keys_and_file(Family::ChunkL0);
+    disk.raw().delete(Family::Index, key::heat(at));
+    let mut bytes = fs::read(&file).expect("reads");
+    bytes[20] ^= 0x10;
+    fs::write(&file, bytes).expect("writes");
+    let world = open(&disk, options());
+    assert_told(&ticks(&world, 1, 5), Family::ChunkL0);
+    unreadable(world.load(at));
+}
+
 #[test]
 fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     let disk = Disk::new();
