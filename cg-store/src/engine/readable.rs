@@ -44,12 +44,8 @@ impl Gaps {
         self.0.push(Gap { family, behind, until, to: to.map(<[u8]>::to_vec) });
     }
 
-    /// The same range, from the end of a gap on if it begins in one; `None` if nothing of it can be read.
-    pub(crate) fn behind<'k>(
-        &self,
-        family: Family,
-        (from, to): KeyRange<'k>,
-    ) -> Option<(Bound<Vec<u8>>, Bound<&'k [u8]>)> {
+    /// Where a scan of a range is to begin: behind a gap if it would begin in one; `None` if nothing of it can be read.
+    pub(crate) fn behind(&self, family: Family, (from, to): KeyRange<'_>) -> Option<Bound<Vec<u8>>> {
         let is_inside = |gap: &&Gap| {
             let (key, is_behind) = match from {
                 Bound::Included(key) => (key, gap.behind[..] < *key),
@@ -63,8 +59,8 @@ impl Gaps {
             gap.family == family && is_behind && is_before
         };
         match self.0.iter().find(is_inside) {
-            Some(gap) => gap.until.clone().map(|until| (Bound::Included(until), to)),
-            None => Some((from.map(<[u8]>::to_vec), to)),
+            Some(gap) => gap.until.clone().map(Bound::Included),
+            None => Some(from.map(<[u8]>::to_vec)),
         }
     }
 }
@@ -282,9 +278,7 @@ mod tests {
     #[test]
     fn who_begins_in_a_gap_that_was_met_begins_behind_it() {
         let mut gaps = Gaps::default();
-        let begins = |gaps: &Gaps, from: Bound<&[u8]>| {
-            gaps.behind(Family::Object, (from, Bound::Unbounded)).map(|(from, _)| from)
-        };
+        let begins = |gaps: &Gaps, from| gaps.behind(Family::Object, (from, Bound::Unbounded));
         let same = |key: &[u8]| Some(Bound::Included(key.to_vec()));
         assert_eq!(begins(&gaps, Bound::Included(b"c")), same(b"c"));
         gaps.remember(Family::Object, b"b", Some(b"g"), Bound::Unbounded);
@@ -295,7 +289,7 @@ mod tests {
         assert_eq!(begins(&gaps, Bound::Included(b"a")), same(b"a"));
         assert_eq!(begins(&gaps, Bound::Unbounded), Some(Bound::Unbounded));
         let other = gaps.behind(Family::Entity, (Bound::Excluded(b"c"), Bound::Unbounded));
-        assert_eq!(other, Some((Bound::Excluded(b"c".to_vec()), Bound::Unbounded)));
+        assert_eq!(other, Some(Bound::Excluded(b"c".to_vec())));
         // To the end of a range nothing can be read; of another range that is not known.
         gaps.remember(Family::Object, b"m", None, Bound::Included(b"p"));
         assert_eq!(begins(&gaps, Bound::Included(b"n")), same(b"n"));

@@ -6,7 +6,7 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::{Engine, ReadView as _};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, drop_shadows, past_damage, row_of};

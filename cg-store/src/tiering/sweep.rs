@@ -292,7 +292,9 @@ impl<E: Engine> Inner<E> {
         let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
         let hot = match self.hot_rows(cube, forgotten_before) {
             Ok((hot, damaged)) => {
-                damaged.iter().for_each(|damage| work.told.tell(damage));
+                for damage in &damaged {
+                    work.told.tell(damage);
+                }
                 hot
             }
             Err(error) if error.is_damage() => {
@@ -348,8 +350,8 @@ impl<E: Engine> Inner<E> {
         told: &mut Told,
     ) -> Result<Option<CubeAt>, Error> {
         // Many cubes may lie in front of a gap, and each of them is met from the one before.
-        let Some(keys) = told.gaps.behind(family, keys) else { return Ok(None) };
-        let keys = (keys.0.as_ref().map(|key| &key[..]), keys.1);
+        let Some(from) = told.gaps.behind(family, keys) else { return Ok(None) };
+        let keys = (from.as_ref().map(|key| &key[..]), keys.1);
         let mut behind = match keys.0 {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),

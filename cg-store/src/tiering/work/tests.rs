@@ -80,6 +80,8 @@ fn moves_wait_behind_nobody_who_keeps_the_threads_busy() {
         ..TierPolicy::default()
     };
     let (world, ..) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 100]);
+    // The map of opacity is searched by them, too; that is over then.
+    world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let tick = || world.tick(GameTick::new(200), &[], ENOUGH).unwrap();
     assert_eq!(beside_busy_threads(&world, tick).moves.warmed, 4);
 }
