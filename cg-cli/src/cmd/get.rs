@@ -302,14 +302,11 @@ impl fmt::Display for ChunkReport {
             writeln!(f, "entities: {}", self.entities.len())?;
         }
         for entity in &self.entities {
-            match (&entity.kind, entity.position) {
-                (Some(kind), Some([x, y, z])) => {
-                    writeln!(f, "  {}  {kind} at {x:.2} {y:.2} {z:.2}", entity.uuid)?;
-                }
-                _ => {
-                    let problem = shown(entity.problem.as_deref().unwrap_or(""));
-                    writeln!(f, "  {}  {problem}", entity.uuid)?;
-                }
+            if let (Some(kind), Some([x, y, z])) = (&entity.kind, entity.position) {
+                writeln!(f, "  {}  {kind} at {x:.2} {y:.2} {z:.2}", entity.uuid)?;
+            } else {
+                let problem = shown(entity.problem.as_deref().unwrap_or(""));
+                writeln!(f, "  {}  {problem}", entity.uuid)?;
             }
         }
         if !self.sides.is_empty() {

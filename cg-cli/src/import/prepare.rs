@@ -108,10 +108,17 @@ impl PreparedEntities {
 /// What a slot held.
 struct Read {
     payload: Payload,
-    /// Of points of interest: their column, as far as the file's name tells it, and the object of them.
-    points: Option<(Option<(i32, i32)>, Vec<u8>)>,
+    points: Option<ReadPoints>,
     /// When the slot was written.
     timestamp: u32,
+}
+
+/// Points of interest of a slot.
+struct ReadPoints {
+    /// Their column, as far as the file's name tells it.
+    column: Option<(i32, i32)>,
+    /// The object of them.
+    object: Vec<u8>,
 }
 
 /// Reads a job's slots.
@@ -129,7 +136,7 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
         let timestamp = region.timestamp(slot);
         let points = is_poi.then(|| {
             let object = Points { timestamp, slot: std::mem::take(&mut bytes) }.encode();
-            (region.pos().map(|pos| pos.column(slot)), object)
+            ReadPoints { column: region.pos().map(|pos| pos.column(slot)), object }
         });
         Ok(Read { payload, points, timestamp })
     };
@@ -143,7 +150,9 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
                 Err(reason) => Content::Unreadable(reason),
                 Ok(Read { payload, points, timestamp }) => match payload {
                     Payload::PointsOfInterest => match points {
-                        Some((Some(column), object)) => Content::PointsOfInterest(column, object),
+                        Some(ReadPoints { column: Some(column), object }) => {
+                            Content::PointsOfInterest(column, object)
+                        }
                         _ => Content::NoPlace("points of interest in a file without r.X.Z.mca in its name"),
                     },
                     Payload::Entities(column) => Content::Entities(entities_of(column, timestamp)),
