@@ -446,7 +446,7 @@ proptest! {
 
     #[test]
     fn objects_and_records_of_an_overlay_in_memory_are_their_model(steps in steps()) {
-        is_its_model(|base| over(base), false, steps);
+        is_its_model(over, false, steps);
     }
 }
 
