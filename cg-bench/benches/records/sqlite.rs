@@ -67,7 +67,7 @@ impl Sqlite {
     pub(crate) fn payload_bytes_in(&self, area: &BlockBox) -> Result<usize, Error> {
         let (min, max) = (area.min(), area.max());
         let ends = |min: i64, max: i64| [min as f64, (max + 1) as f64];
-        let [x, y, z] = [ends(min.x(), max.x()), ends(min.y(), max.y()), ends(min.z(), max.z())];
+        let [x, y, z] = [ends(min.x, max.x), ends(min.y, max.y), ends(min.z, max.z)];
         let mut query = self.0.prepare_cached(QUERY)?;
         let mut rows = query.query(params![x[0], x[1], y[0], y[1], z[0], z[1]])?;
         let mut bytes = 0;

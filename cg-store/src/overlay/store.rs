@@ -464,12 +464,11 @@ impl<S: Base, E: Engine> Store<S, E> {
         for (at, chunk, origin) in &edits.chunks {
             let delta = chunk.as_deref().and_then(|chunk| self.delta(*at, chunk, *origin));
             over.push(delta.is_some().then_some(*origin));
-            let draft = Draft::plain(Codec::None, generation, |out| match delta {
-                Some(delta) => {
+            let draft = Draft::plain(Codec::None, generation, |out| {
+                if let Some(delta) = delta {
                     let value = OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(delta));
                     OverlayRow::encode(*origin, value, out);
-                }
-                None => {
+                } else {
                     let value = chunk.as_deref().map(|chunk| |out: &mut Vec<u8>| chunk.encode(out));
                     OverlayRow::encode(*origin, value, out);
                 }

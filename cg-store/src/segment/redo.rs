@@ -46,6 +46,9 @@ const VERSION: u8 = 1;
 const CHUNK: u8 = 0;
 const ENTITY: u8 = 1;
 
+/// A property and its value.
+type PropertyRow = (Property, Vec<u8>);
+
 /// What a promotion changes in one segment; no value is a deletion.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Part {
@@ -69,7 +72,7 @@ impl Redo {
         generation: u32,
         parts: &BTreeMap<SegmentPos, Part>,
         piece_bytes: usize,
-    ) -> Result<(Self, Vec<(Property, Vec<u8>)>), Error> {
+    ) -> Result<(Self, Vec<PropertyRow>), Error> {
         let mut redo = Self { id, generation, segments: Vec::with_capacity(parts.len()) };
         let mut rows = Vec::new();
         for (number, (segment, part)) in (0..).zip(parts) {

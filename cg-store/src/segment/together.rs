@@ -258,9 +258,9 @@ mod tests {
             let closed = together.close([segment(1)]);
             closed.to_everybody();
             if why == "it was cut off" {
-                drop(closed)
+                drop(closed);
             } else {
-                closed.stuck(why)
+                closed.stuck(why);
             }
             let told = SegmentError::NotCarriedOut { segment: segment(1), why: why.into() };
             assert_eq!(together.pass(&[segment(0), segment(1)]), Err(told.clone()));

@@ -129,6 +129,8 @@ impl<E: Engine> World<E> {
 
 /// A chunk, and the last commit that changed it.
 type Changed = (ChunkAt, u64);
+/// A 4³ cube in which something changed, and what, if that is remembered.
+type ChangedIn = (ClusterPos, Option<Vec<Changed>>);
 
 /// A chunk that is to be sent: where its answer goes, and which it is.
 struct Wanted {
@@ -294,7 +296,7 @@ impl<E: Engine, V: ReadView> Answering<'_, E, V> {
         dimension: Dimension,
         area: &ChunkBox,
         since: u64,
-    ) -> Result<Vec<(ClusterPos, Option<Vec<Changed>>)>, Error> {
+    ) -> Result<Vec<ChangedIn>, Error> {
         let commits = &self.world.commits;
         let wants = |at: ChunkAt| at.dimension == dimension && area.contains(at.pos);
         // Whoever is between writing a commit and telling of it has not noted yet what it changed.

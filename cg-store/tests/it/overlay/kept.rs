@@ -398,6 +398,8 @@ fn is_its_model<E: Engine>(
             Step::Promote => {
                 overlay.promote_into(&base).expect("nothing was changed below");
                 below = shown.clone();
+                // The base never heard of what came and went in the arena.
+                versions.retain(|n, _| shown.objects.contains_key(n));
             }
             Step::Sweep => drop(overlay.arenas().sweep(3).expect("sweeps")),
             Step::Reopen if reopens => {
@@ -444,7 +446,7 @@ proptest! {
 
     #[test]
     fn objects_and_records_of_an_overlay_in_memory_are_their_model(steps in steps()) {
-        is_its_model(|base| over(base), false, steps);
+        is_its_model(over, false, steps);
     }
 }
 

@@ -86,12 +86,11 @@ impl Model {
             Step::Promote(fills, cows) => {
                 let fills: BTreeMap<_, _> = fills.iter().copied().collect();
                 for (place, kind) in fills {
-                    match kind {
-                        Some(kind) => drop(next.chunks.insert(place, kind)),
-                        None => {
-                            next.chunks.remove(&place);
-                            next.cows.retain(|_, at| *at != place);
-                        }
+                    if let Some(kind) = kind {
+                        next.chunks.insert(place, kind);
+                    } else {
+                        next.chunks.remove(&place);
+                        next.cows.retain(|_, at| *at != place);
                     }
                 }
                 let cows: BTreeMap<_, _> = cows.iter().copied().collect();

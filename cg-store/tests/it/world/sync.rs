@@ -309,7 +309,7 @@ fn an_area_costs_what_changed_in_it<E: Engine>(server: &World<E>) {
         assert!(visited <= 2 * expected, "{visited} rows for {expected} changes");
         assert_eq!(cost.chunks_decoded, 0);
         let applied = cache.apply(&request, &reply).expect("applies");
-        assert_eq!((applied.gone + applied.stale) as u64, expected);
+        assert_eq!(applied.gone + applied.stale, expected);
         catch_up(server, &cache);
         is_same(server, &cache);
     };
