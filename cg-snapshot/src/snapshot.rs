@@ -3,7 +3,7 @@
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, DecodeError, EntityId, Problem};
-use cg_registry::travel::Names;
+use cg_registry::travel::{Names, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
 
@@ -169,7 +169,8 @@ impl Snapshot {
     /// Decodes every kept section, in the caller's rayon pool. Those that do not decode use nothing.
     pub fn forget_unused_names(&mut self) {
         let firsts = self.first_places();
-        let chunks = firsts.par_iter().zip(&self.kept).filter_map(|(at, kept)| self.decode(*at, kept).ok());
+        let decoded = |(index, at): (usize, &ChunkAt)| self.decode(*at, self.kept.get(index)?).ok();
+        let chunks = firsts.par_iter().enumerate().filter_map(decoded);
         let of_chunk = |mut used: Used, chunk: Chunk| {
             used.blocks.extend(chunk.kinds());
             used.sides.extend(chunk.sides().map(|(kind, _)| kind));

@@ -127,14 +127,15 @@ impl Committing<'_> {
         self.publish_beside(0, commit, keys);
     }
 
-    /// As [`publish`](Self::publish), for a commit of a transaction that runs still and has nothing more to ask.
+    /// As [`publish`](Self::publish), for a commit of a transaction, if it is of one, that runs still and has nothing
+    /// more to ask.
     pub(crate) fn publish_last_of(
         &mut self,
-        _begun: &Begun<'_>,
+        begun: Option<&Begun<'_>>,
         commit: u64,
         keys: impl IntoIterator<Item = ConflictKey>,
     ) {
-        self.publish_beside(1, commit, keys);
+        self.publish_beside(usize::from(begun.is_some()), commit, keys);
     }
 
     /// Publishes a commit, of whose transactions so many run, and none of them asks any more.
@@ -226,7 +227,7 @@ mod tests {
     fn what_nobody_can_ask_for_is_not_noted() {
         let log = CommitLog::new(0);
         let (own, other) = (log.begin(), log.begin());
-        log.commit().publish_last_of(&own, 1, [key("a")]);
+        log.commit().publish_last_of(Some(&own), 1, [key("a")]);
         assert_eq!(log.commit().written_since(other.at, &[key("a")]), Some(&key("a")), "the other may ask");
         drop(own);
         let own = log.begin();
@@ -235,7 +236,7 @@ mod tests {
         drop(other);
         log.commit().publish(3, [key("c")]);
         assert_eq!(log.commit().written_since(own.at, &[key("c")]), Some(&key("c")), "no commit of its own");
-        log.commit().publish_last_of(&own, 4, [key("d"), ConflictKey::Chunk(ChunkAt::default())]);
+        log.commit().publish_last_of(Some(&own), 4, [key("d"), ConflictKey::Chunk(ChunkAt::default())]);
         assert_eq!((log.commit().writes.len(), log.published()), (0, 4), "it was the last that ran");
         drop(own);
         log.commit().publish(5, [key("e")]);

@@ -114,11 +114,12 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked. Those that the overlay
     /// does not hold itself are asked of its base together.
     pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
-        let unwritten: Vec<_> = at.iter().copied().filter(|at| !self.chunks.contains_key(at)).collect();
+        let unwritten: Vec<_> =
+            at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
         let mut shown = self.overlay.show_chunks(&unwritten).into_iter();
         at.iter()
             .map(|at| {
-                if let Some(written) = self.chunks.get(at) {
+                if let Some(written) = self.writes.chunks.get(at) {
                     return Ok(written.clone());
                 }
                 let shown = shown.next().expect("one was shown for each that was not written")?;

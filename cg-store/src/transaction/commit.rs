@@ -42,7 +42,7 @@ pub(crate) fn commit_snapshot<E: Engine>(world: &Inner<E>, changes: Changes) -> 
     let changes = Arc::new(changes);
     // Nothing that is checked for conflicts depends on it.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
-    let seq = enter(world, world.commits.commit(), prepared, Durability::Process)?;
+    let seq = enter(world, world.commits.commit(), None, prepared, Durability::Process)?;
     world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
@@ -85,7 +85,7 @@ fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u
             }
             prepared = prepare(world, &tx.writes, encoding)?;
         }
-        return enter(world, committing, &tx.begun, prepared, durability);
+        return enter(world, committing, Some(&tx.begun), prepared, durability);
     }
 }
 
@@ -93,7 +93,7 @@ fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u
 fn enter<E: Engine>(
     world: &Inner<E>,
     mut committing: Committing<'_>,
-    begun: &Begun<'_>,
+    begun: Option<&Begun<'_>>,
     prepared: Prepared,
     durability: Durability,
 ) -> Result<u64, Error> {
