@@ -120,7 +120,7 @@ fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
 
 /// Room for the blocks of a chunk: too much for a stack that is the host's.
 fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
-    Box::new([BlockId::default(); LocalPos::COUNT])
+    vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
 }
 
 impl<E: Engine> World<E> {

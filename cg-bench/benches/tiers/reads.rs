@@ -99,7 +99,9 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
             assert_eq!(absent.expect("sound"), 0);
         };
         let reference = |raw: &Db| {
-            let (out, mut unpacked) = (&mut out.borrow_mut(), [BlockId::default(); LocalPos::COUNT]);
+            let out = &mut out.borrow_mut();
+            let blank = vec![BlockId::default(); LocalPos::COUNT];
+            let mut unpacked: Box<[_; LocalPos::COUNT]> = blank.try_into().expect("as many");
             fetch(stored, raw, &rows, |at, chunk| {
                 // The order of the array is the chunk's own: a column of 16 blocks along z stays one.
                 chunk.unpack(CellOrder::Xyz, &mut unpacked);
