@@ -2,11 +2,11 @@
 //!
 //! | group | references |
 //! |---|---|
-//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch; SQLite writes them and their places in an R*Tree in one transaction |
-//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row; SQLite asks its R*Tree, and returns what lies in the box alone |
+//! | `records: insert 1,000 into N` | RocksDB alone writes a thousand rows under their ids in one batch; `SQLite` writes them and their places in an R*Tree in one transaction |
+//! | `records: area of 32 blocks of N` | RocksDB alone looks at every row; `SQLite` asks its R*Tree, and returns what lies in the box alone |
 //!
 //! None is held against a limit: a scan of everything is what a host does that has no tree. N is 10,000 and 100,000 and,
-//! in a full run, 1,000,000. SQLite takes part with the feature `sqlite`, which compiles it.
+//! in a full run, 1,000,000. `SQLite` takes part with the feature `sqlite`, which compiles it.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! SQLite with an R*Tree below the same records: what a host takes that has an SQL library at hand.
+//! `SQLite` with an R*Tree below the same records: what a host takes that has an SQL library at hand.
 //!
 //! A record is a row of `record` under its UUID and a box of one point in `place`, the tree. The log is written ahead and
 //! never synced, so a commit survives what a world's survives at `Process`: a killed process, not a power cut.
@@ -29,7 +29,7 @@ const QUERY: &str = "
       AND x >= ?1 AND x < ?2 AND y >= ?3 AND y < ?4 AND z >= ?5 AND z < ?6
 ";
 
-/// Records in an SQLite file.
+/// Records in a file of `SQLite`.
 pub(crate) struct Sqlite(Connection);
 
 impl Sqlite {
