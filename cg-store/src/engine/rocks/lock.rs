@@ -82,8 +82,35 @@ impl DirLock {
     }
 }
 
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // A process that another thread begins just now has a copy of the descriptor until it runs its program. Closing
+        // ours would leave the lock to it for that long. If this fails, closing is what is left.
+        let _ = self.file.unlock();
+    }
+}
+
 fn signature(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
     text.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_dropped_is_not_left_to_copies_of_its_descriptor() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let held = DirLock::create(dir.path()).expect("nobody holds it");
+        let _as_of_a_process_that_begins = held.file.try_clone().expect("a copy");
+        let taken = DirLock::existing(dir.path(), Access::ReadOnly);
+        assert!(matches!(taken, Err(EngineError::Locked { .. })), "{taken:?}");
+        drop(held);
+        let read = DirLock::existing(dir.path(), Access::ReadOnly).expect("it is free");
+        let _as_of_another = read.as_ref().expect("its file is there").file.try_clone().expect("a copy");
+        drop(read);
+        DirLock::create(dir.path()).expect("it is free again");
+    }
 }
