@@ -14,6 +14,13 @@ use cg_tiering::{GameTick, PlayerAt};
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 const ENOUGH: Duration = Duration::from_secs(600);
 
+/// Saves so many chunks that do not compress, each in a 4³ cube of its own: the rows of one file, in their order.
+fn noisy_line(world: &World<RocksEngine>, ids: &Ids, count: i64) -> Vec<ChunkAt> {
+    let all: Vec<_> = (0..count).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(world, ids, n))));
+    all
+}
+
 /// Damages a block of a closed world's largest file of a family, so far in; returns the keys that nobody can read now.
 fn hide(disk: &Disk, family: Family, part: f64) -> BTreeSet<Vec<u8>> {
     let (keys, file) = disk.raw().keys_and_file(family);
@@ -124,8 +131,7 @@ fn a_damaged_block_of_hot_rows_keeps_its_chunks_hot_and_no_others() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
-    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let all = noisy_line(&world, &ids, 600);
     drop(world);
     let hidden = hide(&disk, Family::ChunkL0, 0.4);
     let world = open(&disk, options());
@@ -148,8 +154,7 @@ fn a_damaged_block_of_warm_clusters_keeps_its_cubes_warm_and_no_others() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let all: Vec<_> = (0..400).map(|n| ids.at(4 * n, 0, 0)).collect();
-    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let all = noisy_line(&world, &ids, 400);
     demote(&world, ClusterTier::L1, &all, false);
     // Beside each lies a hot chunk, which must not be lost on the way either.
     let beside = |at: &ChunkAt| ids.at(at.pos.x() + 1, 0, 0);
@@ -288,8 +293,7 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
-    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let all = noisy_line(&world, &ids, 600);
     drop(world);
     let hidden = hide(&disk, Family::ChunkL0, 0.4);
     let (hidden, sound): (Vec<_>, Vec<_>) =
@@ -363,8 +367,7 @@ fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let all: Vec<_> = (0..600).map(|n| ids.at(4 * n, 0, 0)).collect();
-    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let all = noisy_line(&world, &ids, 600);
     drop(world);
     hide(&disk, Family::ChunkL0, 0.4);
     // Where the note would be written first, something else lies.
@@ -441,8 +444,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     let deltas = || WorldOptions { deltas: true, ..options() };
     let world = World::create(disk.path(), &[], &deltas()).expect("is created");
     let ids = Ids::register(&world);
-    let all: Vec<_> = (0..400).map(|n| ids.at(4 * n, 0, 0)).collect();
-    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
+    let all = noisy_line(&world, &ids, 400);
     let set = |world: &World<RocksEngine>, at: &ChunkAt, change: u8| {
         let set = world.transaction(|tx| {
             // So many at once that the block is not compressed to nothing.
