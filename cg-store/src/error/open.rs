@@ -107,9 +107,10 @@ pub enum OpenError {
         /// Its number.
         commit: u64,
     },
-    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged.
+    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged. Restore
+    /// a checkpoint, or call [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit).
     #[error(
-        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint",
+        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
         hex(key),
         family.name()
     )]
