@@ -16,10 +16,10 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     let dir = tempfile::TempDir::new().expect("a temporary directory");
     let path = dir.path().join("world");
     let world = World::create(&path, &[], &WorldOptions::process()).expect("an empty directory");
-    let arena = world.register_dimension("game:arena").expect("new");
+    let place = world.register_dimension("game:arena").expect("new");
     let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
     let kinds = world.register_blocks(names.each_ref().map(String::as_str)).expect("new");
-    let at = |x| ChunkAt::new(arena, ChunkPos::constant(x, 0, 0));
+    let at = |x| ChunkAt::new(place, ChunkPos::constant(x, 0, 0));
     let mut dice = 7_u64;
     let filled = world.transaction(|tx| {
         let schema = tx.catalog().current_schema();
