@@ -103,6 +103,8 @@ pub fn decompress(
             out.resize(start + raw_len_bytes, 0);
             lz4_flex::block::decompress_into(stored, out.split_at_mut(start).1).ok()
         }
+        // A Zstandard block takes at least four bytes and stands for at most 128 KiB.
+        Codec::Zstd if raw_len_bytes >> 15 > stored.len() => None,
         Codec::Zstd => {
             out.resize(start + raw_len_bytes, 0);
             zstandard::decompress(stored, out.split_at_mut(start).1)
@@ -220,6 +222,12 @@ mod tests {
         assert_eq!(
             std::format!("{error}"),
             "LZ4 block of 4 bytes does not decompress to 18446744073709551615 bytes"
+        );
+        let mut out = Vec::new();
+        let error = decompress(Codec::Zstd, &[0; 100], 1 << 30, &mut out).unwrap_err();
+        assert_eq!(
+            (out.capacity(), std::format!("{error}").as_str()),
+            (0, "Zstandard block of 100 bytes does not decompress to 1073741824 bytes")
         );
     }
 

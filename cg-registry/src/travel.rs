@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
 use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, LocalPos, SchemaView, SideKind};
@@ -14,17 +15,24 @@ use crate::{
     BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, ListKind, Name, Registration,
 };
 
+mod listed;
+
+pub use listed::Listed;
+
+/// Before what an `Arc` holds stand its two counts.
+const ARC_BYTES: usize = 2 * size_of::<usize>();
+
 /// What ids mean that travel. It is also the schema by which chunks that use them are decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     /// Block kinds.
-    pub blocks: BTreeMap<BlockId, NamedBlock>,
+    pub blocks: Listed<BlockId, Arc<NamedBlock>>,
     /// The components that those have, and others in use.
-    pub components: BTreeMap<ComponentId, NamedComponent>,
+    pub components: Listed<ComponentId, Arc<NamedComponent>>,
     /// Kinds of entities.
-    pub entities: BTreeMap<EntityTypeId, Name>,
+    pub entities: Listed<EntityTypeId, Name>,
     /// Kinds of side data.
-    pub sides: BTreeMap<SideKind, Name>,
+    pub sides: Listed<SideKind, Name>,
 }
 
 /// What a block id means.
@@ -77,49 +85,45 @@ impl Names {
     /// The first id that the catalog did not issue.
     pub fn of(catalog: &Catalog, used: &Used) -> Result<Self, UnknownId> {
         let schema = catalog.current_schema();
-        let mut names = Self::default();
         let mut components = used.components.clone();
-        for id in &used.blocks {
+        let block = |id: &BlockId| {
             let unknown = UnknownId { list: ListKind::Blocks, id: id.get() };
             let (Some(name), Some(of_block)) = (catalog.block_name(*id), schema.components_of(*id)) else {
                 return Err(unknown);
             };
             components.extend(of_block);
-            let entry = NamedBlock {
-                name: name.clone(),
-                opaque: schema.is_opaque(*id),
-                components: of_block.to_vec(),
-            };
-            names.blocks.insert(*id, entry);
-        }
-        for id in components {
+            let (name, components) = (name.clone(), of_block.to_vec());
+            Ok((*id, Arc::new(NamedBlock { name, opaque: schema.is_opaque(*id), components })))
+        };
+        let blocks = used.blocks.iter().map(block).collect::<Result<_, UnknownId>>()?;
+        let component = |id: ComponentId| {
             let unknown = || UnknownId { list: ListKind::Components, id: id.get() };
             let spec = catalog.component_spec(id).ok_or_else(unknown)?.clone();
             let name = catalog.component_name(id).and_then(|name| Name::new(name.unrevised()).ok());
-            names.components.insert(id, NamedComponent { name: name.ok_or_else(unknown)?, spec });
-        }
-        for id in &used.entities {
-            let name = catalog.list(ListKind::Entities).name(id.get());
-            let unknown = || UnknownId { list: ListKind::Entities, id: id.get() };
-            names.entities.insert(*id, name.ok_or_else(unknown)?.clone());
-        }
-        for kind in &used.sides {
-            let id = u64::from(kind.get());
-            let name = catalog.list(ListKind::Sides).name(id);
-            let unknown = || UnknownId { list: ListKind::Sides, id };
-            names.sides.insert(*kind, name.ok_or_else(unknown)?.clone());
-        }
-        Ok(names)
+            Ok((id, Arc::new(NamedComponent { name: name.ok_or_else(unknown)?, spec })))
+        };
+        let plain = |list: ListKind, id: u64| {
+            let name = catalog.list(list).name(id).cloned();
+            name.ok_or(UnknownId { list, id })
+        };
+        let entity = |id: &EntityTypeId| Ok((*id, plain(ListKind::Entities, id.get())?));
+        let side = |kind: &SideKind| Ok((*kind, plain(ListKind::Sides, kind.get().into())?));
+        Ok(Self {
+            blocks,
+            components: components.into_iter().map(component).collect::<Result<_, UnknownId>>()?,
+            entities: used.entities.iter().map(entity).collect::<Result<_, UnknownId>>()?,
+            sides: used.sides.iter().map(side).collect::<Result<_, UnknownId>>()?,
+        })
     }
 
     /// These of the names, and those of the components that the blocks carry. What is in use and has no name stays without.
     #[must_use]
     pub fn only(&self, used: &Used) -> Self {
-        let blocks: BTreeMap<_, _> = self
+        let blocks: Listed<_, _> = self
             .blocks
             .iter()
             .filter(|(id, _)| used.blocks.contains(id))
-            .map(|(id, block)| (*id, block.clone()))
+            .map(|(id, block)| (*id, Arc::clone(block)))
             .collect();
         let carried: BTreeSet<_> = blocks.values().flat_map(|block| &block.components).copied().collect();
         let components = self.components.iter();
@@ -128,7 +132,7 @@ impl Names {
         let sides = self.sides.iter().filter(|(kind, _)| used.sides.contains(kind));
         Self {
             blocks,
-            components: components.map(|(id, component)| (*id, component.clone())).collect(),
+            components: components.map(|(id, component)| (*id, Arc::clone(component))).collect(),
             entities: entities.map(|(id, name)| (*id, name.clone())).collect(),
             sides: sides.map(|(kind, name)| (*kind, name.clone())).collect(),
         }
@@ -165,20 +169,47 @@ impl Names {
         blocks && components && entities && sides
     }
 
+    /// Lets what others name in the same way be in memory once.
+    pub fn share_with(&mut self, others: &Self) {
+        self.blocks.share_with(&others.blocks);
+        self.components.share_with(&others.components);
+        self.entities.share_with(&others.entities);
+        self.sides.share_with(&others.sides);
+    }
+
     /// About the memory that it takes beside this value, without the texts of names, which are shared.
     pub fn memory_bytes(&self) -> usize {
-        let entries = self.blocks.len() * size_of::<(BlockId, NamedBlock)>()
-            + self.components.len() * size_of::<(ComponentId, NamedComponent)>()
-            + self.entities.len() * size_of::<(EntityTypeId, Name)>()
-            + self.sides.len() * size_of::<(SideKind, Name)>();
-        let of_blocks = self.blocks.values().map(|block| size_of_val(&*block.components));
-        let of_components = self.components.values().map(|component| {
+        self.memory_of(None)
+    }
+
+    /// As [`memory_bytes`](Self::memory_bytes), without what it [shares](Self::share_with) with others.
+    pub fn memory_beside(&self, others: &Self) -> usize {
+        self.memory_of(Some(others))
+    }
+
+    fn memory_of(&self, others: Option<&Self>) -> usize {
+        let lists = self.blocks.memory_beside(others.map(|others| &others.blocks))
+            + self.components.memory_beside(others.map(|others| &others.components))
+            + self.entities.memory_beside(others.map(|others| &others.entities))
+            + self.sides.memory_beside(others.map(|others| &others.sides));
+        let blocks = self.blocks.iter().filter(|(id, block)| {
+            let there = others.and_then(|others| others.blocks.get(id));
+            there.is_none_or(|there| !Arc::ptr_eq(block, there))
+        });
+        let blocks = blocks.map(|(_, block)| {
+            let NamedBlock { components, .. } = &**block;
+            ARC_BYTES + size_of::<NamedBlock>() + size_of_val(&**components)
+        });
+        let components = self.components.iter().filter(|(id, component)| {
+            let there = others.and_then(|others| others.components.get(id));
+            there.is_none_or(|there| !Arc::ptr_eq(component, there))
+        });
+        let components = components.map(|(_, component)| {
             let ComponentSpec { default_bytes, fields, .. } = &component.spec;
             let texts: usize = fields.iter().map(|field| field.name.len()).sum();
-            default_bytes.len() + size_of_val(&**fields) + texts
+            ARC_BYTES + size_of::<NamedComponent>() + default_bytes.len() + size_of_val(&**fields) + texts
         });
-        // The nodes of such maps are two thirds full.
-        entries * 3 / 2 + of_blocks.chain(of_components).sum::<usize>()
+        lists + blocks.chain(components).sum::<usize>()
     }
 
     /// The names that a catalog does not have, each with its list.
@@ -280,14 +311,14 @@ impl Arrival {
             return Err(missing);
         }
         let schema = catalog.current_schema();
-        let component = |(id, component): (&ComponentId, &NamedComponent)| {
+        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
             let there = catalog.component_id(component.name.as_str())?;
             (schema.shape(there) == Some(component.spec.shape)).then_some((there, *id))
         };
         let side = |(id, name): (&SideKind, &Name)| Some((*id, catalog.side_kind(name.as_str())?));
         let entity = |(id, name): (&EntityTypeId, &Name)| Some((*id, catalog.entity_type(name.as_str())?));
         let block =
-            |(id, block): (&BlockId, &NamedBlock)| Some((*id, catalog.block_id(block.name.as_str())?));
+            |(id, block): (&BlockId, &Arc<NamedBlock>)| Some((*id, catalog.block_id(block.name.as_str())?));
         Ok(Self {
             blocks: names.blocks.iter().filter_map(block).collect(),
             components: names.components.iter().filter_map(component).collect(),

@@ -10,6 +10,7 @@ use cg_registry::{Catalog, ListKind, Schema};
 use rayon::prelude::*;
 
 use crate::builder::Collected;
+use crate::capture::SECTIONS_IN_FLIGHT;
 use crate::error::SnapshotError;
 use crate::places::{LOST, Places};
 use crate::region::Region;
@@ -101,9 +102,13 @@ impl Arriving {
     /// # Errors
     /// As [`step`](Self::step) and [`finish`](Self::finish).
     pub(crate) fn run(mut self, catalog: &Catalog) -> Result<(Snapshot, ArrivalReport), SnapshotError> {
-        let rest = self.places.len()..self.from.kept.len();
-        let arrived: Result<Vec<_>, _> = rest.into_par_iter().map(|index| self.bring(index)).collect();
-        arrived?.into_iter().for_each(|arrived| self.take(arrived));
+        let end = self.from.kept.len();
+        while self.places.len() < end {
+            // So many at once: what was brought is in memory twice until it is taken.
+            let window = self.places.len()..end.min(self.places.len() + SECTIONS_IN_FLIGHT);
+            let arrived: Result<Vec<_>, _> = window.into_par_iter().map(|index| self.bring(index)).collect();
+            arrived?.into_iter().for_each(|arrived| self.take(arrived));
+        }
         self.finish(catalog)
     }
 

@@ -21,7 +21,7 @@ use crate::snapshot::{MAX_SECTIONS, Snapshot, SnapshotInfo};
 /// Sections that one call of the source reads.
 const SECTIONS_AT_ONCE: usize = 256;
 /// Sections of which the bytes are in memory before equal ones are put together.
-const SECTIONS_IN_FLIGHT: usize = 4096;
+pub(crate) const SECTIONS_IN_FLIGHT: usize = 4096;
 
 /// How a region is captured.
 #[derive(Debug, Clone, PartialEq, Eq)]

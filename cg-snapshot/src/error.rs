@@ -188,6 +188,15 @@ pub enum RestoreError<E> {
     },
     /// The snapshot is damaged, or does not fit the target's registry.
     Snapshot(SnapshotError),
+    /// What changes takes more memory than [`RestoreOptions::max_held_bytes`](crate::RestoreOptions::max_held_bytes) allows.
+    TooMuch {
+        /// The sections that were looked at, the one with which it is too much included.
+        done: u64,
+        /// The sections of the snapshot.
+        sections: u64,
+        /// The memory allowed.
+        max_held_bytes: u64,
+    },
 }
 
 impl<E> From<SnapshotError> for RestoreError<E> {
@@ -201,6 +210,11 @@ impl<E: fmt::Display> fmt::Display for RestoreError<E> {
         match self {
             Self::Target { at, error } => write!(f, "{at}: {error}"),
             Self::Snapshot(error) => error.fmt(f),
+            Self::TooMuch { done, sections, max_held_bytes } => write!(
+                f,
+                "after {done} of {sections} sections what changes takes more than the {max_held_bytes} bytes of memory that \
+                 are allowed until it is written; allow more, or restore in steps"
+            ),
         }
     }
 }
@@ -210,6 +224,7 @@ impl<E: std::error::Error + 'static> std::error::Error for RestoreError<E> {
         match self {
             Self::Target { error, .. } => Some(error),
             Self::Snapshot(error) => error.source(),
+            Self::TooMuch { .. } => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A piece ends where the next section would make it longer than 32 KiB, so sections cost their bytes and 12 more, and
 //! what two snapshots share is at most a piece more than what is equal in them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// No piece of more than one section is longer. Below 2^16, so that a place in one takes two bytes.
@@ -82,6 +82,13 @@ impl Kept {
     pub(crate) fn memory_bytes(&self) -> usize {
         let pieces: usize = self.pieces.iter().map(|piece| piece.len() + ARC_BYTES).sum();
         pieces + size_of_val(&*self.pieces) + size_of_val(&*self.spots) + 2 * ARC_BYTES
+    }
+
+    /// The memory of the pieces that others hold as well.
+    pub(crate) fn shared_bytes(&self, others: &Self) -> usize {
+        let theirs: HashSet<*const u8> = others.pieces.iter().map(|piece| piece.as_ptr()).collect();
+        let shared = self.pieces.iter().filter(|piece| theirs.contains(&piece.as_ptr()));
+        shared.map(|piece| piece.len() + ARC_BYTES).sum()
     }
 
     /// Takes the sections that others hold too from there; returns their bytes. Pieces of which a part is held there from
@@ -248,6 +255,8 @@ mod tests {
             .map(|piece| piece.len())
             .sum();
         assert_eq!(own, 4 * 900, "nothing is held twice");
+        let beside = second.memory_bytes() - second.shared_bytes(&first);
+        assert!((own..own + 200 * 16 + 32 * 16).contains(&beside), "{beside}");
         assert!(alone > 196 * 900);
         assert_eq!(second.share_with(&first), 0, "it is shared already");
         assert!(second == copy);

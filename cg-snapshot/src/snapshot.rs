@@ -163,6 +163,16 @@ impl Snapshot {
         firsts.par_iter().enumerate().filter_map(check).collect()
     }
 
+    /// As [`verify`](Self::verify), up to the first section that is damaged: however many there are, one error is in memory.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn check(&self) -> Result<(), SnapshotError> {
+        let firsts = self.first_places();
+        let check = |(index, at): (usize, &ChunkAt)| self.decode(*at, self.kept.get(index)?).err();
+        firsts.par_iter().enumerate().find_map_first(check).map_or(Ok(()), Err)
+    }
+
     /// Forgets names that nothing uses. A capture has none; in a file that another wrote there may be any number, and each
     /// would be [registered](Self::registration) for ever.
     ///
@@ -220,11 +230,19 @@ impl Snapshot {
             + entities
     }
 
-    /// Lets sections that another snapshot also holds share its memory; returns their bytes.
+    /// The memory that it takes beside another snapshot, with which it [shares](Self::share_with) what both hold.
+    pub fn memory_beside(&self, other: &Self) -> usize {
+        let names = self.names.memory_bytes() - self.names.memory_beside(&other.names);
+        self.memory_bytes() - names - self.kept.shared_bytes(&other.kept)
+    }
+
+    /// Lets sections that another snapshot also holds, and what their names say, share its memory; returns the bytes of the
+    /// sections.
     ///
     /// For successive snapshots of one place. Ids are compared as they are, so both must come from one registry. Memory is
     /// shared in pieces of 32 KiB: as long as one of them uses a piece, all of it stays.
     pub fn share_with(&mut self, other: &Self) -> u64 {
+        self.names.share_with(&other.names);
         self.kept.share_with(&other.kept)
     }
 
@@ -238,7 +256,7 @@ impl Snapshot {
     }
 }
 
-fn entity_bytes(entity: &Entity) -> usize {
+pub(crate) fn entity_bytes(entity: &Entity) -> usize {
     let components: usize = entity.components().map(|(_, bytes)| bytes.len() + 64).sum();
     size_of::<(EntityId, Entity)>() + components
 }

@@ -46,6 +46,12 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// A snapshot was deleted, or another kept under its name, after a reader had begun with it.
+    #[error("snapshot `{name}` was deleted or kept anew while it was read; read it again")]
+    SnapshotReplaced {
+        /// The name.
+        name: String,
+    },
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),

@@ -40,9 +40,19 @@ pub struct KeptSnapshot {
 
 /// What part 0 says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
+pub(crate) struct Head {
     len_bytes: u64,
-    part_count: u32,
+    pub(crate) part_count: u32,
+    /// The commit that kept the snapshot. No part of it is newer: one that is belongs to another, kept since.
+    pub(crate) seq: u64,
+}
+
+impl Head {
+    /// The bytes of the value in a part, the first of which is part 1.
+    pub(crate) fn part_len_bytes(&self, part: u32) -> u64 {
+        let before = u64::from(part.saturating_sub(1)) * PART_BYTES as u64;
+        self.len_bytes.saturating_sub(before).min(PART_BYTES as u64)
+    }
 }
 
 /// What a commit changes of one snapshot.
@@ -197,18 +207,27 @@ impl<E: Engine> Inner<E> {
         commit_snapshot(self, Changes::of_snapshot(self.registry.catalog(), change))
     }
 
-    fn snapshot_part(&self, name: &str, part: u32) -> Result<Vec<u8>, Error> {
+    /// A part of the snapshot that had this head.
+    fn snapshot_part(&self, name: &str, head: Head, part: u32) -> Result<Vec<u8>, Error> {
         let row_key = row_key(name, part)?;
         let engine = self.engine()?;
-        let row = engine.get(Space::Snapshot, &row_key)?;
-        let gone = || {
-            let problem = Problem::Truncated { field: "a part", needed: 1, left: 0 };
-            DecodeError::new(Section::Frame, 0, problem)
+        let replaced = || Error::SnapshotReplaced { name: name.into() };
+        let expected = head.part_len_bytes(part);
+        let damaged = |problem| damaged(&row_key, name, part, problem);
+        let Some(row) = engine.get(Space::Snapshot, &row_key)? else {
+            let is_lost = self.snapshot_head(name)?.is_some_and(|now| now.seq == head.seq);
+            return Err(if is_lost { damaged(wrong_length(0, expected)) } else { replaced() });
         };
-        let frame = row.as_deref().ok_or_else(gone);
-        let frame = frame.and_then(|row| FrameView::open(Space::Snapshot, &row_key, row));
-        let payload = frame.map(|frame| frame.payload().to_vec());
-        payload.map_err(|problem| damaged(&row_key, name, part, problem))
+        let frame = FrameView::open(Space::Snapshot, &row_key, &row).map_err(damaged)?;
+        if frame.header().version > head.seq {
+            return Err(replaced());
+        }
+        let found = frame.payload().len() as u64;
+        if found == expected {
+            Ok(frame.payload().to_vec())
+        } else {
+            Err(damaged(wrong_length(found, expected)))
+        }
     }
 }
 
@@ -220,12 +239,18 @@ fn damaged(row_key: &[u8], name: &str, part: u32, problem: DecodeError) -> Error
     Damage::of_row(Space::Snapshot, row_key, format!("part {part} of snapshot `{name}`"), problem)
 }
 
-/// Whether the head of a snapshot says what it should.
-pub(crate) fn check_head(row_key: &[u8], row: &[u8]) -> Result<(), DecodeError> {
-    decode_head(row_key, row).map(drop)
+/// A part that is shorter or longer than its head says; one that is lost has no byte.
+pub(crate) fn wrong_length(found: u64, expected: u64) -> DecodeError {
+    let problem = if found < expected {
+        Problem::Truncated { field: "a part", needed: expected, left: found }
+    } else {
+        Problem::Disagrees { field: "the length of a part", found, expected }
+    };
+    DecodeError::new(Section::Frame, 0, problem)
 }
 
-fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeError> {
+/// What the head of a snapshot says.
+pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeError> {
     let frame = FrameView::open(Space::Snapshot, row_key, row)?;
     let mut reader = Reader::at_offset(frame.payload(), frame::LEN_BYTES as u64, Section::Frame);
     let len_bytes = reader.u64("snapshot length")?;
@@ -237,7 +262,7 @@ fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeError> {
         return Err(here.error(Problem::Disagrees { field, found, expected }));
     }
     reader.end("bytes behind the head")?;
-    Ok(Head { len_bytes, part_count })
+    Ok(Head { len_bytes, part_count, seq: frame.header().version })
 }
 
 /// The snapshot that a row is the head of.
@@ -248,13 +273,13 @@ fn kept_in(row_key: &[u8], row: &[u8]) -> Result<Option<KeptSnapshot>, Error> {
         return Ok(None);
     }
     let head = decode_head(row_key, row).map_err(|problem| damaged(row_key, name, 0, problem))?;
-    let seq = frame::version_of(row).unwrap_or_default();
-    Ok(Some(KeptSnapshot { name: name.into(), len_bytes: head.len_bytes, seq }))
+    Ok(Some(KeptSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }))
 }
 
 /// A snapshot's value as a file. Reads one row for each mebibyte that is asked for.
 ///
-/// A part that is damaged, or gone since, is an error of kind [`io::ErrorKind::InvalidData`] that carries the [`Error`].
+/// What was read is of one snapshot: if it is deleted meanwhile, or another is kept under its name, the next part is
+/// [`Error::SnapshotReplaced`]. That and damage are errors of kind [`io::ErrorKind::InvalidData`] that carry the [`Error`].
 pub struct SnapshotReader<E: Engine> {
     world: World<E>,
     name: String,
@@ -278,7 +303,7 @@ impl<E: Engine> Read for SnapshotReader<E> {
         }
         let part = (self.at / PART_BYTES as u64) as u32 + 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != part) {
-            let bytes = self.world.inner().snapshot_part(&self.name, part);
+            let bytes = self.world.inner().snapshot_part(&self.name, self.head, part);
             let bytes = bytes.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             self.last = Some((part, bytes));
         }

@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::names::NamesArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
+use super::snapshot::steps::StepsArg;
 use crate::args::{DiskWorld, WorldArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
@@ -27,8 +28,10 @@ use crate::shown::shown;
 /// Put a pack into a world. Writes, unless it is a dry run: WORLD is made if it is not there.
 ///
 /// The whole file is checked before anything is written, and again what is written. What its box uses and the world does
-/// not know is registered first, in a commit of its own, if that is no more than --max-names allows. The rest is one transaction if it fits into the world's limit; otherwise it is done in steps, and
-/// an unpack that was stopped is run again. Objects count by the versions of the world that they come into. An entity keeps
+/// not know is registered first, in a commit of its own, if that is no more than --max-names allows. The rest is one
+/// transaction, whatever its size: killed, all of it is there or nothing. Until it is written, memory holds what it puts;
+/// what takes more than --max-memory is refused, and --in-steps takes little, in many transactions: one that was stopped is
+/// run again. Objects count by the versions of the world that they come into. An entity keeps
 /// its UUID at its own place, and gets another one elsewhere. JSON:
 /// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","sections",
 /// "changed","kept","blocks","components","entities_put","entities_deleted","entities_kept","components_left":{NAME:N},
@@ -50,6 +53,8 @@ pub(crate) struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    steps: StepsArg,
     #[command(flatten)]
     names: NamesArg,
 }
@@ -128,7 +133,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let limits = limits(len_bytes);
     let pack = put::check(file, limits)?;
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
-    let options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
+    let mut options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
+    if !args.dry_run {
+        // Of what the objects leave.
+        options.max_held_bytes = put::left_by_objects(&pack, args.steps)?;
+    }
     let registration = |catalog: &Catalog| {
         pack.region.as_deref().map(|region| region.registration(catalog)).unwrap_or_default()
     };
@@ -149,7 +158,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         if new_names > 0 {
             world.register(&registration)?;
         }
-        let done = put::put(&pack, &world, options)?;
+        let put = if args.steps.in_steps { put::in_steps } else { put::at_once };
+        let done = put(&pack, &world, options)?;
         world.flush()?;
         (done, world.catalog())
     };
@@ -245,7 +255,7 @@ impl fmt::Display for Report {
         match self.transactions {
             0 => Ok(()),
             1 => writeln!(f, "in one transaction"),
-            count => writeln!(f, "too large for one transaction: done in {count}"),
+            count => writeln!(f, "done in {}", counted(count, "transaction")),
         }
     }
 }

@@ -209,6 +209,50 @@ fn arena<E: Engine>(
     if arenas.list().is_empty() { arenas.lease("a match", GameTick::new(1)) } else { arenas.resume(0) }
 }
 
+/// A restore in steps, in a world that somebody edits: steps that meet a conflict write nothing and are done again.
+#[test]
+fn a_step_that_met_a_conflict_is_not_lost() {
+    let world = world_over(cg_store::engine::MemEngine::new()).expect("a world in memory");
+    world.change(Build).expect("builds");
+    let template = Arc::new(world.state());
+    world.change(Break).expect("breaks");
+    let mut job = RestoreJob::new(Arc::clone(&template), &world.catalog(), RestoreOptions::default())
+        .expect("one registry");
+    let (mut conflicts, mut steps) = (0, 0);
+    loop {
+        // Every other step meets somebody who breaks what it has read.
+        let meets = steps > conflicts;
+        let stepped = world.transaction(|tx| {
+            let is_more = job.run_some(tx, &mut |_| {}, 10)?;
+            if is_more && meets {
+                let breaks = || {
+                    world.transaction(|tx| {
+                        let air = Chunk::filled(BlockId::new(0), &tx.catalog().current_schema())?;
+                        tx.save(at(10 * steps + 3), air);
+                        Ok::<_, Failed>(())
+                    })
+                };
+                std::thread::scope(|scope| scope.spawn(breaks).join().expect("no panic"))
+                    .map_err(|_| "refused")?;
+            }
+            Ok::<_, Failed>(is_more)
+        });
+        match stepped.map(|stepped| stepped.value) {
+            Ok(true) => steps += 1,
+            Ok(false) => break,
+            Err(error) => {
+                let error: &Error = error.downcast_ref().expect("the world's");
+                assert!(matches!(error, Error::Conflict { .. }), "{error}");
+                conflicts += 1;
+                job.take_back();
+            }
+        }
+    }
+    assert_eq!((steps, conflicts), (6, 5));
+    assert!(world.state() == *template);
+    world.check();
+}
+
 #[test]
 fn a_restore_into_a_world_is_whole_or_not_there() {
     check(|fuse| {

@@ -144,6 +144,11 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
         let (before, rest) = snapshots.split_at_mut(later);
         shared += rest[0].share_with(&before[later - 1]);
     }
+    let pairs = snapshots.windows(2).map(|pair| pair[1].memory_beside(&pair[0]));
+    let together = snapshots[0].memory_bytes() + pairs.sum::<usize>();
+    let names_together: usize = snapshots[0].names().memory_bytes()
+        + snapshots.windows(2).map(|pair| pair[1].names().memory_beside(pair[0].names())).sum::<usize>();
+    println!("{together} in memory behind that, of which names {names_together}");
     println!(
         "{} sections kept, {} different; {all_bytes} bytes, {distinct_bytes} of different ones; {shared} bytes shared \
          with the save before; {alone} in memory before that, of which names {names}; the files take {files_bytes}",

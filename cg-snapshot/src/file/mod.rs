@@ -9,8 +9,8 @@
 //! Ids in sections and entities mean what the names say. Every field and the reasons are in `docs/format/snapshot.md`.
 //!
 //! # Untrusted bytes
-//! Any input gives a snapshot or an error that says where and what. What is read is never more than is there, and what is
-//! decompressed comes out of the caller's [`Limits`].
+//! Any input gives a snapshot or an error that says where and what. What is read is never more than is there; what is
+//! decompressed comes out of the caller's [`Limits`], and names and entities once more, as they take more in memory.
 
 mod head;
 mod index;
@@ -28,6 +28,9 @@ pub use read::SnapshotFile;
 use crate::error::SnapshotError;
 use crate::restore::Unverifiable;
 use crate::snapshot::Snapshot;
+
+#[cfg(test)]
+mod tests;
 
 /// How a snapshot is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,20 +1,26 @@
 //! The names of a file: components, blocks, kinds of entities and of side data, each list ascending by id.
 
+use std::sync::Arc;
+
 use cg_format::wire::{Reader, Trace, Writer};
 use cg_format::{
-    BlockId, ComponentId, ComponentShape, DecodeError, EntityTypeId, Problem, Section, SideKind,
+    BlockId, ComponentId, ComponentShape, DecodeError, EntityTypeId, Limits, Problem, Section, SideKind,
 };
 use cg_registry::schema::Field;
-use cg_registry::travel::{NamedBlock, NamedComponent, Names};
+use cg_registry::travel::{Listed, NamedBlock, NamedComponent, Names};
 use cg_registry::{ComponentSpec, Name};
 
 use super::head::{text, write_text};
+
+/// About what an entry takes in memory beside its own bytes.
+const ENTRY_BYTES: u64 = 128;
 
 pub(super) fn encode(names: &Names) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out);
     writer.u32(names.components.len() as u32);
-    for (id, NamedComponent { name, spec }) in &names.components {
+    for (id, component) in &names.components {
+        let NamedComponent { name, spec } = &**component;
         writer.u64(id.get());
         write_text(&mut writer, name.as_str());
         writer.u32(match spec.shape {
@@ -30,7 +36,8 @@ pub(super) fn encode(names: &Names) -> Vec<u8> {
         }
     }
     writer.u32(names.blocks.len() as u32);
-    for (id, NamedBlock { name, opaque, components }) in &names.blocks {
+    for (id, block) in &names.blocks {
+        let NamedBlock { name, opaque, components } = &**block;
         writer.u64(id.get());
         write_text(&mut writer, name.as_str());
         writer.u8(u8::from(*opaque));
@@ -52,35 +59,36 @@ pub(super) fn encode(names: &Names) -> Vec<u8> {
     out
 }
 
-pub(super) fn decode(raw: &[u8], trace: Option<&Trace>) -> Result<Names, DecodeError> {
+pub(super) fn decode(raw: &[u8], limits: &mut Limits, trace: Option<&Trace>) -> Result<Names, DecodeError> {
     let mut reader = Reader::new(raw, Section::SnapshotNames).traced(trace);
-    let mut names = Names::default();
     let mut last = None;
-    for _ in 0..count(&mut reader, "components", 20)? {
+    let components = (0..count(&mut reader, limits, "components", 20)?).map(|_| {
         let id = ComponentId::new(ascending(&mut reader, "component id", &mut last)?);
-        let component = component(&mut reader, id)?;
-        names.components.insert(id, component);
-    }
+        Ok((id, Arc::new(component(&mut reader, id)?)))
+    });
+    let components = components.collect::<Result<Listed<_, _>, DecodeError>>()?;
     let mut last = None;
-    for _ in 0..count(&mut reader, "blocks", 13)? {
+    let blocks = (0..count(&mut reader, limits, "blocks", 13)?).map(|_| {
         let id = BlockId::new(ascending(&mut reader, "block id", &mut last)?);
-        let block = block(&mut reader, &names)?;
-        names.blocks.insert(id, block);
-    }
+        Ok((id, Arc::new(block(&mut reader, &components)?)))
+    });
+    let blocks = blocks.collect::<Result<_, DecodeError>>()?;
     let mut last = None;
-    for _ in 0..count(&mut reader, "entity kinds", 10)? {
+    let entities = (0..count(&mut reader, limits, "entity kinds", 10)?).map(|_| {
         let id = EntityTypeId::new(ascending(&mut reader, "entity kind", &mut last)?);
-        names.entities.insert(id, name(&mut reader)?);
-    }
+        Ok((id, name(&mut reader)?))
+    });
+    let entities = entities.collect::<Result<_, DecodeError>>()?;
     let mut last = None;
-    for _ in 0..count(&mut reader, "side kinds", 4)? {
+    let sides = (0..count(&mut reader, limits, "side kinds", 4)?).map(|_| {
         let here = reader.clone();
         let kind = reader.u16("side kind")?;
         check_ascending(&here, "side kind", kind.into(), &mut last)?;
-        names.sides.insert(SideKind::new(kind), name(&mut reader)?);
-    }
+        Ok((SideKind::new(kind), name(&mut reader)?))
+    });
+    let sides = sides.collect::<Result<_, DecodeError>>()?;
     reader.end("bytes behind the names")?;
-    Ok(names)
+    Ok(Names { blocks, components, entities, sides })
 }
 
 fn component(reader: &mut Reader<'_>, id: ComponentId) -> Result<NamedComponent, DecodeError> {
@@ -108,7 +116,10 @@ fn component(reader: &mut Reader<'_>, id: ComponentId) -> Result<NamedComponent,
     Ok(NamedComponent { name, spec })
 }
 
-fn block(reader: &mut Reader<'_>, names: &Names) -> Result<NamedBlock, DecodeError> {
+fn block(
+    reader: &mut Reader<'_>,
+    named: &Listed<ComponentId, Arc<NamedComponent>>,
+) -> Result<NamedBlock, DecodeError> {
     let name = name(reader)?;
     let here = reader.clone();
     let opaque = match reader.u8("opaque")? {
@@ -125,7 +136,7 @@ fn block(reader: &mut Reader<'_>, names: &Names) -> Result<NamedBlock, DecodeErr
     for _ in 0..count {
         let here = reader.clone();
         let id = ComponentId::new(ascending(reader, "block component", &mut last)?);
-        if !names.components.contains_key(&id) {
+        if !named.contains_key(&id) {
             let (field, found) = ("block component", id.get());
             return Err(here.error(Problem::OutOfRange { field, found, allowed: "a component of the list" }));
         }
@@ -143,14 +154,20 @@ fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
     })
 }
 
-/// A count of entries that take at least so many bytes each.
-fn count(reader: &mut Reader<'_>, field: &'static str, width: u64) -> Result<u32, DecodeError> {
+/// A count of entries that take at least so many bytes each, and more in memory.
+fn count(
+    reader: &mut Reader<'_>,
+    limits: &mut Limits,
+    field: &'static str,
+    width: u64,
+) -> Result<u32, DecodeError> {
     let here = reader.clone();
     let count = reader.u32(field)?;
     let left = reader.left_bytes() as u64;
     if u64::from(count) * width > left {
         return Err(here.error(Problem::CountExceedsInput { field, count: count.into(), width, left }));
     }
+    limits.spend(Section::SnapshotNames, here.offset_bytes(), field, u64::from(count) * ENTRY_BYTES)?;
     Ok(count)
 }
 

@@ -11,6 +11,9 @@ use crate::error::SnapshotError;
 /// The bytes before the stored ones.
 pub(crate) const HEAD_LEN_BYTES: usize = 14;
 
+/// No place in a file.
+const NOWHERE: u64 = u64::MAX;
+
 /// Which part. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -52,13 +55,14 @@ impl<'t, R: Read> Input<'t, R> {
         len_bytes: usize,
     ) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = Vec::new();
+        // Behind an error nobody knows where the reader stands: whoever goes on has to seek.
+        let at = std::mem::replace(&mut self.offset_bytes, NOWHERE);
         self.reader.by_ref().take(len_bytes as u64).read_to_end(&mut bytes)?;
-        if bytes.len() < len_bytes {
-            let (needed, left) = (len_bytes as u64, bytes.len() as u64);
-            let problem = Problem::Truncated { field, needed, left };
-            return Err(DecodeError::new(section, self.offset_bytes, problem).into());
+        let (needed, left) = (len_bytes as u64, bytes.len() as u64);
+        self.offset_bytes = at.saturating_add(left);
+        if left < needed {
+            return Err(DecodeError::new(section, at, Problem::Truncated { field, needed, left }).into());
         }
-        self.offset_bytes += len_bytes as u64;
         Ok(bytes)
     }
 
@@ -134,6 +138,7 @@ pub(crate) fn read_signature(
 impl<R: Read + Seek> Input<'_, R> {
     pub(crate) fn seek(&mut self, offset_bytes: u64) -> Result<(), SnapshotError> {
         if self.offset_bytes != offset_bytes {
+            self.offset_bytes = NOWHERE;
             self.reader.seek(SeekFrom::Start(offset_bytes))?;
             self.offset_bytes = offset_bytes;
         }

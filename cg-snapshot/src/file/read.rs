@@ -19,8 +19,8 @@ use crate::places::{LOST, Places};
 use crate::restore::Unverifiable;
 use crate::snapshot::{Snapshot, SnapshotInfo};
 
-/// The fewest bytes that a stored entity takes.
-const ENTITY_MIN_LEN_BYTES: u64 = 16 + 4;
+/// The fewest bytes that a stored entity takes: UUID, length, and an entity that a chunk owns, without components.
+const ENTITY_MIN_LEN_BYTES: u64 = 16 + 4 + 97;
 
 /// A snapshot file that is open: its sections are read and decompressed when they are asked for, a group at a time.
 pub struct SnapshotFile<'t, R> {
@@ -30,10 +30,19 @@ pub struct SnapshotFile<'t, R> {
     names: Names,
     index: Index,
     entities: Vec<(EntityId, Entity)>,
-    /// Where the first group starts.
-    groups_at: u64,
+    /// Of each group, its first section and where it starts in the file.
+    starts: Vec<(usize, u64)>,
+    /// Where the last group ends.
+    end: u64,
     /// The group that was read last, decompressed.
     last: Option<(usize, Vec<u8>)>,
+}
+
+/// A group in the file.
+struct Start {
+    at: u64,
+    /// Its sections, by their numbers.
+    sections: Range<usize>,
 }
 
 impl<R: Read + Seek> SnapshotFile<'static, R> {
@@ -56,13 +65,19 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         let mut input = Input::new(reader, trace);
         let info = head::read(&mut input)?;
         let raw = input.part(Kind::Names, &mut limits)?;
-        let names = names::decode(&raw, trace)?;
+        let names = names::decode(&raw, &mut limits, trace)?;
         let raw = input.part(Kind::Index, &mut limits)?;
         let index = Index::decode(&raw, &info, trace)?;
         let raw = input.part(Kind::Entities, &mut limits)?;
-        let entities = decode_entities(&raw, &info, &names, trace)?;
-        let groups_at = input.offset_bytes();
-        Ok(Self { input, limits, info, names, index, entities, groups_at, last: None })
+        let entities = decode_entities(&raw, &info, &names, &mut limits, trace)?;
+        let mut behind = (0, input.offset_bytes());
+        let starts = index.groups.iter().map(|group| {
+            let (section, at) = behind;
+            let next = (section + group.section_count as usize, at + u64::from(group.stored_len_bytes));
+            std::mem::replace(&mut behind, next)
+        });
+        let starts = starts.collect();
+        Ok(Self { input, limits, info, names, index, entities, starts, end: behind.1, last: None })
     }
 
     /// What the snapshot is of.
@@ -88,19 +103,15 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
     pub fn section(&mut self, index: usize) -> Result<Option<KeptSection<'_>>, SnapshotError> {
         let place = self.index.places.get(index).copied().unwrap_or(0);
         let Some(wanted) = (place as usize).checked_sub(1) else { return Ok(None) };
-        let mut first = 0;
-        for number in 0..self.index.groups.len() {
-            let count = self.index.groups.get(number).map_or(0, |group| group.section_count as usize);
-            if wanted < first + count {
-                self.read_group(number, first..first + count)?;
-                let raw = self.last.as_ref().map_or(&[][..], |(_, raw)| raw);
-                let kept = self.index.kept.get(first..first + count).unwrap_or_default();
-                let at = self.groups_at;
-                return sections_of(raw, kept, at).nth(wanted - first).transpose();
-            }
-            first += count;
-        }
-        Ok(None)
+        let behind = self.starts.partition_point(|(first, _)| *first <= wanted);
+        let Some(number) = behind.checked_sub(1) else { return Ok(None) };
+        let Some(Start { at, sections }) = self.start(number) else { return Ok(None) };
+        let first = sections.start;
+        self.read_group(number)?;
+        let raw = self.last.as_ref().map_or(&[][..], |(_, raw)| raw);
+        sections_of(raw, self.index.kept.get(sections).unwrap_or_default(), at)
+            .nth(wanted - first)
+            .transpose()
     }
 
     /// Everything, into memory. With [`Unverifiable::Skip`] sections whose group or checksum does not match are
@@ -112,18 +123,20 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
     /// As [`section`](Self::section), and what is behind the last group.
     pub fn load(&mut self, unverifiable: Unverifiable) -> Result<Snapshot, SnapshotError> {
         let all_bytes = self.info.unique_bytes;
-        self.limits.clone().spend(Section::SnapshotIndex, self.groups_at, "all sections", all_bytes)?;
+        let at = self.starts.first().map_or(self.end, |(_, at)| *at);
+        self.limits.clone().spend(Section::SnapshotIndex, at, "all sections", all_bytes)?;
         // Of each kept section, what it becomes: a number that counts those which are there, or lost.
         let mut numbers = Vec::with_capacity(self.index.kept.len());
         let mut kept = KeptWriter::default();
-        let mut first = 0;
         for number in 0..self.index.groups.len() {
-            let count = self.index.groups.get(number).map_or(0, |group| group.section_count as usize);
-            let of_group = self.index.kept.get(first..first + count).unwrap_or_default().to_vec();
-            let sections: Vec<_> = match self.read_group(number, first..first + count) {
+            let Some(Start { at, sections }) = self.start(number) else { break };
+            let count = sections.len();
+            let read = self.read_group(number);
+            let of_group = self.index.kept.get(sections).unwrap_or_default();
+            let sections: Vec<_> = match read {
                 Ok(()) => {
                     let raw = self.last.as_ref().map_or(&[][..], |(_, raw)| raw);
-                    sections_of(raw, &of_group, self.groups_at).collect()
+                    sections_of(raw, of_group, at).collect()
                 }
                 Err(error) => {
                     // The whole group is lost with its first section.
@@ -142,7 +155,6 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
                 }
             }
             numbers.extend(std::iter::repeat_n(LOST, behind));
-            first += count;
         }
         self.check_end(unverifiable)?;
         let renumbered = |place: &u32| match (*place as usize).checked_sub(1) {
@@ -154,13 +166,19 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         Ok(Snapshot::new(info, names, Places::new(&places), kept.finish(), self.entities.clone()))
     }
 
-    fn read_group(&mut self, number: usize, sections: Range<usize>) -> Result<(), SnapshotError> {
+    /// Where a group starts, and which sections it holds.
+    fn start(&self, number: usize) -> Option<Start> {
+        let (first, at) = *self.starts.get(number)?;
+        let count = self.index.groups.get(number)?.section_count as usize;
+        Some(Start { at, sections: first..first + count })
+    }
+
+    fn read_group(&mut self, number: usize) -> Result<(), SnapshotError> {
         if self.last.as_ref().is_some_and(|(last, _)| *last == number) {
             return Ok(());
         }
         let Some(group) = self.index.groups.get(number).copied() else { return Ok(()) };
-        let before = self.index.groups.iter().take(number);
-        let at = self.groups_at + before.map(|group| u64::from(group.stored_len_bytes)).sum::<u64>();
+        let Some(Start { at, sections }) = self.start(number) else { return Ok(()) };
         let kept = self.index.kept.get(sections).unwrap_or_default();
         let raw_len_bytes: u64 = kept.iter().map(|kept| u64::from(kept.len_bytes)).sum();
         self.input.seek(at)?;
@@ -170,8 +188,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
     }
 
     fn check_end(&mut self, unverifiable: Unverifiable) -> Result<(), SnapshotError> {
-        let stored = self.index.groups.iter().map(|group| u64::from(group.stored_len_bytes));
-        let end = self.groups_at + stored.sum::<u64>();
+        let end = self.end;
         self.input.seek(end)?;
         match self.input.read(Section::SnapshotGroup, "end", 1) {
             Ok(byte) if unverifiable == Unverifiable::Fail => {
@@ -226,6 +243,7 @@ fn decode_entities(
     raw: &[u8],
     info: &SnapshotInfo,
     names: &Names,
+    limits: &mut Limits,
     trace: Option<&Trace>,
 ) -> Result<Vec<(EntityId, Entity)>, DecodeError> {
     let mut reader = Reader::new(raw, Section::SnapshotEntities).traced(trace);
@@ -233,6 +251,9 @@ fn decode_entities(
     if count.checked_mul(width).is_none_or(|needed| needed > left) {
         return Err(reader.error(Problem::CountExceedsInput { field: "entities", count, width, left }));
     }
+    // In memory they take more than in the part.
+    let needed = count * size_of::<(EntityId, Entity)>() as u64;
+    limits.spend(Section::SnapshotEntities, reader.offset_bytes(), "entities", needed)?;
     let mut entities: Vec<(EntityId, Entity)> = Vec::with_capacity(count as usize);
     for index in 0..count {
         let here = reader.clone();

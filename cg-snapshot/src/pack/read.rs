@@ -148,9 +148,7 @@ fn kind(reader: &mut Reader<'_>, is_first: bool) -> Result<Kind, DecodeError> {
 fn read_region(raw: &[u8], limits: Limits) -> Result<Snapshot, SnapshotError> {
     let mut snapshot = SnapshotFile::open(Cursor::new(raw), limits)?.load(Unverifiable::Fail)?;
     check_whole(&snapshot)?;
-    if let Some(error) = snapshot.verify().into_iter().next() {
-        return Err(error);
-    }
+    snapshot.check()?;
     snapshot.forget_unused_names();
     Ok(snapshot)
 }

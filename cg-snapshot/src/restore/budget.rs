@@ -33,6 +33,8 @@ pub(crate) struct Spending<C> {
     began: Duration,
     last: Duration,
     done: usize,
+    /// An operation has ended.
+    has_ended: bool,
     budget: TickBudget,
 }
 
@@ -58,13 +60,15 @@ impl Expected {
 impl<C: FnMut() -> Duration> Spending<C> {
     pub(crate) fn begin(budget: TickBudget, mut now: C) -> Self {
         let began = now();
-        Self { now, began, last: began, done: 0, budget }
+        Self { now, began, last: began, done: 0, has_ended: false, budget }
     }
 
-    /// Whether another section may begin. The first always may: a queue must not stand still.
+    /// Whether another section may begin. The first always may, unless something else was done: a queue must not stand
+    /// still.
     pub(crate) fn allows(&self, expected: Expected) -> bool {
         let spent = self.last.saturating_sub(self.began);
-        self.done == 0 || (self.done < self.budget.sections && spent + expected.time() <= self.budget.time)
+        (self.done == 0 && !self.has_ended)
+            || (self.done < self.budget.sections && spent + expected.time() <= self.budget.time)
     }
 
     /// Counts a section, and learns what sections take.
@@ -74,6 +78,12 @@ impl<C: FnMut() -> Duration> Spending<C> {
         expected.this_tick = expected.this_tick.max(took);
         self.last = now;
         self.done += 1;
+    }
+
+    /// An operation has ended, which may have taken time and done no section.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
+        self.look();
     }
 
     /// Looks at the clock without counting: what was done beside sections belongs to the tick too.

@@ -3,8 +3,9 @@
 use cg_format::entity::Owner;
 use cg_format::{Editor, EntityId};
 
-use super::job::{RestoreJob, Work};
+use super::job::RestoreJob;
 use super::options::Merge;
+use super::piece::Work;
 use crate::capture::stands_in;
 use crate::error::RestoreError;
 use crate::snapshot::moved_entity;
@@ -23,6 +24,7 @@ impl RestoreJob {
             if entity.is_some_and(|entity| stands_in(&entity, self.target)) {
                 work.editor.delete_entity(*id).map_err(target)?;
                 self.report.entities_deleted += 1;
+                self.held.entity(None);
             }
         }
         let Some(owned) = self.entities.get(&work.piece.from.at) else { return Ok(()) };
@@ -38,6 +40,7 @@ impl RestoreJob {
                 {
                     self.let_go.insert(before);
                 }
+                self.held.entity(Some(&entity));
                 work.editor.put_entity(id, entity).map_err(target)?;
                 self.report.entities_put += 1;
             }

@@ -3,9 +3,11 @@
 mod budget;
 mod dry_run;
 mod entities;
+mod held;
 mod job;
 mod operation;
 mod options;
+mod piece;
 mod queue;
 mod report;
 mod running;

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cg_registry::Catalog;
+
 use crate::capture::CaptureOptions;
 use crate::region::Region;
 use crate::restore::{RestoreOptions, RestoreReport};
@@ -36,6 +38,26 @@ pub enum Operation {
         /// The box.
         region: Region,
     },
+}
+
+impl Operation {
+    /// Its box, of a restore where the snapshot was taken.
+    pub(super) fn own_region(&self) -> Region {
+        match self {
+            Self::Capture { region, .. } | Self::Relight { region } => *region,
+            Self::Restore { snapshot, .. } => snapshot.region(),
+        }
+    }
+
+    /// The box in which it works where a catalog holds.
+    pub(super) fn region(&self, catalog: &Catalog) -> Region {
+        let own = self.own_region();
+        let Self::Restore { snapshot, options, .. } = self else { return own };
+        // By name, as the restore will find it: the snapshot may say another number.
+        let named = catalog.dimension(snapshot.info().dimension.as_str());
+        let dimension = options.dimension.or(named).unwrap_or(own.dimension());
+        own.moved(dimension, options.by_chunks).unwrap_or(own)
+    }
 }
 
 /// The number of an operation: 1, 2, 3… in the order of submission.

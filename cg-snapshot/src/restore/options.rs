@@ -38,6 +38,11 @@ pub struct RestoreOptions {
     pub by_chunks: [i64; 3],
     /// What happens where something is. Default: it is replaced.
     pub merge: Merge,
+    /// At most so much memory may what the job changes take until it is committed, see
+    /// [`RestoreJob::held_bytes`](super::RestoreJob::held_bytes). A job that would take more ends with
+    /// [`RestoreError::TooMuch`](crate::RestoreError::TooMuch), so that a transaction around it writes nothing. Default: no
+    /// bound, which is right for a host in memory, and where each step is a transaction of its own.
+    pub max_held_bytes: u64,
 }
 
 impl Default for RestoreOptions {
@@ -48,6 +53,7 @@ impl Default for RestoreOptions {
             dimension: None,
             by_chunks: [0; 3],
             merge: Merge::Replace,
+            max_held_bytes: u64::MAX,
         }
     }
 }

@@ -125,8 +125,8 @@ impl RestoreQueue {
 
     /// Works for one tick. The clock is any that does not go back; only differences count.
     ///
-    /// At least one section is handled if any is ready, however small the budget. No further one begins that is not expected
-    /// to fit. Blocks on what the host blocks on, and on nothing else. If the host panics, the operation it was asked for
+    /// At least one section is handled if any is ready, or one operation ends, however small the budget. No further one
+    /// begins that is not expected to fit. Blocks on what the host blocks on, and on nothing else. If the host panics, the operation it was asked for
     /// fails in the next tick, and the others go on.
     pub fn run<H: Host>(
         &mut self,
@@ -140,7 +140,9 @@ impl RestoreQueue {
     {
         let mut spending = Spending::begin(*budget, clock);
         self.expected.turn();
-        self.receive(catalog);
+        self.receive();
+        // By the names of this tick: what a snapshot calls its dimension may have been registered since the last.
+        self.running.iter_mut().for_each(|running| running.locate(catalog));
         let mut ended = self.end_cancelled(host);
         let mut at = 0;
         while at < self.running.len() {
@@ -175,7 +177,7 @@ impl RestoreQueue {
                     ended += 1;
                     // Who waited for it may begin.
                     at = 0;
-                    spending.look();
+                    spending.end();
                 }
             }
         }
@@ -220,21 +222,10 @@ impl RestoreQueue {
         }
     }
 
-    fn receive(&mut self, catalog: &Catalog) {
-        for Submitted { id, operation, shared } in self.inbox.take() {
-            let region = match &operation {
-                Operation::Capture { region, .. } | Operation::Relight { region } => *region,
-                Operation::Restore { snapshot, options, .. } => {
-                    let own = snapshot.region();
-                    // By name, as the restore will find it: the snapshot may say another number.
-                    let named = catalog.dimension(snapshot.info().dimension.as_str());
-                    let dimension = options.dimension.or(named).unwrap_or(own.dimension());
-                    own.moved(dimension, options.by_chunks).unwrap_or(own)
-                }
-            };
-            shared.expect(u64::try_from(region.section_count()).unwrap_or(u64::MAX));
-            self.running.push_back(Running::new(id, shared, region, operation));
-        }
+    fn receive(&mut self) {
+        let submitted = self.inbox.take().into_iter();
+        let running = |Submitted { id, operation, shared }| Running::new(id, shared, operation);
+        self.running.extend(submitted.map(running));
     }
 
     fn end_cancelled<H: Host>(&mut self, host: &mut H) -> u64 {

@@ -9,9 +9,10 @@ use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::Catalog;
 
-use super::job::{Piece, RestoreJob};
+use super::job::RestoreJob;
 use super::operation::{Operation, OperationId, Outcome, Shared};
 use super::options::RestoreOptions;
+use super::piece::Piece;
 use super::queue::Host;
 use crate::arrival::{ArrivalReport, Arriving};
 use crate::capture::Capture;
@@ -89,9 +90,18 @@ pub(super) enum Step {
 
 impl Running {
     /// An operation that waits.
-    pub(super) fn new(id: OperationId, shared: Arc<Shared>, region: Region, operation: Operation) -> Self {
+    pub(super) fn new(id: OperationId, shared: Arc<Shared>, operation: Operation) -> Self {
+        let region = operation.own_region();
+        shared.expect(u64::try_from(region.section_count()).unwrap_or(u64::MAX));
         let (work, window) = (Work::Waiting(operation), VecDeque::new());
         Self { id, shared, region, work, has_started: false, window, is_in_host: false }
+    }
+
+    /// Finds where an operation that waits will work: it meets others there.
+    pub(super) fn locate(&mut self, catalog: &Catalog) {
+        if let Work::Waiting(operation) = &self.work {
+            self.region = operation.region(catalog);
+        }
     }
 
     /// Handles the next section, if its chunk is ready; takes tickets for those behind it.

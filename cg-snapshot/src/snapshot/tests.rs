@@ -160,14 +160,14 @@ fn names_that_nothing_uses_are_forgotten() {
     let mut forged = honest.clone();
     let gold = catalog.block_id("game:gold").expect("registered");
     let block = NamedBlock { name: name("game:gold"), opaque: true, components: vec![] };
-    forged.names.blocks.insert(gold, block);
+    forged.names.blocks.insert(gold, block.into());
     forged.names.sides.insert(catalog.side_kind("game:light").expect("registered"), name("game:light"));
     forged.names.entities.insert(EntityTypeId::new(7), name("game:cow"));
     let spec = ComponentSpec { shape: ComponentShape::Variable, default_bytes: vec![], fields: vec![] };
     forged
         .names
         .components
-        .insert(ComponentId::variable(0), NamedComponent { name: name("game:heat"), spec });
+        .insert(ComponentId::variable(0), NamedComponent { name: name("game:heat"), spec }.into());
     let bytes = forged.to_bytes(&FileOptions::default()).expect("written");
     let file = |bytes: &[u8]| SnapshotFile::open(Cursor::new(bytes.to_vec()), Limits::default());
     let mut read = file(&bytes).expect("sound").load(Unverifiable::Fail).expect("sound");

@@ -13,6 +13,8 @@
 //! **Invariant**: a message that uses an id of the server carries its name or follows one that did. Dimensions are
 //! always named.
 
+use std::sync::Arc;
+
 use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
 use cg_registry::schema::Field;
 use cg_registry::travel::{NamedBlock, NamedComponent, Names, Used};
@@ -302,8 +304,9 @@ impl NewNames {
             ..Used::default()
         };
         let names = Names::of(catalog, &used).expect("the lists' own ids");
-        let component =
-            |(id, NamedComponent { name, spec }): (&ComponentId, &NamedComponent)| WireComponent {
+        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
+            let NamedComponent { name, spec } = &**component;
+            WireComponent {
                 id: id.get(),
                 name: name.as_str().into(),
                 width_bytes: match spec.shape {
@@ -316,8 +319,9 @@ impl NewNames {
                     .iter()
                     .map(|field| (field.name.clone().into(), field.width_bytes))
                     .collect(),
-            };
-        let block = |block: &NamedBlock| WireBlock {
+            }
+        };
+        let block = |block: &Arc<NamedBlock>| WireBlock {
             name: block.name.as_str().into(),
             opaque: block.opaque,
             components: block.components.iter().map(|id| id.get()).collect(),
@@ -351,10 +355,10 @@ impl NewNames {
         if self.first_block > blocks || self.first_side > sides {
             return Err(MessageError::NamesMissing);
         }
-        for component in &self.components {
-            let (id, component) = component.named()?;
-            names.components.insert(id, component);
-        }
+        let known = names.components.iter().map(|(id, component)| (*id, Arc::clone(component)));
+        let known: Vec<_> = known.collect();
+        let new = self.components.iter().map(WireComponent::named);
+        names.components = known.into_iter().map(Ok).chain(new).collect::<Result<_, _>>()?;
         for (id, block) in (self.first_block..).zip(&self.blocks) {
             let components: Vec<_> = block.components.iter().map(|id| ComponentId::new(*id)).collect();
             let is_sound = components.is_sorted_by(|a, b| a < b)
@@ -365,7 +369,7 @@ impl NewNames {
                 });
             }
             let (name, opaque) = (name(&block.name)?, block.opaque);
-            names.blocks.insert(BlockId::new(id), NamedBlock { name, opaque, components });
+            names.blocks.insert(BlockId::new(id), Arc::new(NamedBlock { name, opaque, components }));
         }
         for (id, side) in (self.first_side..).zip(&self.sides) {
             let id = u16::try_from(id)
@@ -377,7 +381,7 @@ impl NewNames {
 }
 
 impl WireComponent {
-    fn named(&self) -> Result<(ComponentId, NamedComponent), MessageError> {
+    fn named(&self) -> Result<(ComponentId, Arc<NamedComponent>), MessageError> {
         let id = ComponentId::new(self.id);
         let unsound =
             || MessageError::Fields { reason: format!("component {:#x} has no such shape", self.id) };
@@ -396,7 +400,7 @@ impl WireComponent {
             fields: self.fields.iter().map(field).collect::<Result<_, _>>()?,
         };
         spec.check().map_err(|_| unsound())?;
-        Ok((id, NamedComponent { name: name(&self.name)?, spec }))
+        Ok((id, Arc::new(NamedComponent { name: name(&self.name)?, spec })))
     }
 }
 

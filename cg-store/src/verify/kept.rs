@@ -1,4 +1,4 @@
-//! Objects, records against their leaves and places, and snapshots against their heads.
+//! Objects, and records against their leaves and places.
 
 use cg_format::frame::FrameView;
 use cg_format::key;
@@ -10,7 +10,6 @@ use cg_registry::ListKind;
 use super::{Verifier, VerifyDepth};
 use crate::engine::ReadView;
 use crate::record::decode_place;
-use crate::snapshots::check_head;
 
 impl Verifier<'_> {
     /// An object by itself.
@@ -68,35 +67,6 @@ impl Verifier<'_> {
         {
             let what = format!("record {id} is not in the leaf that its place names");
             self.find(Space::RecordPlace.family(), Some(Space::RecordPlace), key, what);
-        }
-        Ok(())
-    }
-
-    /// A part of a snapshot: whether the head says what it should, and whether there is one. What else the value says is not
-    /// the store's business.
-    pub(super) fn snapshot<V: ReadView>(
-        &mut self,
-        view: &V,
-        key: &[u8],
-        row: &[u8],
-        depth: VerifyDepth,
-    ) -> Result<(), DecodeError> {
-        let (name, part) = key::decode_snapshot(key)?;
-        if depth == VerifyDepth::Quick || self.headless.as_deref() == Some(name) {
-            return Ok(());
-        }
-        if part == 0 {
-            return check_head(key, row);
-        }
-        let head = key::snapshot(name, 0);
-        if head.is_some_and(|head| matches!(view.get(Space::Snapshot, &head), Ok(None))) {
-            let shown = name.escape_debug();
-            let what = format!(
-                "it is a part of snapshot `{shown}`, which has no head and is not there; `cg snapshot delete` removes \
-                 what is left of it"
-            );
-            self.find(Space::Snapshot.family(), Some(Space::Snapshot), key, what);
-            self.headless = Some(name.to_owned());
         }
         Ok(())
     }

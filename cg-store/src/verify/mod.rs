@@ -7,6 +7,7 @@ mod entities;
 mod kept;
 mod opacity;
 mod rows;
+mod snapshot;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -84,7 +85,7 @@ impl<E: Engine> World<E> {
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),
-            headless: None,
+            parts: None,
             shape: inner.record_shape,
             rows: 0,
             progress: &mut progress,
@@ -115,8 +116,8 @@ struct Verifier<'p> {
     catalog: Option<Catalog>,
     /// Every entity that decodes, with the chunk that owns it.
     owners: BTreeMap<EntityId, Option<ChunkAt>>,
-    /// The snapshot that was told last to lack its head.
-    headless: Option<String>,
+    /// The kept snapshot whose rows are met, if all are looked at.
+    parts: Option<snapshot::Parts>,
     shape: RecordShape,
     rows: u64,
     progress: &'p mut dyn FnMut(u64),

@@ -30,6 +30,7 @@ impl Verifier<'_> {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
                 Met::Gap { until, error } => {
+                    self.gap_in_snapshots();
                     self.gap(family, &last, until, &error);
                     return ControlFlow::<()>::Continue(());
                 }
@@ -45,6 +46,9 @@ impl Verifier<'_> {
                 self.find(family, None, key, "a key that this release does not know; the row is left alone");
                 return ControlFlow::Continue(());
             };
+            if space == Space::Snapshot && depth == VerifyDepth::Full {
+                self.snapshot_row(view, key, row);
+            }
             match self.row(view, space, key, row, depth) {
                 Ok(()) => {}
                 // What a key does not name nobody can restore or set aside.
@@ -55,6 +59,7 @@ impl Verifier<'_> {
             }
             ControlFlow::Continue(())
         })?;
+        self.end_of_snapshot();
         Ok(())
     }
 
@@ -130,7 +135,7 @@ impl Verifier<'_> {
                 );
                 self.find(space.family(), Some(space), key, what);
             }
-            Space::Snapshot => self.snapshot(view, key, row, depth)?,
+            Space::Snapshot => self.snapshot(key, row, &frame, depth)?,
             Space::Quarantine => {
                 let (.., commit) = key::decode_quarantine(key)?;
                 let version = frame.header().version;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     });
     progress.finish_and_clear();
     let snapshot = snapshot?.map_err(Failure::failed)?;
-    let bytes = packed(&snapshot)?;
+    let bytes = packed(&snapshot, limit_bytes)?;
     world.keep_snapshot(&args.name, &bytes)?;
     world.flush()?;
     world.close()?;
@@ -66,8 +66,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-/// The snapshot as it is kept: by Zstandard, or by LZ4 if so few bytes would not let a reader take the memory that it needs.
-fn packed(snapshot: &Snapshot) -> Result<Vec<u8>, Failure> {
+/// The snapshot as it is kept: by Zstandard, or by LZ4 if so few bytes would not let a reader take the memory that it needs,
+/// of which he takes as much for so many bytes as `limit_bytes` says.
+fn packed(snapshot: &Snapshot, limit_bytes: impl Fn(u64) -> u64) -> Result<Vec<u8>, Failure> {
     let by = |codec| snapshot.to_bytes(&FileOptions { codec }).map_err(Failure::failed);
     let small = by(Codec::Zstd)?;
     let needed = snapshot.memory_bytes() as u64 + 4 * snapshot.info().section_count;
@@ -86,5 +87,67 @@ impl fmt::Display for About {
             if self.entities == 1 { "1 entity".into() } else { grouped(self.entities) + " entities" };
         writeln!(f, "  {sections}, {present} there, {unique} different; {entities}; {raw}, stored {stored}")?;
         self.map.iter().try_for_each(|map| writeln!(f, "  drawn: {map}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use cg_format::chunk::Chunk;
+    use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, Limits};
+    use cg_registry::{BlockOffer, Catalog, Name, Registration};
+    use cg_snapshot::file::SnapshotFile;
+    use cg_snapshot::memory::Memory;
+    use cg_snapshot::{SnapshotError, Unverifiable};
+
+    use super::*;
+
+    /// A hundred sections that differ, of 60 KB each that are nearly all the same byte.
+    fn compressible() -> Snapshot {
+        let mut catalog = Catalog::new();
+        let name = |text| Name::new(text).expect("a name");
+        let registration = Registration {
+            blocks: vec![BlockOffer::new(name("game:stone"))],
+            dimensions: vec![name("game:arena")],
+            sides: vec![name("game:light")],
+            ..Registration::default()
+        };
+        catalog.register(&registration).expect("new names");
+        let dimension = catalog.dimension("game:arena").expect("registered");
+        let light = catalog.side_kind("game:light").expect("registered");
+        let mut host = Memory::new(&catalog);
+        let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(1599, 15, 15));
+        for (number, pos) in area.chunks().iter().enumerate() {
+            let mut chunk = Chunk::filled(BlockId::new(0), &catalog.current_schema()).expect("known");
+            let mut data = vec![0; 60_000];
+            data[0] = number as u8;
+            chunk.set_side(light, data);
+            host.insert(ChunkAt::new(dimension, pos), chunk);
+        }
+        let region = Region::new(dimension, area);
+        capture(&host, &catalog, region, &CaptureOptions::named("light")).expect("captured")
+    }
+
+    fn read(bytes: &[u8], limit_bytes: u64) -> Result<Snapshot, SnapshotError> {
+        SnapshotFile::open(Cursor::new(bytes), Limits::new(limit_bytes))?.load(Unverifiable::Fail)
+    }
+
+    #[test]
+    fn what_is_kept_can_be_read_within_what_its_length_allows() {
+        let snapshot = compressible();
+        let by = |codec| snapshot.to_bytes(&FileOptions { codec }).expect("nothing is lost");
+        let (small, fast) = (by(Codec::Zstd), by(Codec::Lz4));
+        // As readers have it, without the gibibyte that they take for any file.
+        let limit = |stored_bytes: u64| stored_bytes * 256;
+        let refused = read(&small, limit(small.len() as u64)).expect_err("or this shows nothing").to_string();
+        let needed = snapshot.info().unique_bytes;
+        let said = format!("snapshot index: all sections needs {needed} bytes of memory, the limit leaves ");
+        assert!(refused.starts_with(&said), "{refused}");
+        let kept = packed(&snapshot, limit).expect("nothing is lost");
+        assert!(kept == fast, "{} bytes, {} by LZ4, {} by Zstandard", kept.len(), fast.len(), small.len());
+        assert_eq!(read(&kept, limit(kept.len() as u64)).expect("readable"), snapshot);
+        let kept = packed(&snapshot, limit_bytes).expect("nothing is lost");
+        assert!(kept == small, "where the gibibyte is enough");
     }
 }

@@ -1,5 +1,6 @@
 //! `cg snapshot diff`
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use cg_snapshot::{CaptureOptions, Region, Unverifiable, capture, diff};
@@ -9,10 +10,13 @@ use super::kinds::{self, ByKind, Kinds};
 use super::read_kept;
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::shown::shown;
 
 /// Say what differs between two snapshots of one box, or between a snapshot and the world as it is.
 ///
-/// JSON: `{"sections","blocks","components","entities","by_kind":{NAME:{"gained":N,"lost":N}}}`, from the first to the second.
+/// JSON: `{"sections","blocks","components","entities","by_kind":{NAME:{"gained":N,"lost":N}}}`, from the first to the second,
+/// and `"components_left":{NAME:N}` if data of a component was not compared, because the world's registry gives it another
+/// shape or a block no such component.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -32,14 +36,21 @@ struct Report {
     components: u64,
     entities: u64,
     by_kind: ByKind,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    components_left: BTreeMap<String, u64>,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let catalog = world.catalog();
-    let kept = |name: &str| {
+    let mut components_left: BTreeMap<String, u64> = BTreeMap::new();
+    let mut kept = |name: &str| {
         let (snapshot, _) = read_kept(&world, name, Unverifiable::Fail)?;
-        Ok::<_, Failure>(snapshot.arrive(&catalog).map_err(Failure::failed)?.0)
+        let (snapshot, report) = snapshot.arrive(&catalog).map_err(Failure::failed)?;
+        for (component, count) in report.components_left {
+            *components_left.entry(component).or_default() += count;
+        }
+        Ok::<_, Failure>(snapshot)
     };
     let first = kept(&args.first)?;
     let second = if let Some(name) = &args.second {
@@ -57,6 +68,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         components: found.components,
         entities: found.entities,
         by_kind: kinds.by_name(&catalog),
+        components_left,
     })?;
     Ok(Outcome::Good)
 }
@@ -66,6 +78,9 @@ impl fmt::Display for Report {
         let (blocks, sections) = (counted(self.blocks, "block"), counted(self.sections, "section"));
         let data = counted(self.components, "block");
         writeln!(f, "{blocks} in {sections} differ, the data of {data}, {} entities", self.entities)?;
-        kinds::print(&self.by_kind, f)
+        kinds::print(&self.by_kind, f)?;
+        self.components_left
+            .iter()
+            .try_for_each(|(name, count)| writeln!(f, "not compared: data of {} ({count})", shown(name)))
     }
 }

@@ -1,5 +1,6 @@
 //! `cg snapshot restore`
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,20 +9,23 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::kinds::{self, ByKind, Kinds};
-use super::{read_kept, steps};
+use super::read_kept;
+use super::steps::{self, StepsArg};
 use crate::args::{DiskWorld, WorldArg};
 use crate::cmd::names::NamesArg;
-use crate::output::{Failure, Outcome, Output, counted};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 use crate::shown::shown;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
 /// All of it is one transaction, whatever its size: a restore that is killed has put back all or nothing. Until it is
 /// written, memory holds what changes: for each such section the chunk that is there, the one that comes, its row, and some
-/// 0.8 KiB. With --in-steps it takes little memory, in transactions of 64 sections, and one that is killed is run again.
-/// JSON: `{"dry_run":bool,"transactions":N,"sections","changed","blocks","components",
-/// "entities_put","entities_deleted","left_alone","unverifiable":[…],"by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if
-/// sections could not be verified.
+/// 0.8 KiB. What takes more than --max-memory is refused, and none of it is put back; a dry run says how much it is. With
+/// --in-steps it takes little memory, in transactions of 64 sections, and one that is killed is run again.
+/// JSON: `{"dry_run":bool,"transactions":N,"held_bytes":N,"sections","changed","blocks","components","entities_put",
+/// "entities_deleted","left_alone","unverifiable":[…],"components_left":{NAME:N},
+/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if sections could not be verified, or if data of components stay
+/// behind, because the world's registry gives a component another shape or a block no such component.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
@@ -33,9 +37,8 @@ pub(crate) struct Args {
     /// Only say how many blocks would change, by kind.
     #[arg(long)]
     dry_run: bool,
-    /// Put it back in many small transactions, not in one.
-    #[arg(long, conflicts_with = "dry_run")]
-    in_steps: bool,
+    #[command(flatten)]
+    steps: StepsArg,
     /// Leave entities as they are.
     #[arg(long)]
     keep_entities: bool,
@@ -53,6 +56,8 @@ pub(crate) struct Args {
 struct Report {
     dry_run: bool,
     transactions: u64,
+    /// About the memory that one transaction of it takes.
+    held_bytes: u64,
     sections: u64,
     changed: u64,
     blocks: u64,
@@ -61,6 +66,7 @@ struct Report {
     entities_deleted: u64,
     left_alone: u64,
     unverifiable: Vec<String>,
+    components_left: BTreeMap<String, u64>,
     by_kind: ByKind,
 }
 
@@ -68,7 +74,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
     let mut snapshot = read_kept(&world, &args.name, unverifiable)?.0;
-    let options = RestoreOptions { entities: !args.keep_entities, unverifiable, ..RestoreOptions::default() };
+    let options = RestoreOptions {
+        entities: !args.keep_entities,
+        unverifiable,
+        max_held_bytes: if args.dry_run { u64::MAX } else { args.steps.max_held_bytes() },
+        ..RestoreOptions::default()
+    };
     if args.register && !args.dry_run {
         snapshot.forget_unused_names();
         let registration = snapshot.registration(&world.catalog());
@@ -80,10 +91,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let done = if args.dry_run {
         dry_run(&world, snapshot, options, &progress)
     } else {
-        restore(&world, snapshot, options, &progress, args.in_steps)
+        restore(&world, snapshot, options, &progress, args.steps.in_steps)
     };
     progress.finish_and_clear();
-    let Done { report: done, kinds, transactions } = done?;
+    let Done { report: done, held_bytes, kinds, transactions } = done?;
     if !args.dry_run {
         world.flush()?;
     }
@@ -92,6 +103,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let report = Report {
         dry_run: args.dry_run,
         transactions,
+        held_bytes,
         sections: done.sections,
         changed: done.changed + done.deleted,
         blocks: done.blocks,
@@ -100,15 +112,17 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         entities_deleted: done.entities_deleted,
         left_alone: done.left_alone,
         unverifiable: done.unverifiable.iter().map(ToString::to_string).collect(),
+        components_left: done.arrival.components_left,
         by_kind,
     };
     out.print(&report)?;
-    Ok(Outcome::good_if(report.unverifiable.is_empty()))
+    Ok(Outcome::good_if(report.unverifiable.is_empty() && report.components_left.is_empty()))
 }
 
 /// What was done, or would be.
 struct Done {
     report: RestoreReport,
+    held_bytes: u64,
     kinds: Kinds,
     transactions: u64,
 }
@@ -123,9 +137,10 @@ fn dry_run(
     let report = world.still(|still| {
         let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
         steps::run(&mut job, &mut DryRun::new(still), &mut |change| kinds.count(&change), progress)?;
-        Ok::<_, Failure>(job.report().clone())
+        Ok::<_, Failure>((job.report().clone(), job.held_bytes()))
     })?;
-    Ok(Done { report: report?, kinds, transactions: 0 })
+    let (report, held_bytes) = report?;
+    Ok(Done { report, held_bytes, kinds, transactions: 0 })
 }
 
 fn restore(
@@ -144,7 +159,7 @@ fn restore(
         steps::all_at_once(world, &mut job, observe, progress)?;
         1
     };
-    Ok(Done { report: job.report().clone(), kinds, transactions })
+    Ok(Done { report: job.report().clone(), held_bytes: job.held_bytes(), kinds, transactions })
 }
 
 impl fmt::Display for Report {
@@ -163,6 +178,12 @@ impl fmt::Display for Report {
         }
         if self.left_alone > 0 {
             writeln!(f, "{} of which a part is not stored left alone", counted(self.left_alone, "section"))?;
+        }
+        if self.dry_run && self.held_bytes > 1 << 20 {
+            writeln!(f, "in one transaction that takes {} of memory", bytes_text(self.held_bytes))?;
+        }
+        for (component, count) in &self.components_left {
+            writeln!(f, "left behind: data of {} ({count})", shown(component))?;
         }
         if self.transactions > 1 {
             writeln!(f, "done in {}", counted(self.transactions, "transaction"))?;

@@ -25,9 +25,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     args.map.check()?;
     let world = args.world.open()?;
     let (snapshot, stored_bytes) = read_kept(&world, &args.name, Unverifiable::Fail)?;
-    if let Some(error) = snapshot.verify().into_iter().next() {
-        return Err(Failure::failed(error));
-    }
+    snapshot.check().map_err(Failure::failed)?;
     let map = args.map.draw(&snapshot, out)?;
     out.print(&About { map, ..About::new(snapshot.info(), &args.name, stored_bytes) })?;
     Ok(Outcome::Good)

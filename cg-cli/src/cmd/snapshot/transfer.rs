@@ -68,9 +68,7 @@ pub(super) fn import(args: &Import, out: &Output) -> Result<Outcome, Failure> {
     progress.finish_and_clear();
     copied.map_err(failed)?;
     let snapshot = read(io::Cursor::new(&bytes), bytes.len() as u64, Unverifiable::Fail)?;
-    if let Some(error) = snapshot.verify().into_iter().next() {
-        return Err(Failure::failed(error));
-    }
+    snapshot.check().map_err(Failure::failed)?;
     let name = args.name.as_ref().unwrap_or(&snapshot.info().name);
     let world = args.world.open_for_writing()?;
     world.keep_snapshot(name, &bytes)?;

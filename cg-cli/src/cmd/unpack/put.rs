@@ -1,11 +1,11 @@
-//! Objects and box of a checked pack, put into a world: at once if that fits, else in steps.
+//! Objects and box of a checked pack, put into a world: at once, or in steps.
 
 use std::fs::File;
 use std::io::{BufReader, Seek as _};
 
 use cg_format::Limits;
 use cg_registry::Catalog;
-use cg_snapshot::pack::{ObjectPage, PackReader, PackedObject, Part};
+use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
 use cg_store::engine::RocksEngine;
 use cg_store::{Durability, ObjectKey, Transaction};
@@ -14,11 +14,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Checked, Done, Tally};
 use crate::args::DiskWorld;
-use crate::cmd::snapshot::steps::{self, is_too_large};
-use crate::output::Failure;
+use crate::cmd::snapshot::steps::{self, StepsArg, too_much};
+use crate::output::{Failure, bytes_text};
 
-/// A box of more sections is put in steps: a pack comes from anywhere, and may be of many sections and few bytes.
-const SECTIONS_TRIED: u64 = 1 << 16;
+/// What a transaction holds of an object beside its bytes, which are there twice: as a value and as a row.
+const OBJECT_BYTES: u64 = 1024;
 
 /// Reads a pack from its first byte to its last.
 ///
@@ -86,49 +86,42 @@ pub(super) fn dry_run(
     Ok(done)
 }
 
-pub(super) fn put(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
-    let sections = pack.info.region.as_ref().map_or(0, |region| region.section_count);
-    if pack.info.object_bytes > world.limits().batch_bytes || sections > SECTIONS_TRIED {
-        return in_steps(pack, world, options);
-    }
-    match at_once(pack, world, options) {
-        Err(failure) if is_too_large(&failure) => in_steps(pack, world, options),
-        done => done,
-    }
+/// The memory that the objects of a pack leave to its box in one transaction.
+pub(super) fn left_by_objects(pack: &Checked, steps: StepsArg) -> Result<u64, Failure> {
+    let max_held_bytes = steps.max_held_bytes();
+    let PackInfo { object_bytes, object_count, .. } = &pack.info;
+    let held_bytes = object_bytes.saturating_mul(2).saturating_add(object_count.saturating_mul(OBJECT_BYTES));
+    let known = || format!(", for its objects alone take {}", bytes_text(held_bytes));
+    max_held_bytes.checked_sub(held_bytes).ok_or_else(|| too_much(max_held_bytes, &known()))
 }
 
-fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
+/// All of it as one transaction, of whatever size.
+pub(super) fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
     let mut done = Done { transactions: 1, ..Done::default() };
     let mut job = job(pack, &world.catalog(), options)?;
     world.transaction(|tx| {
         each_page(pack, |page| put_objects(tx, page.iter(), options.merge, &mut done.objects))?;
         if let Some(job) = &mut job {
             let kinds = &mut done.kinds;
-            done.region = job.run(tx, &mut |change| kinds.count(&change)).map_err(Failure::failed)?;
+            steps::run(job, tx, &mut |change| kinds.count(&change), &ProgressBar::hidden())?;
+            done.region = job.report().clone();
         }
         Ok::<_, Failure>(())
     })?;
     Ok(done)
 }
 
-fn in_steps(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
+/// Page by page of the objects, and the box in transactions of 64 sections.
+pub(super) fn in_steps(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
     let mut done = Done::default();
     each_page(pack, |page| {
-        let mut step = |objects: &mut dyn Iterator<Item = PackedObject<'_>>| {
-            let mut tally = done.objects;
-            world.transaction_at(Durability::Process, |tx| {
-                put_objects(tx, objects, options.merge, &mut tally)
-            })?;
-            done.objects = tally;
-            done.transactions += 1;
-            Ok::<_, Failure>(())
-        };
-        match step(&mut page.iter()) {
-            Err(failure) if is_too_large(&failure) => {
-                page.iter().try_for_each(|object| step(&mut std::iter::once(object)))
-            }
-            stepped => stepped,
-        }
+        let mut tally = done.objects;
+        world.transaction_at(Durability::Process, |tx| {
+            put_objects(tx, page.iter(), options.merge, &mut tally)
+        })?;
+        done.objects = tally;
+        done.transactions += 1;
+        Ok(())
     })?;
     let Some(mut job) = job(pack, &world.catalog(), options)? else { return Ok(done) };
     let kinds = &mut done.kinds;

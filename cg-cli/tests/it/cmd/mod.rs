@@ -6,6 +6,7 @@ mod get;
 mod hash;
 mod import;
 mod info;
+mod kept;
 mod map;
 mod object;
 mod opacity;

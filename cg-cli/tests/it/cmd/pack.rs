@@ -326,7 +326,7 @@ fn wrong_usage_and_refusals() {
 }
 
 #[test]
-fn what_is_too_large_for_one_transaction_goes_in_steps() {
+fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for() {
     let sample = sample();
     let world = sample.open();
     for number in 0..40 {
@@ -335,24 +335,53 @@ fn what_is_too_large_for_one_transaction_goes_in_steps() {
     }
     world.close().expect("the disk takes it");
     drop(world);
-    let file = packed(&sample, &[&["--objects", "map/"], &BOX[..]].concat());
-    let there = sample.beside("there");
+    // More sections than a u16 counts, nearly all of them without a chunk.
+    let area = ["--box", "0", "64", "-16", "32767", "607", "-1"];
+    let file = packed(&sample, &[&["--objects", "map/"], &area[..]].concat());
     let limits = cg_store::StoreLimits {
         batch_bytes: 1 << 20,
         object_bytes: 1 << 20,
         ..cg_store::StoreLimits::default()
     };
-    let world =
-        World::create(&there, &[], &WorldOptions { limits, ..WorldOptions::default() }).expect("is new");
-    world.close().expect("the disk takes it");
-    drop(world);
-    let done = unpack(&file, &there, &["--json"]).json();
-    assert_eq!((&done["objects_put"], &done["changed"]), (&json!(40), &json!(2)));
-    assert_eq!(done["transactions"], 15, "14 parts of three objects, and the box");
-    let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
-    check_ground(&world, GROUND);
-    world.close().expect("the disk takes it");
-    drop(world);
+    let make = |name: &str| {
+        let there = sample.beside(name);
+        let world =
+            World::create(&there, &[], &WorldOptions { limits, ..WorldOptions::default() }).expect("is new");
+        world.close().expect("the disk takes it");
+        there
+    };
+    let check = |name: &str, more: &[&str], transactions: u64| {
+        let there = make(name);
+        let done = unpack(&file, &there, &[&["--json"], more].concat()).json();
+        assert_eq!((&done["objects_put"], &done["changed"]), (&json!(40), &json!(2)));
+        assert_eq!((&done["sections"], &done["transactions"]), (&json!(69_632), &json!(transactions)));
+        let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+        check_ground(&world, GROUND);
+        world.close().expect("the disk takes it");
+        there
+    };
+    let once = check("once", &[], 1);
+    let steps = check("steps", &["--in-steps", "--max-memory", "1"], 14 + 69_632 / 64);
+    assert_eq!(run(&["hash", text(&once)]).good(), run(&["hash", text(&steps)]).good());
+
+    // What the objects take is known before a world is made, what the box takes as it is put.
+    let refused = |there: &Path, mebibytes: &str, why: &str| {
+        let said = unpack(&file, there, &["--max-memory", mebibytes]);
+        assert_eq!((said.code, said.out.as_str()), (1, ""));
+        let expected = format!(
+            "cg: in one transaction it takes more than {why}; nothing of it was put there: --max-memory allows more, \
+             --in-steps takes little\n"
+        );
+        assert_eq!(said.err, expected);
+    };
+    let nowhere = sample.beside("nowhere");
+    refused(&nowhere, "7", "7.0 MiB of memory, for its objects alone take 7.7 MiB");
+    assert!(!nowhere.exists());
+    let there = make("there");
+    let said = unpack(&file, &there, &["--max-memory", "8"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert!(said.err.contains(" of 69,632 sections show; nothing of it was put there: "), "{}", said.err);
+    assert_eq!(run(&["object", "list", text(&there)]).good(), "", "objects neither");
 
     let small = sample.beside("small");
     let limits = cg_store::StoreLimits { object_bytes: 1000, ..cg_store::StoreLimits::default() };

@@ -48,14 +48,17 @@ fn what_was_harmed_is_put_back() {
 
     harm(&sample);
     let harmed = sample.cg("hash", &[]).good();
-    let dry = sample.cg("snapshot restore", &["before", "--dry-run", "--json"]).json();
+    let mut dry = sample.cg("snapshot restore", &["before", "--dry-run", "--json"]).json();
+    let held_bytes = dry["held_bytes"].take().as_u64().expect("a number");
+    assert!((2000..20_000).contains(&held_bytes), "{held_bytes} bytes for one section and a sheep");
     let by_kind =
         json!({ ":air": { "gained": 0, "lost": 10 }, "game:grass_block": { "gained": 10, "lost": 0 } });
     assert_eq!(
         dry,
         json!({
-            "dry_run": true, "transactions": 0, "sections": 6, "changed": 1, "blocks": 10, "components": 1,
-            "entities_put": 1, "entities_deleted": 0, "left_alone": 0, "unverifiable": [], "by_kind": by_kind,
+            "dry_run": true, "transactions": 0, "held_bytes": null, "sections": 6, "changed": 1, "blocks": 10,
+            "components": 1, "entities_put": 1, "entities_deleted": 0, "left_alone": 0, "unverifiable": [],
+            "components_left": {}, "by_kind": by_kind,
         })
     );
     assert_eq!(sample.cg("hash", &[]).good(), harmed, "a dry run changes nothing");
@@ -210,6 +213,41 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
     };
     restored(&[], 1);
     restored(&["--in-steps"], 66_000_u64.div_ceil(64));
+
+    // Chunks that come, and places that are only looked at.
+    let hash = run(&["hash", text(&path)]).good();
+    let said = cg("restore", &["--max-memory", "1"]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    let (said, sections) = said.err.split_once(", as ").expect("the sections that show it");
+    assert_eq!(said, "cg: in one transaction it takes more than 1.0 MiB of memory");
+    let rest = " of 66,000 sections show; nothing of it was put there: --max-memory allows more, --in-steps takes little\n";
+    assert!(sections.ends_with(rest), "{sections}");
+    assert_eq!(run(&["hash", text(&path)]).good(), hash);
+    let dry = cg("restore", &["--dry-run"]).good();
+    assert!(dry.contains("in one transaction that takes ") && dry.ends_with(" MiB of memory\n"), "{dry}");
+    let steps = cg("restore", &["--max-memory", "1", "--in-steps"]);
+    assert_eq!(steps.code, 0, "{}", steps.err);
+}
+
+#[test]
+fn data_that_the_world_has_no_place_for_are_named() {
+    let sample = Sample::new();
+    create(&sample, "arena", &[]);
+    let (file, there) = (sample.beside("arena.cgsnap"), sample.beside("there"));
+    sample.cg("snapshot export", &["arena", text(&file)]).good();
+    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
+    world.register_component(items).expect("new");
+    world.close().expect("the disk takes it");
+    drop(world);
+    run(&["snapshot", "import", text(&file), text(&there)]).good();
+    let said = run(&["snapshot", "restore", text(&there), "arena", "--register", "--json"]);
+    assert_eq!((said.code, &said.json()["components_left"]), (1, &json!({ "game:items": 1 })));
+    let said = run(&["snapshot", "restore", text(&there), "arena"]);
+    assert_eq!(said.code, 1);
+    assert!(said.out.ends_with("left behind: data of game:items (1)\n"), "{}", said.out);
+    let said = run(&["snapshot", "diff", text(&there), "arena"]);
+    assert!(said.out.ends_with("not compared: data of game:items (1)\n"), "{}", said.out);
 }
 
 #[test]

@@ -296,3 +296,77 @@ fn a_catalog_that_did_not_issue_the_ids_is_refused() {
     let expected = "the box has 4295098369 sections of 16³ blocks, a snapshot holds at most 16777216";
     assert_eq!(error.to_string(), expected);
 }
+
+#[test]
+fn what_was_taken_back_is_done_again() {
+    let mut live = host(5);
+    let template = Arc::new(captured(&live, around()));
+    damage(&mut live, 6);
+    let (_, whole) = restore(&mut live.clone(), &template, RestoreOptions::default());
+    let options = RestoreOptions::default();
+    let mut job = RestoreJob::new(Arc::clone(&template), &catalog(), options).expect("it fits");
+    let mut held_bytes = 0;
+    loop {
+        // Transactions that do not commit, and one that does.
+        for times in [1, 2] {
+            job.run_some(&mut live.clone(), &mut |_| {}, 5).expect("memory takes all");
+            (0..times).for_each(|_| job.take_back());
+            assert_eq!(job.held_bytes(), held_bytes);
+        }
+        let before = job.report().clone();
+        let is_more = job.run_some(&mut live, &mut |_| {}, 5).expect("memory takes all");
+        held_bytes = job.held_bytes();
+        if !is_more {
+            assert_eq!(*job.report(), before);
+            break;
+        }
+    }
+    assert_eq!((job.report(), captured(&live, around())), (&whole, (*template).clone()));
+    // All of it at once.
+    let mut job = RestoreJob::new(Arc::clone(&template), &catalog(), options).expect("it fits");
+    let mut live = host(5);
+    damage(&mut live, 6);
+    job.run(&mut live.clone(), &mut |_| {}).expect("memory takes all");
+    job.take_back();
+    assert_eq!(
+        (job.run(&mut live, &mut |_| {}).expect("memory takes all"), job.held_bytes()),
+        (whole, held_bytes)
+    );
+}
+
+#[test]
+fn what_would_take_too_much_memory_ends_where_it_does() {
+    let mut live = host(5);
+    let template = Arc::new(captured(&live, around()));
+    damage(&mut live, 6);
+    let run = |max_held_bytes| {
+        let options = RestoreOptions { max_held_bytes, ..RestoreOptions::default() };
+        let mut job = RestoreJob::new(Arc::clone(&template), &catalog(), options).expect("it fits");
+        let ran = job.run(&mut live.clone(), &mut |_| {});
+        (ran, job.held_bytes())
+    };
+    let (all, held_bytes) = run(u64::MAX);
+    let all = all.expect("memory takes all");
+    let chunks = template.sections().filter_map(|(section, _)| chunk(&live, section.at));
+    let chunks_bytes: usize = chunks.map(|chunk| chunk.memory_bytes() + chunk.max_len_bytes()).sum();
+    assert!(all.unchanged < 6 && held_bytes as usize > chunks_bytes, "{held_bytes} of {chunks_bytes}");
+    let (again, as_much) = run(held_bytes);
+    assert_eq!((again.expect("as much is allowed"), as_much), (all, held_bytes));
+    let refused = |max_held_bytes: u64| run(max_held_bytes).0.expect_err("too much").to_string();
+    let said = |done: u64, max: u64| {
+        format!(
+            "after {done} of 24 sections what changes takes more than the {max} bytes of memory that are allowed until it \
+             is written; allow more, or restore in steps"
+        )
+    };
+    assert_eq!(refused(0), said(1, 0));
+    assert_eq!(refused(held_bytes - 1), said(24, held_bytes - 1));
+    // Not what is skipped because it cannot be verified.
+    let options = RestoreOptions {
+        max_held_bytes: 0,
+        unverifiable: cg_snapshot::Unverifiable::Skip,
+        ..RestoreOptions::default()
+    };
+    let mut job = RestoreJob::new(Arc::clone(&template), &catalog(), options).expect("it fits");
+    assert_eq!(job.run(&mut live.clone(), &mut |_| {}).expect_err("too much").to_string(), said(1, 0));
+}

@@ -8,3 +8,4 @@ mod made;
 mod pack;
 mod queue;
 mod spec;
+mod waiting;

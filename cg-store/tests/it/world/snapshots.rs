@@ -24,6 +24,8 @@ over_both_engines! {
     parts_without_a_head_are_no_snapshot_and_can_be_deleted
     parts_behind_the_end_of_what_is_kept_go
     a_damaged_part_is_said_where_it_is_needed
+    what_is_missing_behind_a_sound_head_is_found
+    a_reader_never_mixes_two_snapshots
     a_still_view_sees_no_later_commit
 }
 
@@ -279,8 +281,8 @@ fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
     let mut first = vec![0; 1 << 20];
     reader.read_exact(&mut first).expect("the first part is sound");
     let error = reader.read(&mut first).unwrap_err();
-    let expected = "part 2 of snapshot `long` is damaged (Snapshot row 6c6f6e670000000002): frame: a part needs 1 bytes and 0 are \
-                    left (at byte 0); restore it from a checkpoint";
+    let expected = "part 2 of snapshot `long` is damaged (Snapshot row 6c6f6e670000000002): frame: a part needs 1048576 bytes and \
+                    0 are left (at byte 0); restore it from a checkpoint";
     assert_eq!(error.to_string(), expected);
     put(world, "long", 0, b"no head");
     let error = world.snapshots().unwrap_err();
@@ -291,6 +293,87 @@ fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
         finding.what,
         "frame: snapshot length needs 8 bytes and 7 are left (at byte 24); restore it from a checkpoint"
     );
+}
+
+fn remove<E: Engine>(world: &World<E>, name: &str, parts: &[u32]) {
+    let mut batch = Batch::new();
+    for part in parts {
+        batch.delete(Space::Snapshot, key::snapshot(name, *part).expect("a name"));
+    }
+    world.engine().commit(batch, &[], Level::Process).expect("memory is left");
+}
+
+/// What verification finds, each with the name and part that its key says.
+fn found<E: Engine>(world: &World<E>) -> Vec<String> {
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
+    let said = |finding: cg_store::Finding| {
+        let (name, part) = key::decode_snapshot(&finding.key).expect("a row of a snapshot");
+        format!("{name} {part}: {}", finding.what)
+    };
+    report.findings.into_iter().map(said).collect()
+}
+
+fn what_is_missing_behind_a_sound_head_is_found<E: Engine>(world: &World<E>) {
+    let value = vec![7; (4 << 20) + 1];
+    for name in ["all", "beginning", "end", "gap", "middle", "nothing"] {
+        world.keep_snapshot(name, &value).expect("room");
+    }
+    assert_eq!(found(world), [""; 0]);
+    remove(world, "beginning", &[1]);
+    remove(world, "end", &[5]);
+    remove(world, "middle", &[2, 3]);
+    remove(world, "nothing", &[1, 2, 3, 4, 5]);
+    let delete = "delete the rest of it with `cg snapshot delete`";
+    let skip = "put back what is left of it with `cg snapshot restore --skip-damaged`";
+    let expected = [
+        ("beginning 1: part 1 is", "beginning", delete),
+        ("end 5: part 5 is", "end", skip),
+        ("middle 2: parts 2 to 3 are", "middle", skip),
+        ("nothing 1: parts 1 to 5 are", "nothing", delete),
+    ]
+    .map(|(first, name, help)| {
+        format!("{first} missing of snapshot `{name}`; restore it from a checkpoint, or {help}")
+    });
+    assert_eq!(found(world), expected);
+    let quick = world.verify(VerifyDepth::Quick, |_| {}).expect("readable");
+    assert!(quick.is_ok(), "a quick look decodes nothing");
+    for name in ["beginning", "end", "middle", "nothing"] {
+        assert!(world.delete_snapshot(name).expect("deletes"));
+    }
+    assert_eq!(found(world), [""; 0]);
+
+    // Parts that are there and are not those of the head.
+    put(world, "all", 5, b"longer than one byte, and newer");
+    put(world, "all", 9, b"behind the end");
+    let seq = world.snapshots().expect("readable")[0].seq;
+    let expected = [
+        format!("all 5: it is newer than the head, which commit {seq} kept; restore it from a checkpoint"),
+        "all 5: frame: the length of a part is 31, but the rest of the value implies 1 (at byte 0); restore it from a \
+         checkpoint"
+            .to_owned(),
+        "all 9: it is part 9, and the head says 5; `cg snapshot delete` removes all of it".to_owned(),
+    ];
+    assert_eq!(found(world), expected);
+}
+
+fn a_reader_never_mixes_two_snapshots<E: Engine>(world: &World<E>) {
+    let replaced = "snapshot `it` was deleted or kept anew while it was read; read it again";
+    let begin = || {
+        world.keep_snapshot("it", &vec![1; 3 << 20]).expect("the name is free");
+        let mut reader = world.snapshot("it").expect("readable").expect("kept");
+        let mut some = vec![0; 1 << 20];
+        reader.read_exact(&mut some).expect("the first part is sound");
+        assert!(world.delete_snapshot("it").expect("deletes"));
+        move || reader.read(&mut some).expect_err("it is gone").to_string()
+    };
+    let mut next = begin();
+    assert_eq!(next(), replaced);
+    world.keep_snapshot("it", &vec![2; 3 << 20]).expect("the name is free");
+    assert_eq!(next(), replaced, "of the other");
+    assert!(world.delete_snapshot("it").expect("deletes"));
+    let mut next = begin();
+    world.keep_snapshot("it", b"short").expect("the name is free");
+    assert_eq!(next(), replaced, "of which there is no such part");
 }
 
 fn a_still_view_sees_no_later_commit<E: Engine>(world: &World<E>) {

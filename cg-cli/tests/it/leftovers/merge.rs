@@ -1,0 +1,130 @@
+//! What is left over of a save that meets what a world holds.
+
+use super::*;
+
+#[test]
+fn a_merge_replaces_or_keeps_what_is_left_over() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
+    make(&first);
+    make(&second);
+    // Another save of the same place: other blocks in column 0, no points of interest, another level.
+    let mut other = column(0);
+    other.sections[0] = patterned(4, 5);
+    other.left = Some(nbt::payload(|out| out.int("mod:other", 1)));
+    let slots = [maker::zlib((0, 0), &write::column(&other).expect("a column"))];
+    maker::region(&second.join("region/r.0.0.mca"), &slots);
+    fs::remove_file(second.join("poi/r.0.0.mca")).expect("removed");
+    fs::write(second.join("level.dat"), "other").expect("written");
+    let at = dir.path().join("world");
+    let (world, _) = imported(&first, &at);
+    let before = hash(&world);
+    let merged = |merge| {
+        let options = ImportOptions { merge: Some(merge), ..ImportOptions::default() };
+        import(&second, &world, &options, |_| {}).expect("merged")
+    };
+    let refused = import(&second, &world, &ImportOptions::default(), |_| {}).expect_err("not empty");
+    assert!(matches!(refused, ImportError::NotEmpty), "{refused}");
+
+    let report = merged(Merge::Keep);
+    assert_eq!((report.imported_files, report.kept_files), (4, 1));
+    assert_eq!(hash(&world), before);
+
+    let report = merged(Merge::Replace);
+    assert_eq!((report.imported_files, report.kept_files), (5, 0));
+    let out = dir.path().join("out");
+    assert_eq!(exported(&world, &out).changed_columns, 0);
+    assert!(names_left(&out, 0).iter().any(|name| name == "mod:other"));
+    assert_eq!(fs::read(out.join("level.dat")).expect("is there"), b"other");
+    let points =
+        |out: &Path| crate::leftovers::slots(&out.join("poi/r.0.0.mca")).into_keys().collect::<Vec<_>>();
+    assert_eq!(points(&out), [1], "the points of the blocks that were replaced are gone");
+    // Kept blocks do not get the points of others.
+    let options = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
+    import(&first, &world, &options, |_| {}).expect("merged");
+    let kept = dir.path().join("kept");
+    exported(&world, &kept);
+    assert_eq!(points(&kept), [1]);
+    let objects = world.objects();
+    assert_eq!(objects.get("minecraft/poi/minecraft:overworld/r.0.0/0/0").expect("no damage"), None);
+}
+
+#[test]
+fn what_is_kept_of_the_world_gets_nothing_of_the_saves() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [save, out] = ["save", "out"].map(|name| dir.path().join(name));
+    make_with_times(&save);
+    // A host's own chunk in column 0, and of column 1 a record that says that it was only begun.
+    let world = in_memory();
+    let overworld = world.register_dimension("minecraft:overworld").expect("registered");
+    let [stone] = world.register_blocks(["minecraft:stone"]).expect("registered");
+    let property = || {
+        Property::Named(cg_cli::mapping::name::column_property("minecraft:overworld", 1, 0).expect("short"))
+    };
+    let begun = {
+        let mut begun = maker::column(1, 0, []);
+        begun.carried = nbt::payload(|out| out.string("Status", "minecraft:empty").expect("short"));
+        write::column(&begun).expect("a column")
+    };
+    let committed = world.transaction(|tx| {
+        let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0).expect("inside"));
+        tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema()).expect("registered"));
+        tx.set_property(property(), Some(begun.clone()));
+        Ok::<_, Error>(())
+    });
+    committed.expect("committed");
+    let report = taken(&save, &world, Some(Merge::Keep));
+    assert_eq!((report.imported_chunks, report.kept_chunks), (3, 1));
+    assert_eq!(world.property(&property()).expect("no damage"), Some(begun));
+    let mut keys = Vec::new();
+    for entry in world.objects().list("minecraft/", None, 100).expect("no damage").entries {
+        keys.extend(Some(entry.key.to_string()).filter(|key| !key.starts_with("minecraft/file/")));
+    }
+    expect![[r#"
+        minecraft/entities/minecraft:overworld/r.0.0/2/0"#]]
+    .assert_eq(&keys.join("\n"));
+    exported(&world, &out);
+    let left = names_left(&out, 0);
+    assert!(!left.iter().any(|name| name == "structures" || name == "Heightmaps"), "{left:?}");
+}
+
+#[test]
+fn a_bare_column_replaces_no_record_of_what_stays() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [first, second, out] = ["first", "second", "out"].map(|name| dir.path().join(name));
+    make_with_times(&first);
+    make(&second);
+    // The other save has the place of column 0, and nothing in it.
+    let slots = [maker::zlib((0, 0), &write::column(&maker::column(0, 0, [])).expect("a column"))];
+    maker::region(&second.join("region/r.0.0.mca"), &slots);
+    fs::remove_file(second.join("poi/r.0.0.mca")).expect("removed");
+    let world = in_memory();
+    taken(&first, &world, None);
+    let before = world.content_hash().expect("no damage");
+    taken(&second, &world, Some(Merge::Replace));
+    assert_eq!(world.content_hash().expect("no damage"), before);
+    assert_eq!(exported(&world, &out).changed_columns, 0);
+    check_fields("kept", &first.join("region/r.0.0.mca"), &out.join("region/r.0.0.mca"));
+    check_fields("kept points", &first.join("poi/r.0.0.mca"), &out.join("poi/r.0.0.mca"));
+}
+
+#[test]
+fn of_points_of_interest_met_twice_the_first_are_taken_and_the_others_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [save, out] = ["save", "out"].map(|name| dir.path().join(name));
+    make_with_times(&save);
+    let other = nbt::document(|root| root.compound("Sections", |out| out.int("other", 1)));
+    maker::region(&save.join("poi/z_r.0.0.mca"), &[maker::zlib((1, 0), &other)]);
+    maker::region(&save.join("entities/z_r.0.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
+    let world = in_memory();
+    let report = taken(&save, &world, None);
+    let lost: Vec<_> =
+        report.unreadable.iter().map(|lost| format!("{}: {}", lost.file, lost.reason)).collect();
+    expect!["poi/z_r.0.0.mca: points of interest of column (1, 0) were met before in this save"]
+        .assert_eq(&lost.join("\n"));
+    let named: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
+    assert_eq!(named, ["fields of a second slot of entities/ for one column"]);
+    exported(&world, &out);
+    check_fields("points", &save.join("poi/r.0.0.mca"), &out.join("poi/r.0.0.mca"));
+    assert_eq!(times(&out.join("entities/r.0.0.mca"))[1], (1, 1_700_000_001));
+}
