@@ -169,14 +169,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// As [`settle`](Self::settle), if it can be done at once. Where it fails, what is on its way is refused.
+    /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
     pub(super) fn try_to_settle(&self) {
         // Not waited for: this thread may keep a segment open that whoever moves waits for.
-        if (self.shared.unfinished.load(Ordering::Acquire) || self.has_promotion())
-            && let Some(alone) = self.shared.moving.try_lock()
-            && let Err(error) = self.settle(&alone)
+        if self.shared.unfinished.load(Ordering::Acquire)
+            && let Some(_alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.settle_crossing()
         {
-            tracing::warn!(%error, "a crossing of a border or a promotion is still not finished");
+            tracing::warn!(%error, "a crossing of a border is still not finished");
         }
     }
 

@@ -209,6 +209,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 world.flush()?;
                 return Ok(Vec::new());
             }
+            // Before all of it is read in vain.
+            world.inner().queue.check()?;
             let part = self.read_part(redo, segment)?;
             world.transaction_at(Durability::Safe, |tx| {
                 tx.let_in();
@@ -279,13 +281,19 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Waits until segments are as they are to stay; what could not be carried out before is first, if it can be now.
+    /// Waits until segments are as they are to stay; what could not be carried out in them before is first, if it can be
+    /// now. Who reads others does not try: it may take long, and fail again.
     ///
     /// # Errors
-    /// [`SegmentError::NotCarriedOut`](super::SegmentError::NotCarriedOut).
+    /// [`SegmentError::NotCarriedOut`].
     pub(super) fn pass(&self, segments: &[SegmentPos]) -> Result<(), Error> {
-        if self.shared.together.is_stuck() {
-            self.try_to_settle();
+        // Not waited for, as where a crossing is settled.
+        if self.shared.together.is_stuck()
+            && segments.iter().any(|segment| self.shared.together.is_changing(*segment))
+            && let Some(alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.finish_promotion(&alone)
+        {
+            tracing::warn!(%error, "a promotion is still not carried out");
         }
         Ok(self.shared.together.pass(segments)?)
     }

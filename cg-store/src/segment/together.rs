@@ -140,12 +140,14 @@ impl Together {
         self.is_closed.load(Ordering::Acquire) && matches!(self.state.lock().wait, Wait::Nobody(_))
     }
 
-    fn wait_is(&self, wait: Wait) {
+    /// Closes for readers too, and says who waited so far.
+    fn wait_is(&self, wait: Wait) -> Wait {
         let mut state = self.state.lock();
-        state.wait = wait;
+        let before = std::mem::replace(&mut state.wait, wait);
         self.is_closed.store(true, Ordering::Release);
         drop(state);
         self.changed.notify_all();
+        before
     }
 }
 
@@ -166,7 +168,10 @@ impl Door {
 impl ClosedSegments<'_> {
     /// Has readers wait too.
     pub(super) fn to_everybody(&self) {
-        self.together.wait_is(Wait::Everybody);
+        if matches!(self.together.wait_is(Wait::Everybody), Wait::Nobody(_)) {
+            // Nobody has read them since they were closed.
+            return;
+        }
         // In this order, and before anything is changed: who has the new number waits, and who did not wait has the old one
         // when he began and the new one when he is done.
         self.together.closings.fetch_add(1, Ordering::AcqRel);
@@ -289,8 +294,10 @@ mod tests {
             assert_eq!(together.commit_in(segment(1)).err(), Some(told));
             assert_eq!(together.pass(&[segment(0)]), Ok(()));
             assert!(together.is_stuck());
+            let closings = together.closings();
             let again = together.close_again([segment(1)]);
             assert!(!together.is_stuck());
+            assert_eq!(together.closings(), closings, "who reads others is not to read them again");
             again.open();
             assert_eq!(together.pass(&[segment(1)]), Ok(()));
         }

@@ -156,13 +156,13 @@ fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
     let (base, _) = furnished();
     let lower = over(&base);
     let upper = over(&lower);
-    let come_and_go = || {
+    let come_and_go = |arena: &Overlay<Overlay<World<MemEngine>>>| {
         for text in ["one", "two", "three"] {
-            upper.transaction(|tx| tx.put_object("score", text.as_bytes())).expect("writes");
+            arena.transaction(|tx| tx.put_object("score", text.as_bytes())).expect("writes");
         }
-        upper.transaction(|tx| tx.delete_object("score")).expect("writes");
+        arena.transaction(|tx| tx.delete_object("score")).expect("writes");
     };
-    come_and_go();
+    come_and_go(&upper);
     assert!(upper.diff().expect("compares").is_empty(), "nobody sees a difference");
     assert_eq!(upper.promote_into(&lower).expect("promotes").changes, 1);
     assert!(lower.diff().expect("compares").is_empty());
@@ -173,7 +173,9 @@ fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
     base.objects().delete("score").expect("deletes");
 
     // What came and went below meanwhile is no conflict, and the higher count stays.
-    come_and_go();
+    let lower = over(&base);
+    let upper = over(&lower);
+    come_and_go(&upper);
     for text in ["4", "5", "6", "7", "8"] {
         base.objects().put("score", text.as_bytes()).expect("writes");
     }

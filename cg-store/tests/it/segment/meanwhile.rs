@@ -315,6 +315,9 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
     assert_stuck(world.cross([(uuid(2), ids.cow_in(places[0]))]), first);
     world.cross([(uuid(2), ids.cow_in(places[3]))]).expect("has nothing to do with it");
     world.delete_segment(segment(&ids, 4)).expect("has nothing to do with it");
+    let (others, both) = (world.clone(), [places[2], places[3]]);
+    let read = ends(move || others.load_many(&both));
+    assert!(read.iter().all(|chunk| matches!(chunk, Ok(Some(_)))), "two that have nothing to do with it");
     let next = Overlay::temporary(world.clone(), &options()).expect("a base");
     let edited = next.transaction(|tx| {
         for at in &places[2..4] {
