@@ -81,7 +81,10 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
 }
 
 /// How long a call takes at most, again and again until all is over.
-pub(crate) fn longest(is_over: &AtomicBool, mut call: impl FnMut() -> Result<(), Failure>) -> Result<Duration, Failure> {
+pub(crate) fn longest(
+    is_over: &AtomicBool,
+    mut call: impl FnMut() -> Result<(), Failure>,
+) -> Result<Duration, Failure> {
     let mut longest = Duration::ZERO;
     while !is_over.load(Ordering::Acquire) {
         let begun = Instant::now();

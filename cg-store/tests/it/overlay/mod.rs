@@ -7,10 +7,7 @@ macro_rules! kept_of {
             self.$below.find_property(property)
         }
 
-        fn named_properties(
-            &self,
-            prefix: &str,
-        ) -> Result<std::collections::BTreeMap<Name, Vec<u8>>, Error> {
+        fn named_properties(&self, prefix: &str) -> Result<std::collections::BTreeMap<Name, Vec<u8>>, Error> {
             self.$below.named_properties(prefix)
         }
 

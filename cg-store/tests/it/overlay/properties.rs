@@ -149,7 +149,9 @@ fn a_property_that_is_too_long_is_refused_when_it_is_set() {
         tx.set_property(named("game:day"), Some(vec![b'9'; 9]));
         Ok::<_, Error>(())
     });
-    assert!(matches!(&long, Err(Error::TooLarge { what, len_bytes: 9, limit_bytes: 8 }) if what == "game:day"));
+    assert!(
+        matches!(&long, Err(Error::TooLarge { what, len_bytes: 9, limit_bytes: 8 }) if what == "game:day")
+    );
     assert!(overlay.diff().expect("compares").is_empty());
 }
 

@@ -433,7 +433,9 @@ fn what_is_committed_past_the_segmented_world_is_not_written_over() {
     overlay.promote_into(&world).expect("promotes");
     home.assert_happened();
     let [first, again] = told.recv_timeout(Duration::from_secs(20)).expect("it goes on");
-    assert!(matches!(first, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if at == places[1]));
+    assert!(
+        matches!(first, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if at == places[1])
+    );
     again.expect("comes behind the promotion");
     let chunk = world.load(places[1]).expect("loads").expect("is stored");
     assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [glass, glass]);
