@@ -167,12 +167,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if world.is_none() {
                 self.shared.open.check()?;
                 *world = make(self)?;
-                let Some(made) = &*world else {
+                let Some(opened) = &*world else {
                     drop(world);
                     return show(None);
                 };
                 // One in memory has it since it was open before.
-                made.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
+                opened.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
             }
         }
     }
