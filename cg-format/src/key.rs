@@ -24,7 +24,7 @@
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //!
 //! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes), of
-//! an entity (24 bytes), of an object, of a record, or of a record's place (25 bytes).
+//! an entity (24 bytes), of an object, of a property, of a record, or of a record's place (25 bytes).
 //!
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
@@ -48,9 +48,9 @@ use crate::{
 pub use intent::{INTENT_LEN_BYTES, STAGED_LEN_BYTES, decode_intent, decode_staged, intent, staged};
 pub use overlay::{
     LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, OVERLAY_RECORD_PLACE_LEN_BYTES,
-    decode_overlay_chunk, decode_overlay_entity, decode_overlay_object, decode_overlay_record_place, lease,
-    lease_of, overlay_chunk, overlay_entity, overlay_object, overlay_record, overlay_record_place,
-    overlay_record_places,
+    decode_overlay_chunk, decode_overlay_entity, decode_overlay_object, decode_overlay_property,
+    decode_overlay_record_place, lease, lease_of, overlay_chunk, overlay_entity, overlay_object,
+    overlay_property, overlay_record, overlay_record_place, overlay_record_places,
 };
 
 pub use quarantine::{decode_quarantine, quarantine, quarantine_copies};

@@ -65,11 +65,27 @@ impl CommitLog {
     }
 
     /// The chunks that the latest commits changed; they are remembered from the first question on.
-    pub(crate) fn recent(&self) -> &RecentChanges {
+    fn recent(&self) -> &RecentChanges {
         if !self.recent.is_kept() {
             self.commit().forget_recent();
         }
         &self.recent
+    }
+
+    /// The chunks that commits behind `since` changed and that somebody wants, each with the last one; `None` if that is not
+    /// known of all commits up to a later one.
+    pub(crate) fn changed_since(
+        &self,
+        since: u64,
+        commit: u64,
+        wants: impl Fn(ChunkAt) -> bool,
+    ) -> Option<Vec<(ChunkAt, u64)>> {
+        let recent = self.recent();
+        // Asked first: whoever has written a commit notes what it changed before it is published, and that may be now.
+        if self.published() < commit {
+            return None;
+        }
+        recent.since(since, wants)
     }
 
     /// The last commit whose effects every load sees.
@@ -241,6 +257,21 @@ mod tests {
         drop(own);
         log.commit().publish(5, [key("e")]);
         assert_eq!((log.commit().writes.len(), log.published()), (0, 5));
+    }
+
+    #[test]
+    fn what_is_published_while_the_changes_are_looked_through_is_not_taken_for_known() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let log = CommitLog::new(4);
+        assert_eq!(log.changed_since(4, 4, |_| true), Some(vec![]));
+        log.commit().publish(5, [ConflictKey::Chunk(at(1))]);
+        // The sixth commit is in the engine. It is noted behind the look, and published before that ends.
+        let publishes = |_| {
+            log.published.store(6, Ordering::Release);
+            true
+        };
+        assert_eq!(log.changed_since(4, 6, publishes), None);
+        assert_eq!(log.changed_since(4, 5, publishes), Some(vec![(at(1), 5)]));
     }
 
     #[test]

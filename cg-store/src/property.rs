@@ -39,6 +39,21 @@ impl Property {
         }
     }
 
+    /// The property of a row's key, in whichever of both families; `None` if it is none.
+    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"seed" => Self::Seed,
+            b"key" => Self::Key,
+            b"time" => Self::Time,
+            name => Self::Named(Name::new(str::from_utf8(name).ok()?).ok()?),
+        })
+    }
+
+    /// Whether it is in the engine's own, nameless namespace.
+    pub(crate) fn is_engines(&self) -> bool {
+        matches!(self, Self::Named(name) if name.as_str().starts_with(':'))
+    }
+
     pub(crate) fn conflict_key(&self) -> ConflictKey {
         ConflictKey::Property(self.to_string())
     }
@@ -115,14 +130,19 @@ impl<E: Engine> World<E> {
 
 impl<E: Engine> Inner<E> {
     pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        if let Some((_, bytes)) = self.queue.property(property) {
-            return Ok(bytes);
+        Ok(self.found_property(property)?.map(|(bytes, _)| bytes))
+    }
+
+    /// A property with the commit that wrote it.
+    pub(crate) fn found_property(&self, property: &Property) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        if let Some((commit, bytes)) = self.queue.property(property) {
+            return Ok(bytes.map(|bytes| (bytes, commit)));
         }
         let (space, key) = property.row();
         let engine = self.engine()?;
         let Some(row) = engine.get(space, key)? else { return Ok(None) };
         let frame = FrameView::open(space, key, &row)
             .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
-        Ok(Some(frame.payload().to_vec()))
+        Ok(Some((frame.payload().to_vec(), frame.header().version)))
     }
 }

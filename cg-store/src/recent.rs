@@ -67,6 +67,8 @@ impl RecentChanges {
             let (_, newest_forgotten, _) = commits.select_nth_unstable(middle);
             chunks.behind = *newest_forgotten;
             chunks.last.retain(|_, commit| *commit > *newest_forgotten);
+            // One commit may have been of many more.
+            chunks.last.shrink_to(self.max_chunks);
         }
     }
 
@@ -127,5 +129,7 @@ mod tests {
         recent.add(12, (20..40).map(at));
         assert_eq!(since(&recent, 11), None, "one commit of too many is forgotten whole");
         assert_eq!(since(&recent, 12), Some(vec![]));
+        recent.add(13, (0..10_000).map(at));
+        assert!(recent.chunks.lock().last.capacity() < 100, "and takes no memory afterwards");
     }
 }

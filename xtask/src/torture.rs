@@ -16,12 +16,14 @@ pub(crate) enum Torment {
     Cut,
     /// Kill -9 while an overlay of 100,000 chunks is merged into its base.
     Promote,
+    /// The same where the base is a segmented world, and the overlay changes all its segments.
+    Segments,
 }
 
 /// How much of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only this kind; all four when left out.
+    /// Only this kind; all five when left out.
     #[arg(long)]
     only: Option<Torment>,
     /// How many rounds of each kind: kills, flipped bits, random cuts.
@@ -57,6 +59,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
                 Torment::Flip => "flip",
                 Torment::Cut => "cut",
                 Torment::Promote => "promote",
+                Torment::Segments => "segments",
             },
         ]);
     }

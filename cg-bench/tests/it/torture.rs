@@ -87,6 +87,23 @@ fn a_killed_promotion_is_there_wholly_or_not_at_all() {
     );
 }
 
+#[test]
+fn a_killed_promotion_into_segments_is_in_all_of_them_or_in_none() {
+    check(
+        &["--only", "segments", "--ci"],
+        &[
+            "segments: seed 20, 600 chunks into 4 segments in ",
+            " MiB resident, the longest load beside it ",
+            "segments: killed as the root puts it by: ",
+            "segments: killed as the root counts it: ",
+            "segments: killed as segments get their parts: 0 times as before, ",
+            "segments: killed as the root forgets it: 0 times as before, ",
+            "segments: 8 kills, 0 in between, opened again within ",
+            "segments: control without a record caught after ",
+        ],
+    );
+}
+
 /// A failing torture ends with a failure, and says how to have it again.
 #[test]
 fn a_broken_worker_fails_the_run_and_the_run_can_be_repeated() {

@@ -22,9 +22,9 @@ pub(crate) enum Command {
 
 /// List what an arena shows otherwise than the world that it lies over.
 ///
-/// One line per chunk, entity, object and record: `added`, `changed` or `deleted`. JSON:
-/// `{"arena":N,"chunks":[{"what","dimension","x","y","z"}],"entities":[{"what","uuid"}],"objects":[{"what","key"}],
-/// "records":[{"what","uuid"}]}`.
+/// One line per chunk, entity, property, object and record: `added`, `changed` or `deleted`. JSON:
+/// `{"arena":N,"chunks":[{"what","dimension","x","y","z"}],"entities":[{"what","uuid"}],"properties":[{"what","name"}],
+/// "objects":[{"what","key"}],"records":[{"what","uuid"}]}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     #[command(flatten)]
@@ -59,8 +59,15 @@ struct DiffReport {
     arena: u32,
     chunks: Vec<ChunkLine>,
     entities: Vec<EntityLine>,
+    properties: Vec<PropertyLine>,
     objects: Vec<ObjectLine>,
     records: Vec<EntityLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct PropertyLine {
+    what: &'static str,
+    name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,6 +124,10 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|(id, difference)| EntityLine { what: word(difference), uuid: id.to_string() })
         .collect();
+    let properties = diff.properties.into_iter();
+    let properties = properties
+        .map(|(property, difference)| PropertyLine { what: word(difference), name: property.to_string() })
+        .collect();
     let object = |(key, difference): (cg_store::ObjectKey, Difference)| ObjectLine {
         what: word(difference),
         key: key.to_string(),
@@ -127,7 +138,7 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|(id, difference)| EntityLine { what: word(difference), uuid: id.to_string() })
         .collect();
-    out.print(&DiffReport { arena: *arena, chunks, entities, objects, records })?;
+    out.print(&DiffReport { arena: *arena, chunks, entities, properties, objects, records })?;
     Ok(Outcome::Good)
 }
 
@@ -166,6 +177,9 @@ impl fmt::Display for DiffReport {
         for EntityLine { what, uuid } in &self.entities {
             writeln!(f, "{what:<8} entity {uuid}")?;
         }
+        for PropertyLine { what, name } in &self.properties {
+            writeln!(f, "{what:<8} property {name}")?;
+        }
         for ObjectLine { what, key } in &self.objects {
             writeln!(f, "{what:<8} object {key}")?;
         }
@@ -174,9 +188,15 @@ impl fmt::Display for DiffReport {
         }
         let (chunks, entities) = (self.chunks.len() as u64, self.entities.len() as u64);
         let entities = if entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
+        let properties = match self.properties.len() {
+            0 => String::new(),
+            1 => ", 1 property".into(),
+            count => format!(", {count} properties"),
+        };
         let kept = [(self.objects.len(), "object"), (self.records.len(), "record")];
         let kept = kept.into_iter().filter(|(count, _)| *count > 0);
         let kept: String = kept.map(|(count, what)| format!(", {}", counted(count as u64, what))).collect();
+        let kept = properties + &kept;
         writeln!(f, "{} and {entities}{kept} differ", counted(chunks, "chunk"))
     }
 }

@@ -81,6 +81,22 @@ pub fn decode_overlay_object(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
     })
 }
 
+/// The key of a property that a lease wrote: behind the lease the key that it has in a world.
+pub fn overlay_property(number: u64, key: &[u8]) -> Vec<u8> {
+    [&lease(number)[..], key].concat()
+}
+
+/// The inverse of [`overlay_property`]. Whether the rest is the key of a property is the caller's to see.
+///
+/// # Errors
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) where there is no lease.
+pub fn decode_overlay_property(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
+    whole(key, |reader| {
+        let number = u64::from_be_bytes(reader.array("lease")?);
+        Ok((number, reader.take("property key", reader.left_bytes())?))
+    })
+}
+
 /// The key of a record that a lease wrote.
 pub fn overlay_record(number: u64, leaf: &RecordLeaf, id: RecordId) -> Vec<u8> {
     [&lease(number)[..], &record(leaf, id)].concat()
@@ -148,6 +164,9 @@ mod tests {
                 prop_assert_eq!(decode_overlay_object(&object), Ok((number, &b"a/b"[..])));
                 prop_assert_eq!(lease_of(&object), Some(number));
                 prop_assert!(decode_overlay_object(&object[..8]).is_err());
+                let property = overlay_property(number, b"game:day");
+                prop_assert_eq!(decode_overlay_property(&property), Ok((number, &b"game:day"[..])));
+                prop_assert!(decode_overlay_property(&property[..7]).is_err());
                 let record = RecordId::from_bytes(id.to_bytes());
                 let place = overlay_record_place(number, record);
                 prop_assert_eq!(decode_overlay_record_place(&place), Ok((number, record)));

@@ -139,6 +139,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         let families = [
             (Family::ChunkL0, Space::ChunkL0),
             (Family::Entity, Space::Entity),
+            (Family::WorldProperties, Space::WorldProperty),
             (Family::Object, Space::Object),
             (Family::Record, Space::Record),
         ];

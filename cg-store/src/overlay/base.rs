@@ -1,6 +1,8 @@
-//! What an overlay needs of the layer below it: chunks, entities, objects and records with where they come from, names, and
-//! an identity.
+//! What an overlay needs of the layer below it: chunks, entities, properties, objects and records with where they come from,
+//! names, and an identity.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -9,12 +11,13 @@ use cg_format::frame::version_of;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
-use cg_registry::{Catalog, Registration, UpgradeFunctions};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
 use crate::engine::{Engine, Level};
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::property::Property;
 use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
 
@@ -63,6 +66,18 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error>;
+
+    /// A property and its origin. One key read for each layer.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error>;
+
+    /// The named properties that begin with a text. Reads their rows in each layer.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] at the first that is damaged.
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error>;
 
     /// What is stored of an object, of a deleted one too, and its origin. One key read for each layer.
     ///
@@ -182,6 +197,26 @@ impl<E: Engine> Base for World<E> {
         };
         let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;
         Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
+    }
+
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        Ok(found(self.inner().found_property(property)?))
+    }
+
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        let mut all = BTreeMap::new();
+        let failed = self.for_each_property(prefix, |property| {
+            let add = || -> Result<(), Error> {
+                let (name, bytes) = property?;
+                all.insert(Name::new(name)?, bytes.to_vec());
+                Ok(())
+            };
+            match add() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        })?;
+        failed.map_or(Ok(all), Err)
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {

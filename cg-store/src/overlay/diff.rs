@@ -14,6 +14,7 @@ use super::{Found, Overlay, origin_of};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::{ObjectKey, StoredObject};
+use crate::property::Property;
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +38,8 @@ pub struct OverlayDiff {
     pub chunks: Vec<(ChunkAt, Difference)>,
     /// Entities, ascending.
     pub entities: Vec<EntityDifference>,
+    /// Properties, in the order of their keys.
+    pub properties: Vec<(Property, Difference)>,
     /// Objects, ascending by key. One whose bytes are the same again and whose version is another differs.
     pub objects: Vec<(ObjectKey, Difference)>,
     /// Spatial records, ascending by id.
@@ -47,6 +50,7 @@ pub struct OverlayDiff {
 pub(super) enum Changed {
     Chunk(Change<ChunkAt, Arc<Chunk>>),
     Entity(Change<EntityId, Entity>),
+    Property(Change<Property, Vec<u8>>),
     Object(Change<ObjectKey, StoredObject>),
     Record(Change<RecordId, Arc<Record>>),
 }
@@ -61,14 +65,25 @@ pub(super) struct Change<K, T> {
     pub(super) origin: Origin,
     /// What the base has now.
     pub(super) found: Origin,
-    pub(super) difference: Difference,
+    /// `None` if neither shows anything, and only the count of an object is to go on.
+    pub(super) difference: Option<Difference>,
+}
+
+impl<K, T> Change<K, T> {
+    fn told(self) -> Option<(K, Difference)> {
+        Some((self.key, self.difference?))
+    }
 }
 
 impl OverlayDiff {
     /// Whether nothing differs.
     pub const fn is_empty(&self) -> bool {
-        let Self { chunks, entities, objects, records } = self;
-        chunks.is_empty() && entities.is_empty() && objects.is_empty() && records.is_empty()
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.is_empty()
+            && entities.is_empty()
+            && properties.is_empty()
+            && objects.is_empty()
+            && records.is_empty()
     }
 }
 
@@ -85,17 +100,18 @@ impl<S: Base, E: Engine> Overlay<S, E> {
         let mut diff = OverlayDiff::default();
         self.changes(|changed| {
             match changed {
-                Changed::Chunk(change) => diff.chunks.push((change.key, change.difference)),
-                Changed::Entity(change) => diff.entities.push((change.key, change.difference)),
-                Changed::Object(change) => diff.objects.push((change.key, change.difference)),
-                Changed::Record(change) => diff.records.push((change.key, change.difference)),
+                Changed::Chunk(change) => diff.chunks.extend(change.told()),
+                Changed::Entity(change) => diff.entities.extend(change.told()),
+                Changed::Property(change) => diff.properties.extend(change.told()),
+                Changed::Object(change) => diff.objects.extend(change.told()),
+                Changed::Record(change) => diff.records.extend(change.told()),
             }
             Ok(())
         })?;
         Ok(diff)
     }
 
-    /// Shows what differs from the base, chunks first, then entities, objects and records; the caller has the right to write.
+    /// Shows what differs from the base, chunks first, then entities, properties, objects and records; the caller has the right to write.
     pub(super) fn changes(&self, mut show: impl FnMut(Changed) -> Result<(), Error>) -> Result<(), Error> {
         let base = &self.store.base;
         self.store.for_each(self.lease(), |written| {
@@ -105,6 +121,10 @@ impl<S: Base, E: Engine> Overlay<S, E> {
                 }
                 Written::Entity(id, row) => {
                     compare(id, row.value, row.origin, base.find_entity(id)?).map(Changed::Entity)
+                }
+                Written::Property(property, row) => {
+                    let below = base.find_property(&property)?;
+                    compare(property, row.value, row.origin, below).map(Changed::Property)
                 }
                 Written::Object(key, row) => {
                     let below = base.find_object(&key)?;
@@ -119,7 +139,8 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 }
 
-/// As [`compare`], where a deleted one is found too.
+/// As [`compare`], where a deleted one is found too. One that both have deleted, or the base never had, goes on at the higher
+/// count: who saw it in the overlay never sees it go back.
 fn compare_objects(
     key: ObjectKey,
     here: Lookup<StoredObject>,
@@ -127,11 +148,18 @@ fn compare_objects(
     below: Found<StoredObject>,
 ) -> Option<Change<ObjectKey, StoredObject>> {
     let found = origin_of(&below);
-    let stored = here.clone().here();
+    let (stored, below) = (here.here(), below.here());
     let live = |object: &StoredObject| object.bytes.is_some();
-    let (here, below) = (here.here().filter(live), below.here().filter(|(object, _)| live(object)));
+    let here = stored.clone().filter(live);
+    let shown_below = below.clone().filter(|(object, _)| live(object));
+    if here.is_none() && shown_below.is_none() {
+        let count = below.map(|(object, _)| object.version);
+        let new = stored.filter(|object| Some(object.version) > count)?;
+        // Whatever the base did meanwhile is not undone.
+        return Some(Change { key, new: Some(new), origin: found, found, difference: None });
+    }
     let here = here.map_or(Lookup::Deleted, Lookup::Here);
-    let change = compare(key, here, origin, below.map_or(Lookup::NotHere, Lookup::Here))?;
+    let change = compare(key, here, origin, shown_below.map_or(Lookup::NotHere, Lookup::Here))?;
     Some(Change { new: stored, found, ..change })
 }
 
@@ -149,5 +177,5 @@ fn compare<K, T: PartialEq>(
         (None, Some(_)) => (None, Difference::Deleted),
         (None, None) => return None,
     };
-    Some(Change { key, new, origin, found, difference })
+    Some(Change { key, new, origin, found, difference: Some(difference) })
 }

@@ -17,9 +17,11 @@ mod error;
 mod kept;
 mod names;
 mod promote;
+mod properties;
 mod store;
 mod transaction;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +31,7 @@ use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, RecordId, SchemaView};
-use cg_registry::{Catalog, Registration, UpgradeFunctions};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
 use arena::Arena;
@@ -47,6 +49,7 @@ use crate::engine::{Engine, Level, MemEngine};
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::options::WorldOptions;
+use crate::property::Property;
 use crate::record::{RecordQuery, RecordShape};
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.
@@ -83,7 +86,7 @@ pub struct Overlay<S: Base, E: Engine = MemEngine> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OverlayStats {
-    /// Chunks, entities, objects and records that an overlay answered for itself.
+    /// Chunks, entities, properties, objects and records that an overlay answered for itself.
     pub reads_here: u64,
     /// Those that it asked its base for.
     pub reads_below: u64,
@@ -332,6 +335,14 @@ impl<S: Base, E: Engine> Base for Overlay<S, E> {
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         Ok(self.show_entity(id)?.found)
+    }
+
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        Ok(self.show_property(property)?.found)
+    }
+
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        self.properties(prefix)
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {

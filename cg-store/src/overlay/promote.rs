@@ -17,6 +17,7 @@ use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::object::{ObjectKey, StoredObject};
+use crate::property::Property;
 use crate::transaction::Transaction;
 use crate::world::World;
 
@@ -25,6 +26,7 @@ use crate::world::World;
 pub struct Promotion {
     pub(crate) chunks: BTreeMap<ChunkAt, Promoting<Arc<Chunk>>>,
     pub(crate) entities: BTreeMap<EntityId, Promoting<Entity>>,
+    pub(crate) properties: BTreeMap<Property, Promoting<Vec<u8>>>,
     /// Each with what becomes of it, of one that is deleted too.
     pub(crate) objects: BTreeMap<ObjectKey, Promoting<StoredObject>>,
     pub(crate) records: BTreeMap<RecordId, Promoting<Arc<Record>>>,
@@ -42,7 +44,7 @@ pub(crate) struct Promoting<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Promoted {
-    /// Chunks, entities, objects and records that were changed in the base.
+    /// Chunks, entities, properties, objects and records that were changed in the base.
     pub changes: u64,
 }
 
@@ -71,10 +73,11 @@ impl<S: Base, E: Engine> Overlay<S, E> {
         }
         let mut promotion = Promotion::default();
         self.changes(|changed| {
-            let Promotion { chunks, entities, objects, records } = &mut promotion;
+            let Promotion { chunks, entities, properties, objects, records } = &mut promotion;
             match changed {
                 Changed::Chunk(change) => take(chunks, change, ConflictKey::Chunk),
                 Changed::Entity(change) => take(entities, change, ConflictKey::Entity),
+                Changed::Property(change) => take(properties, change, |property| property.conflict_key()),
                 Changed::Object(change) => take(objects, change, ConflictKey::Object),
                 Changed::Record(change) => take(records, change, ConflictKey::Record),
             }
@@ -91,10 +94,10 @@ impl Promotion {
         self.len() == 0
     }
 
-    /// How many chunks, entities, objects and records are to be changed.
+    /// How many chunks, entities, properties, objects and records are to be changed.
     pub fn len(&self) -> u64 {
-        let Self { chunks, entities, objects, records } = self;
-        (chunks.len() + entities.len() + objects.len() + records.len()) as u64
+        let Self { chunks, entities, properties, objects, records } = self;
+        (chunks.len() + entities.len() + properties.len() + objects.len() + records.len()) as u64
     }
 
     fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
@@ -107,7 +110,7 @@ impl Promotion {
 
     /// Whether anything of it lies in no chunk.
     pub(crate) fn has_kept(&self) -> bool {
-        !self.objects.is_empty() || !self.records.is_empty()
+        !self.properties.is_empty() || !self.objects.is_empty() || !self.records.is_empty()
     }
 
     /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
@@ -123,8 +126,11 @@ impl Promotion {
         self.check_kept(target)
     }
 
-    /// As [`check`](Self::check), of objects and records.
+    /// As [`check`](Self::check), of properties, objects and records.
     pub(crate) fn check_kept(&self, target: &impl Base) -> Result<(), Error> {
+        for (property, promoting) in &self.properties {
+            unchanged(property.conflict_key(), promoting.origin, &target.find_property(property)?)?;
+        }
         for (key, promoting) in &self.objects {
             unchanged(ConflictKey::Object(key.clone()), promoting.origin, &target.find_object(key)?)?;
         }
@@ -173,6 +179,7 @@ macro_rules! takes {
         }
 
         fn look_at_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
+            promotion.properties.keys().try_for_each(|property| self.property(property).map(drop))?;
             promotion.objects.keys().try_for_each(|key| self.object(key).map(drop))?;
             promotion.records.keys().try_for_each(|id| self.record(*id).map(drop))
         }
@@ -194,6 +201,9 @@ macro_rules! takes {
         }
 
         fn take_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
+            for (property, promoting) in &promotion.properties {
+                self.set_property(property.clone(), promoting.new.clone());
+            }
             for (key, object) in promotion.objects() {
                 self.write_stored_object(key.clone(), object)?;
             }

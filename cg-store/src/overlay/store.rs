@@ -9,6 +9,7 @@
 //! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk, what of it differs from that, or that it is deleted |
 //! | entity | `entity` | lease ‖ UUID | the same of an entity |
 //! | object | `object` | lease ‖ the object's key | what was there before, and the object as a world stores it, a deleted one too |
+//! | property | `worldProperties` | lease ‖ the key that it has in a world | what was there before, and its bytes or that it is deleted |
 //! | record's place | `record` | lease ‖ key of the place | what was there before, and the record's leaf or that it is deleted |
 //! | record | `record` | lease ‖ key of the record | the record |
 //!
@@ -42,6 +43,7 @@ use super::arena::{Arena, DamagedArenas, read_arenas, read_next_lease};
 use super::base::{Base, Found, origin_of};
 use super::kept::{decode_object, put_object, put_record, read_record, whole};
 use super::names::{Head, Names};
+use super::properties::{decode_property, put_property};
 use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
@@ -53,6 +55,7 @@ use crate::gate::{Closed, Gate};
 use crate::meta;
 use crate::object::{ObjectKey, StoredObject};
 use crate::options::{StoreLimits, WorldOptions};
+use crate::property::Property;
 use crate::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";
@@ -138,6 +141,7 @@ impl Drop for Counted<'_> {
 pub(super) struct Edits {
     pub(super) chunks: Vec<(ChunkAt, Option<Arc<Chunk>>, Origin)>,
     pub(super) entities: Vec<(EntityId, Option<Entity>, Origin)>,
+    pub(super) properties: Vec<(Property, Option<Vec<u8>>, Origin)>,
     pub(super) objects: Vec<(ObjectKey, StoredObject, Origin)>,
     pub(super) records: Vec<(RecordId, RecordEdit, Origin)>,
 }
@@ -155,14 +159,19 @@ pub(super) struct RecordEdit {
 pub(super) enum Written {
     Chunk(ChunkAt, Row<Arc<Chunk>>),
     Entity(EntityId, Row<Entity>),
+    Property(Property, Row<Vec<u8>>),
     Object(ObjectKey, Row<StoredObject>),
     Record(RecordId, Row<Arc<Record>>),
 }
 
 impl Edits {
     pub(super) const fn is_empty(&self) -> bool {
-        let Self { chunks, entities, objects, records } = self;
-        chunks.is_empty() && entities.is_empty() && objects.is_empty() && records.is_empty()
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.is_empty()
+            && entities.is_empty()
+            && properties.is_empty()
+            && objects.is_empty()
+            && records.is_empty()
     }
 }
 
@@ -406,7 +415,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         Ok(Row { value, version: frame.header().version, origin: row.origin })
     }
 
-    /// Shows every row of a lease, chunks first, then entities, objects and records, until the closure fails. All are of one
+    /// Shows every row of a lease, chunks first, then entities, properties, objects and records, until the closure fails. All are of one
     /// state.
     pub(super) fn for_each(
         &self,
@@ -432,6 +441,13 @@ impl<S: Base, E: Engine> Store<S, E> {
             show(Written::Entity(id, self.decode_entity(id, row_key, bytes)?))
         };
         let failed = view.scan(Family::Entity, range, |key, bytes| broken(each_entity(key, bytes)))?;
+        failed.map_or(Ok(()), Err)?;
+        let mut each_property = |row_key: &[u8], bytes: &[u8]| {
+            let (property, row) = decode_property(row_key, bytes)?;
+            show(Written::Property(property, row))
+        };
+        let failed =
+            view.scan(Family::WorldProperties, range, |key, bytes| broken(each_property(key, bytes)))?;
         failed.map_or(Ok(()), Err)?;
         let mut each_object = |row_key: &[u8], bytes: &[u8]| {
             let (key, row) = decode_object(row_key, bytes)?;
@@ -479,6 +495,9 @@ impl<S: Base, E: Engine> Store<S, E> {
             let value = entity.as_ref().map(|entity: &Entity| move |out: &mut Vec<u8>| entity.encode(out));
             let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
             batch.put(Space::Entity, key::overlay_entity(lease, *id), draft, Stamp::Commit);
+        }
+        for (property, bytes, origin) in &edits.properties {
+            put_property(&mut batch, lease, property, bytes.as_deref(), *origin);
         }
         for (key, object, origin) in &edits.objects {
             put_object(&mut batch, lease, key, object, *origin);

@@ -24,6 +24,7 @@ use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::property::Property;
 use crate::record::leaf_of;
 use crate::transaction::{Check, Ground, Writes, set_side, settle};
 
@@ -231,6 +232,24 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         Ok(true)
     }
 
+    /// A property, or `None` if the overlay shows none.
+    ///
+    /// # Errors
+    /// As [`Overlay::property`].
+    pub fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(written) = self.writes.properties.get(property) {
+            return Ok(written.clone());
+        }
+        let shown = self.overlay.show_property(property)?;
+        self.seen.properties.entry(property.clone()).or_insert(shown.origin);
+        Ok(shown.found.here().map(|(bytes, _)| bytes))
+    }
+
+    /// Sets a property; `None` removes it.
+    pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
+        self.writes.properties.insert(property, bytes);
+    }
+
     /// An object, or `None` if the overlay shows none. Of one that this transaction wrote, the version that it gets.
     ///
     /// # Errors
@@ -320,7 +339,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         let settled = settle(&ground, &writes.chunks, &writes.entities)?;
         let check = Check { catalog: &catalog, limits: &overlay.store.limits };
         let now = ground.origins.into_inner();
-        let Origins { mut chunks, mut entities, objects, records } = seen;
+        let Origins { mut chunks, mut entities, properties, objects, records } = seen;
         // What the closure did not write itself is as it is now, but for a reference.
         chunks.retain(|at, _| writes.chunks.contains_key(at));
         entities.retain(|id, _| writes.entities.contains_key(id));
@@ -341,6 +360,15 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
             }
             let origin = entities.get(&id).or_else(|| now.entities.get(&id)).copied().unwrap_or_default();
             edits.entities.push((id, entity, origin));
+        }
+        for (property, new) in writes.properties {
+            let Shown { found, origin } = overlay.show_property(&property)?;
+            if found.here().map(|(bytes, _)| bytes) == new {
+                continue;
+            }
+            check.property(&property, new.as_deref())?;
+            let origin = properties.get(&property).copied().unwrap_or(origin);
+            edits.properties.push((property, new, origin));
         }
         for (key, write) in writes.objects {
             let Shown { found, origin } = overlay.show_object(&key)?;
@@ -425,6 +453,7 @@ struct OverlayGround<'o, S: Base, E: Engine> {
 struct Origins {
     chunks: BTreeMap<ChunkAt, Origin>,
     entities: BTreeMap<EntityId, Origin>,
+    properties: BTreeMap<Property, Origin>,
     objects: BTreeMap<ObjectKey, Origin>,
     records: BTreeMap<RecordId, Origin>,
 }

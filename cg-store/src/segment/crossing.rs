@@ -75,7 +75,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::ChunkAbsent`], after which nothing was changed; what the
     /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
     /// written again, at the latest when the world is opened; until then its entities are
-    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. An entity on its way whose row is damaged
+    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. [`SegmentError::NotCarriedOut`] where a
+    /// promotion keeps a segment closed. An entity on its way whose row is damaged
     /// answers with the damage until it is [set aside](crate::World::set_aside_entity), and keeps no other from crossing.
     /// [`Error::Nested`] inside a closure that was given to [`transaction`](Self::transaction) or
     /// [`with_segment`](Self::with_segment).
@@ -83,7 +84,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.refuse_inside()?;
         let entities: BTreeMap<_, _> = entities.into_iter().collect();
         let alone = self.shared.moving.lock();
-        self.settle(&alone)?;
+        self.settle_crossing()?;
+        self.settle_promotion_of_others(&alone)?;
         let _others_wait = self.shared.borders.write();
         let catalog = self.catalog();
         let limits = self.shared.root.limits();
@@ -93,6 +95,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
             self.refuse_on_its_way(id)?;
             let from = self.claimed(id)?.ok_or(SegmentError::NoEntity { id })?;
+            self.shared.together.pass(&[from])?;
             if self.with_stored(from, |world| world.entity(id))?.flatten().is_none() {
                 return Err(SegmentError::NoEntity { id }.into());
             }
@@ -129,35 +132,51 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Finishes the crossing and the promotion that failed before, if they did.
     pub(super) fn settle(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
-        if self.shared.unfinished.load(Ordering::Acquire) {
-            let _others_wait = self.shared.borders.write();
-            self.finish_crossing()?;
-        }
+        self.settle_crossing()?;
         self.finish_promotion(alone)
     }
 
-    /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted.
+    /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted, and for
+    /// a promotion that keeps its segments closed: one that is deleted gets no part of it, others have none.
     pub(super) fn settle_but_for(
         &self,
         deleted: SegmentPos,
         alone: &MutexGuard<'_, ()>,
     ) -> Result<(), Error> {
-        match self.settle(alone) {
-            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => Ok(()),
-            // What is deleted is to get no part of it.
-            Err(_) if self.shared.together.is_stuck() && self.shared.together.is_changing(deleted) => Ok(()),
-            settled => settled,
+        match self.settle_crossing() {
+            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => {}
+            settled => settled?,
+        }
+        self.settle_promotion_of_others(alone)
+    }
+
+    fn settle_crossing(&self) -> Result<(), Error> {
+        if self.shared.unfinished.load(Ordering::Acquire) {
+            let _others_wait = self.shared.borders.write();
+            self.finish_crossing()?;
+        }
+        Ok(())
+    }
+
+    /// Carries out what counts and could not be before, or leaves its segments closed: the caller goes to none of them.
+    fn settle_promotion_of_others(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+        match self.finish_promotion(alone) {
+            Err(error) if self.shared.together.is_stuck() => {
+                tracing::warn!(%error, "a promotion is still not carried out");
+                Ok(())
+            }
+            finished => finished,
         }
     }
 
-    /// As [`settle`](Self::settle), if it can be done at once. Where it fails, what is on its way is refused.
+    /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
     pub(super) fn try_to_settle(&self) {
         // Not waited for: this thread may keep a segment open that whoever moves waits for.
-        if (self.shared.unfinished.load(Ordering::Acquire) || self.has_promotion())
-            && let Some(alone) = self.shared.moving.try_lock()
-            && let Err(error) = self.settle(&alone)
+        if self.shared.unfinished.load(Ordering::Acquire)
+            && let Some(_alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.settle_crossing()
         {
-            tracing::warn!(%error, "a crossing of a border or a promotion is still not finished");
+            tracing::warn!(%error, "a crossing of a border is still not finished");
         }
     }
 
@@ -283,6 +302,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 travellers.iter().filter(|traveller| self.segment_of(traveller.to) == segment).collect();
             let arrived = self.with_there(segment, |world| {
                 world.transaction_at(self.level(), |tx| {
+                    tx.let_in();
                     for traveller in &arriving {
                         tx.put_entity(traveller.id, traveller.entity.clone());
                     }
@@ -321,6 +341,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for (segment, ids) in by_segment {
             self.with_stored(segment, |world| {
                 world.transaction_at(self.level(), |tx| {
+                    tx.let_in();
                     for id in &ids {
                         tx.delete_entity(*id);
                     }

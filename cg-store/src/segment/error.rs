@@ -95,6 +95,12 @@ pub enum SegmentError {
         /// What prevents it.
         why: String,
     },
+    /// An overlay set a property of the engine's own, by which the root knows its segments. Nothing was merged.
+    #[error("`{property}` is a property of the engine's own; name those of hosts in a namespace of theirs")]
+    EnginesProperty {
+        /// The property.
+        property: String,
+    },
     /// The directory holds no segmented world.
     #[error("{} is no segmented world: {why}", path.display())]
     NotSegmented {

@@ -8,13 +8,14 @@ use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
-use cg_registry::{Catalog, Registration, UpgradeFunctions};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::engine::{Engine, Level};
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
+use crate::property::Property;
 use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
 
@@ -72,6 +73,18 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotHere))
+    }
+
+    /// Properties are the root's.
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        self.root().find_property(property)
+    }
+
+    /// Without the engine's own, which say where everything is.
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        let mut all = self.root().named_properties(prefix)?;
+        all.retain(|name, _| !name.as_str().starts_with(':'));
+        Ok(all)
     }
 
     /// Objects are the root's.

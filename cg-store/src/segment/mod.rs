@@ -44,6 +44,7 @@ use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
+pub(crate) use together::Door;
 use together::Together;
 pub use transaction::SegmentTransaction;
 
@@ -119,7 +120,7 @@ struct Shared<H: SegmentHome> {
     /// One registration at a time.
     naming: Mutex<()>,
     /// Which segments are being changed together.
-    together: Together,
+    together: Arc<Together>,
     /// A promotion counts, and its record may still be there.
     promoted: AtomicBool,
 }
@@ -217,7 +218,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             stuck: Mutex::default(),
             putting: Mutex::default(),
             naming: Mutex::default(),
-            together: Together::default(),
+            together: Arc::default(),
             promoted: AtomicBool::default(),
             root,
         };
@@ -326,11 +327,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Shows a segment's world: for what only worlds can do. What is written past
-    /// [`transaction`](Self::transaction) must not put entities that the root does not know, and is written over by a
-    /// promotion that comes at the same moment.
+    /// [`transaction`](Self::transaction) must not put entities that the root does not know. Its transactions come before a
+    /// promotion into the segment or behind it: they wait before they commit, and what one has read that was promoted
+    /// meanwhile is a conflict.
     ///
     /// Shows segments too of which [a part could not be carried out](SegmentError::NotCarriedOut), so that they can be
-    /// resumed or what is damaged set aside.
+    /// resumed or what is damaged set aside; transactions in them are refused with that error.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and as [`load`](Self::load).

@@ -1,13 +1,13 @@
 //! Promotions: an overlay merged into as many segments as it has changed, all of it or nothing.
 //!
-//! What lies in one segment is one transaction there, and so are objects and records in the root, which has them. What lies
-//! in more takes these steps:
+//! What lies in one segment is one transaction there, and so are properties, objects and records in the root, which
+//! has them. What lies in more takes these steps:
 //!
 //! | step | a crash behind it leaves |
 //! |---|---|
 //! | segments that do not exist are created | empty segments |
-//! | its segments take no more commits; all that it changes is compared with what it wrote over, and rehearsed in each segment | the same |
-//! | root, synced: what is to become of each segment ([`Redo`]), and where its entities are from now on; objects and records. **It counts.** | the promotion, none of it carried out |
+//! | its segments take no more commits; all that it changes is compared with what it wrote over, and rehearsed in each segment, which is synced | the same |
+//! | root, synced: what is to become of each segment ([`Redo`]), and where its entities are from now on; properties, objects and records. **It counts.** | the promotion, none of it carried out |
 //! | each segment, synced: its part, and in the same commit the promotion's UUID as its `:promoted` | the promotion, carried out in some |
 //! | root: the record is gone | the promotion |
 //!
@@ -29,7 +29,7 @@ use super::place::{entity_property, promoted_property};
 use super::redo::{Part, Redo};
 use super::together::ClosedSegments;
 use super::transaction::encode as encode_segment;
-use super::{SegmentHome, SegmentPos, SegmentedWorld};
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::error::{ConflictKey, Error};
 use crate::overlay::{PromoteTarget as _, Promotion, Takes as _};
@@ -51,6 +51,9 @@ struct Plan {
 impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn promote(&self, promotion: &Promotion) -> Result<u64, Error> {
         self.refuse_inside()?;
+        if let Some(property) = promotion.properties.keys().find(|property| property.is_engines()) {
+            return Err(SegmentError::EnginesProperty { property: property.to_string() }.into());
+        }
         let alone = self.shared.moving.lock();
         self.settle(&alone)?;
         let plan = self.plan(promotion)?;
@@ -117,8 +120,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             self.with_there(*segment, |world| {
                 world.rehearse(|tx| {
                     part.fill(tx);
-                    Ok(())
-                })
+                    Ok::<_, Error>(())
+                })?;
+                // What it was compared with and is put upon must not be lost where it is kept.
+                world.flush()
             })?;
         }
         let redo = match self.decide(promotion, plan, &closed) {
@@ -147,6 +152,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let piece_bytes = PIECE_BYTES.min(self.shared.root.limits().property_bytes) as usize;
         let generation = catalog.current_generation();
         let (redo, rows) = Redo::encode(Uuid::new_v4(), generation, &plan.parts, piece_bytes)?;
+        self.check_room(rows.iter().map(|(_, bytes)| bytes.len() as u64).sum())?;
         let _nobody_puts = self.shared.borders.write();
         for (id, home) in &plan.homes {
             // Another segment's, which was not closed.
@@ -170,6 +176,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             Ok::<_, Error>(())
         })?;
         Ok(redo)
+    }
+
+    /// Refuses what would fill the disk once it counts: the root and the segments write it, each in parts if it is large.
+    fn check_room(&self, len_bytes: u64) -> Result<(), Error> {
+        let root = self.shared.root.inner();
+        let times = if len_bytes > root.batch_limit()? { 4 } else { 2 };
+        root.space.check(&*root.engine()?, len_bytes.saturating_mul(times))
     }
 
     /// Gives each segment its part, and lets everybody in. Returns the entities that each segment lost by it.
@@ -196,8 +209,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 world.flush()?;
                 return Ok(Vec::new());
             }
+            // Before all of it is read in vain.
+            world.inner().queue.check()?;
             let part = self.read_part(redo, segment)?;
             world.transaction_at(Durability::Safe, |tx| {
+                tx.let_in();
                 part.fill(tx);
                 tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
                 Ok::<_, Error>(())
@@ -252,25 +268,32 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.end_promotion(&redo, lost, alone)
     }
 
-    /// Carries out what a crash interrupted. What cannot be leaves its segments closed and the others open.
+    /// Carries out what a crash interrupted. What cannot be leaves its segments closed and the others open, and what is
+    /// carried out and cannot be forgotten keeps nobody out.
     pub(super) fn finish_promotion_at_open(&self) -> Result<(), Error> {
         let alone = self.shared.moving.lock();
         match self.finish_what_counts(&alone) {
-            Err(error) if self.shared.together.is_stuck() => {
-                tracing::warn!(%error, "a promotion is not carried out");
+            Err(error) if self.has_promotion() => {
+                tracing::warn!(%error, "a promotion is not carried out, or its record stays");
                 Ok(())
             }
             finished => finished,
         }
     }
 
-    /// Waits until segments are as they are to stay; what could not be carried out before is first, if it can be now.
+    /// Waits until segments are as they are to stay; what could not be carried out in them before is first, if it can be
+    /// now. Who reads others does not try: it may take long, and fail again.
     ///
     /// # Errors
-    /// [`SegmentError::NotCarriedOut`](super::SegmentError::NotCarriedOut).
+    /// [`SegmentError::NotCarriedOut`].
     pub(super) fn pass(&self, segments: &[SegmentPos]) -> Result<(), Error> {
-        if self.shared.together.is_stuck() {
-            self.try_to_settle();
+        // Not waited for, as where a crossing is settled.
+        if self.shared.together.is_stuck()
+            && segments.iter().any(|segment| self.shared.together.is_changing(*segment))
+            && let Some(alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.finish_promotion(&alone)
+        {
+            tracing::warn!(%error, "a promotion is still not carried out");
         }
         Ok(self.shared.together.pass(segments)?)
     }

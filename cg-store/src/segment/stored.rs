@@ -15,7 +15,7 @@ use cg_registry::{Catalog, ListKind};
 use uuid::Uuid;
 
 use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
-use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
+use super::{Door, SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -167,10 +167,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if world.is_none() {
                 self.shared.open.check()?;
                 *world = make(self)?;
-                if world.is_none() {
+                let Some(opened) = &*world else {
                     drop(world);
                     return show(None);
-                }
+                };
+                // One in memory has it since it was open before.
+                opened.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
             }
         }
     }

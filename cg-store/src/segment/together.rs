@@ -4,8 +4,8 @@
 //! begins to read one of them meanwhile waits until all are done, so nobody who has seen some of it sees less of it
 //! afterwards. Segments that have nothing to do with it are never waited for.
 //!
-//! **Invariant**: while a segment is closed no transaction of the segmented world commits in it. A crossing or a deletion
-//! may; they and the change take `moving` first.
+//! **Invariant**: while a segment is closed no transaction commits in it, by whatever handle of its world it comes: each
+//! passes the world's [`Door`]. A crossing or a deletion may; they and the change take `moving` first.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,8 +48,15 @@ enum Wait {
 
 /// That a transaction is being committed, until the value is dropped.
 #[derive(Debug)]
-pub(super) struct CommitsIn<'t> {
+pub(crate) struct CommitsIn<'t> {
     together: &'t Together,
+    segment: SegmentPos,
+}
+
+/// What the transactions of a segment's world pass before they commit, unless who runs them has seen to that.
+#[derive(Debug)]
+pub(crate) struct Door {
+    together: Arc<Together>,
     segment: SegmentPos,
 }
 
@@ -133,21 +140,41 @@ impl Together {
         self.is_closed.load(Ordering::Acquire) && matches!(self.state.lock().wait, Wait::Nobody(_))
     }
 
-    fn wait_is(&self, wait: Wait) {
+    /// Closes for readers too, and says who waited so far.
+    fn wait_is(&self, wait: Wait) -> Wait {
         let mut state = self.state.lock();
-        state.wait = wait;
+        let before = std::mem::replace(&mut state.wait, wait);
         self.is_closed.store(true, Ordering::Release);
         drop(state);
         self.changed.notify_all();
+        before
+    }
+}
+
+impl Door {
+    pub(super) fn new(together: &Arc<Together>, segment: SegmentPos) -> Self {
+        Self { together: Arc::clone(together), segment }
+    }
+
+    /// Waits until a transaction may be committed, and keeps the segment from being closed meanwhile.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotCarriedOut`] if a change of the segment could not be: what is committed now would be written over.
+    pub(crate) fn pass(&self) -> Result<CommitsIn<'_>, SegmentError> {
+        self.together.commit_in(self.segment)
     }
 }
 
 impl ClosedSegments<'_> {
     /// Has readers wait too.
     pub(super) fn to_everybody(&self) {
-        // Before anything is changed: who reads across this has the old number.
+        if matches!(self.together.wait_is(Wait::Everybody), Wait::Nobody(_)) {
+            // Nobody has read them since they were closed.
+            return;
+        }
+        // In this order, and before anything is changed: who has the new number waits, and who did not wait has the old one
+        // when he began and the new one when he is done.
         self.together.closings.fetch_add(1, Ordering::AcqRel);
-        self.together.wait_is(Wait::Everybody);
     }
 
     /// Lets everybody in.
@@ -267,8 +294,10 @@ mod tests {
             assert_eq!(together.commit_in(segment(1)).err(), Some(told));
             assert_eq!(together.pass(&[segment(0)]), Ok(()));
             assert!(together.is_stuck());
+            let closings = together.closings();
             let again = together.close_again([segment(1)]);
             assert!(!together.is_stuck());
+            assert_eq!(together.closings(), closings, "who reads others is not to read them again");
             again.open();
             assert_eq!(together.pass(&[segment(1)]), Ok(()));
         }

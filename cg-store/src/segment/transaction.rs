@@ -71,6 +71,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 deleted = inner.deleted;
                 // Until the segment has committed, as what follows.
                 committing = Some(self.shared.together.commit_in(segment).map_err(Error::from)?);
+                inner.tx.let_in();
                 if !put.is_empty() {
                     let border = self.shared.borders.read_recursive();
                     none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));

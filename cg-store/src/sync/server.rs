@@ -299,9 +299,7 @@ impl<E: Engine, V: ReadView> Answering<'_, E, V> {
     ) -> Result<Vec<ChangedIn>, Error> {
         let commits = &self.world.commits;
         let wants = |at: ChunkAt| at.dimension == dimension && area.contains(at.pos);
-        // Whoever is between writing a commit and telling of it has not noted yet what it changed.
-        let recent = commits.recent().since(since, wants).filter(|_| commits.published() >= self.commit);
-        let Some(recent) = recent else {
+        let Some(recent) = commits.changed_since(since, self.commit, wants) else {
             let mut cubes = Vec::new();
             for large in self.changed_16(dimension, area, since)? {
                 let found = self.changed_in(dimension, large, area, since)?;

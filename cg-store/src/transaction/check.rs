@@ -13,6 +13,7 @@ use super::changes::{Changes, chunk_row, entity_row};
 use crate::error::Error;
 use crate::object::{ObjectKey, StoredObject};
 use crate::options::StoreLimits;
+use crate::property::Property;
 
 /// Refuses changes of which anything could not be stored.
 pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
@@ -28,8 +29,7 @@ pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error
         }
     }
     for (property, bytes) in &changes.properties {
-        let len_bytes = bytes.as_ref().map_or(0, Vec::len) as u64;
-        check_limit(limits.property_bytes, len_bytes, || property.to_string())?;
+        check.property(property, bytes.as_deref())?;
     }
     for (key, object) in &changes.objects {
         check.object(key, object)?;
@@ -119,6 +119,11 @@ impl Check<'_> {
         }
         let len_bytes = entity_row(entity, 0).len_bytes() as u64;
         check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))
+    }
+
+    pub(crate) fn property(&self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
+        let len_bytes = bytes.map_or(0, <[u8]>::len) as u64;
+        check_limit(self.limits.property_bytes, len_bytes, || property.to_string())
     }
 
     pub(crate) fn object(&self, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {

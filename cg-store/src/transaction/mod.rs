@@ -32,6 +32,7 @@ use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::property::Property;
+use crate::segment::Door;
 use crate::world::{Inner, World};
 
 /// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
@@ -46,6 +47,8 @@ pub struct Transaction<'w, E: Engine> {
     reads: BTreeSet<ConflictKey>,
     listings: Vec<Listing>,
     writes: Writes,
+    /// Whoever runs it has seen to it that it may be committed.
+    is_let_in: bool,
 }
 
 /// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
@@ -101,6 +104,8 @@ impl<E: Engine> World<E> {
         if durability.is_queued() {
             self.start_writing()?;
         }
+        let door = self.inner().door.get().filter(|_| !tx.is_let_in && !tx.writes.is_empty());
+        let _let_in = door.map(Door::pass).transpose().map_err(Error::from)?;
         let seq = commit::commit(tx, durability)?;
         Ok(Committed::new(self.visitor(), value, seq))
     }
@@ -130,6 +135,7 @@ impl<E: Engine> World<E> {
             reads: BTreeSet::new(),
             listings: Vec::new(),
             writes: Writes::default(),
+            is_let_in: false,
         })
     }
 }
@@ -138,6 +144,11 @@ impl<E: Engine> Transaction<'_, E> {
     /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Says that the caller has seen to it that the transaction may be committed: it does not pass the world's door.
+    pub(crate) fn let_in(&mut self) {
+        self.is_let_in = true;
     }
 
     /// A chunk, or `None` if it is not stored: generate it then.

@@ -23,6 +23,16 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
+    /// Whether nothing is to be changed.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.is_empty()
+            && entities.is_empty()
+            && properties.is_empty()
+            && objects.is_empty()
+            && records.is_empty()
+    }
+
     /// Whether a chunk is to be saved, so that it can be changed as it is here.
     pub(crate) fn has_chunk(&self, at: ChunkAt) -> bool {
         matches!(self.chunks.get(&at), Some(Some(_)))

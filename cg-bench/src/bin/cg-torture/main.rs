@@ -3,11 +3,13 @@
 //! Every torture has controls that must fail: a broken worker, a row in the wrong place, a log that is gone together
 //! with the file that would have told. A torture whose control passes has proved nothing and fails itself.
 
+mod child;
 mod cut;
 mod damage;
 mod flip;
 mod image;
 mod kill;
+mod merger;
 mod model;
 mod mover;
 mod probe;
@@ -16,6 +18,7 @@ mod promoter;
 mod reading;
 mod report;
 mod rng;
+mod segments;
 mod step;
 mod subject;
 mod telling;
@@ -42,7 +45,7 @@ struct Args {
 
 #[derive(Debug, clap::Args)]
 struct Torture {
-    /// Only this kind; all four when left out.
+    /// Only this kind; all five when left out.
     #[arg(long)]
     only: Option<Torment>,
     /// How many rounds of each kind: kills, flipped bits, random cuts.
@@ -70,6 +73,8 @@ enum Torment {
     Cut,
     /// Kill -9 while an overlay of 100,000 chunks is merged into its base.
     Promote,
+    /// The same where the base is a segmented world, and the overlay changes all its segments.
+    Segments,
 }
 
 /// What this process is, if not the one that was called.
@@ -84,6 +89,9 @@ enum Role {
     /// Merges an overlay into its base until it is killed.
     #[command(hide = true)]
     Promoter(promoter::Orders),
+    /// Merges an overlay into a segmented world until it is killed.
+    #[command(hide = true)]
+    Merger(merger::Orders),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +100,7 @@ fn main() -> ExitCode {
         Some(Role::Worker(orders)) => worker::run(orders),
         Some(Role::Probe(orders)) => probe::run(orders),
         Some(Role::Promoter(orders)) => promoter::run(orders),
+        Some(Role::Merger(orders)) => merger::run(orders),
         None => torture(&args.torture),
     };
     match done {
@@ -123,6 +132,10 @@ fn torture(args: &Torture) -> Result<(), Failure> {
             Torment::Promote => {
                 let size = if args.ci { promote::Size::CI } else { promote::Size::WHOLE };
                 promote::run(seed, args.rounds.unwrap_or(if args.ci { 6 } else { 30 }), &size)
+            }
+            Torment::Segments => {
+                let size = if args.ci { merger::Size::CI } else { merger::Size::WHOLE };
+                segments::run(seed, args.rounds.unwrap_or(if args.ci { 8 } else { 30 }), &size)
             }
         };
         let name = torment.to_possible_value().map_or_else(String::new, |value| value.get_name().into());

@@ -2,15 +2,13 @@
 //! opened again is as before or as after.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cg_store::{ContentHash, VerifyDepth};
 
 use crate::Failure;
+use crate::child::{self, copy_dir};
 use crate::promoter;
 use crate::report::plural;
 use crate::rng::Rng;
@@ -147,34 +145,13 @@ struct Told {
 
 /// Runs a promotion, and kills it so long after it has told of a batch.
 fn promote(dir: &Path, kill: Option<(usize, Duration)>, orders: &[&str]) -> Result<Told, Failure> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg("promoter")
-        .arg("--dir")
-        .arg(dir)
-        .args(orders)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let out = child.stdout.take().ok_or("the process has no output")?;
-    let mut told = Told::default();
-    for line in BufReader::new(out).lines() {
-        let line = line?;
-        let Some((_, word)) = line.strip_prefix("batch ").and_then(|rest| rest.split_once(' ')) else {
-            told.end = line.strip_prefix("end ").map(str::to_owned);
-            continue;
-        };
+    let told = child::run("promoter", dir, kill, orders)?;
+    let stage = |word: &String| {
         let stage = Stage::ALL.into_iter().find(|stage| stage.word() == word);
-        told.stages.push(stage.ok_or_else(|| format!("`{word}` is no stage"))?);
-        if let Some((_, delay)) = kill.filter(|(batch, _)| told.stages.len() == batch + 1) {
-            std::thread::sleep(delay);
-            child.kill()?;
-        }
-    }
-    let status = child.wait()?;
-    if kill.is_none() && !status.success() {
-        return Err(format!("the promotion ended with {status}").into());
-    }
-    Ok(told)
+        stage.ok_or_else(|| Failure::from(format!("`{word}` is no stage")))
+    };
+    let stages = told.words.iter().map(stage).collect::<Result<_, _>>()?;
+    Ok(Told { stages, end: told.end })
 }
 
 /// Everything that a base holds.
@@ -183,21 +160,4 @@ fn look(dir: &Path) -> Result<ContentHash, Failure> {
     let hash = world.content_hash()?;
     world.close()?;
     Ok(hash)
-}
-
-fn copy_dir(from: &Path, to: &Path) -> Result<(), Failure> {
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_dir(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }

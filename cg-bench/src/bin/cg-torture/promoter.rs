@@ -81,7 +81,10 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
 }
 
 /// How long a call takes at most, again and again until all is over.
-fn longest(is_over: &AtomicBool, mut call: impl FnMut() -> Result<(), Failure>) -> Result<Duration, Failure> {
+pub(crate) fn longest(
+    is_over: &AtomicBool,
+    mut call: impl FnMut() -> Result<(), Failure>,
+) -> Result<Duration, Failure> {
     let mut longest = Duration::ZERO;
     while !is_over.load(Ordering::Acquire) {
         let begun = Instant::now();
@@ -92,7 +95,8 @@ fn longest(is_over: &AtomicBool, mut call: impl FnMut() -> Result<(), Failure>) 
     Ok(longest)
 }
 
-fn peak_bytes() -> Result<u64, Failure> {
+/// The most memory that the process has had.
+pub(crate) fn peak_bytes() -> Result<u64, Failure> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib: u64 =
@@ -100,20 +104,30 @@ fn peak_bytes() -> Result<u64, Failure> {
     Ok(kib << 10)
 }
 
-/// Makes a base, and an overlay over it that changes so many chunks of it, in every way.
-pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Result<(), Failure> {
-    fs::create_dir_all(dir)?;
-    fs::write(dir.join("chunks"), chunks.to_string())?;
-    let engine = RocksEngine::create(&dir.join("base"), &RocksOptions::default())?;
-    let base = over(engine, batch_bytes)?;
-    base.register_dimension("game:field")?;
-    let blocks = base.register_blocks([":air", "game:stone", "game:glass"])?;
-    let light = base.register_side("game:light")?;
-    let cow = base.register_entity("game:cow")?;
-    let mut rng = Rng::new(seed);
-    let random = |rng: &mut Rng, kind: u64, world: &World<RocksEngine>| -> Result<Chunk, Failure> {
+/// What chunks and entities are made of.
+pub(crate) struct Kinds {
+    blocks: [BlockId; 3],
+    light: SideKind,
+    cow: EntityTypeId,
+}
+
+impl Kinds {
+    pub(crate) fn register<E: Engine>(world: &World<E>) -> Result<Self, Failure> {
+        world.register_dimension("game:field")?;
+        let blocks = world.register_blocks([":air", "game:stone", "game:glass"])?;
+        let (light, cow) = (world.register_side("game:light")?, world.register_entity("game:cow")?);
+        Ok(Self { blocks, light, cow })
+    }
+
+    /// A chunk that is filled, speckled, or speckled with side data.
+    pub(crate) fn random<E: Engine>(
+        &self,
+        rng: &mut Rng,
+        kind: u64,
+        world: &World<E>,
+    ) -> Result<Chunk, Failure> {
         let schema = world.catalog().current_schema();
-        let block = |rng: &mut Rng| blocks[rng.below(3) as usize];
+        let block = |rng: &mut Rng| self.blocks[rng.below(3) as usize];
         let mut chunk = Chunk::filled(block(rng), &schema)?;
         if kind > 0 {
             for _ in 0..20 {
@@ -122,14 +136,34 @@ pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Resu
             }
         }
         if kind > 1 {
-            chunk.set_side(light, (0..100).map(|_| rng.next() as u8).collect::<Vec<_>>());
+            chunk.set_side(self.light, (0..100).map(|_| rng.next() as u8).collect::<Vec<_>>());
         }
         Ok(chunk)
-    };
+    }
+
+    pub(crate) fn cow_in(&self, at: ChunkAt) -> Result<Entity, Failure> {
+        let block = at.pos.block(LocalPos::new(8, 0, 8));
+        let position = EntityPos::new(at.dimension, block, [0.5, 0.0, 0.5])?;
+        Ok(Entity::new(self.cow, Owner::Chunk(at), position))
+    }
+}
+
+pub(crate) fn cow_id(n: u64) -> EntityId {
+    EntityId::new(uuid::Uuid::from_u128(n.into()))
+}
+
+/// Makes a base, and an overlay over it that changes so many chunks of it, in every way.
+pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Result<(), Failure> {
+    fs::create_dir_all(dir)?;
+    fs::write(dir.join("chunks"), chunks.to_string())?;
+    let engine = RocksEngine::create(&dir.join("base"), &RocksOptions::default())?;
+    let base = over(engine, batch_bytes)?;
+    let kinds = Kinds::register(&base)?;
+    let mut rng = Rng::new(seed);
     for first in (0..chunks / BASE_PART).step_by(AT_ONCE as usize) {
         base.transaction(|tx| {
             for n in first..(first + AT_ONCE).min(chunks / BASE_PART) {
-                tx.save(at(&base, n * BASE_PART), random(&mut rng, n % 3, &base)?);
+                tx.save(at(&base, n * BASE_PART), kinds.random(&mut rng, n % 3, &base)?);
             }
             Ok::<_, Failure>(())
         })?;
@@ -144,12 +178,9 @@ pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Resu
                     tx.delete(at(&base, n));
                     continue;
                 }
-                tx.save(at(&base, n), random(&mut rng, n % 3, &base)?);
+                tx.save(at(&base, n), kinds.random(&mut rng, n % 3, &base)?);
                 if n % 50 == 1 {
-                    let block = at(&base, n).pos.block(LocalPos::new(8, 0, 8));
-                    let position = EntityPos::new(at(&base, n).dimension, block, [0.5, 0.0, 0.5])?;
-                    let entity = Entity::new(cow, Owner::Chunk(at(&base, n)), position);
-                    tx.put_entity(EntityId::new(uuid::Uuid::from_u128(n.into())), entity);
+                    tx.put_entity(cow_id(n), kinds.cow_in(at(&base, n))?);
                 }
             }
             Ok::<_, Failure>(())
@@ -168,14 +199,14 @@ fn over<E: Engine>(engine: E, batch_bytes: u64) -> Result<World<E>, Failure> {
     Ok(World::over(engine, uuid::Uuid::from_u128(1), |_| Ok(()), &options(batch_bytes))?)
 }
 
-fn options(batch_bytes: u64) -> WorldOptions {
+pub(crate) fn options(batch_bytes: u64) -> WorldOptions {
     let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
     let defaults = WorldOptions { min_free_bytes: 0, cache_bytes: 16 << 20, ..WorldOptions::process() };
     if batch_bytes == 0 { defaults } else { WorldOptions { limits, ..defaults } }
 }
 
 /// The nth chunk of the box.
-fn at<E: Engine>(world: &World<E>, n: u64) -> ChunkAt {
+pub(crate) fn at<E: Engine>(world: &World<E>, n: u64) -> ChunkAt {
     let dimension = world.catalog().dimension("game:field").expect("is registered when the base is made");
     let [x, y, z] = [n % SIDE, n / SIDE % SIDE, n / SIDE / SIDE].map(|axis| axis as i64);
     ChunkAt::new(dimension, ChunkPos::constant(x, y, z))

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_format::Space;
@@ -38,7 +39,9 @@ impl Stage {
 /// Tells of its batches once it is asked to.
 pub(crate) struct Telling {
     engine: RocksEngine,
-    tells: AtomicBool,
+    /// What it says first.
+    name: &'static str,
+    tells: Arc<AtomicBool>,
     batches: AtomicU64,
     is_committed: AtomicBool,
     /// Leaves the intent out: the control.
@@ -47,8 +50,13 @@ pub(crate) struct Telling {
 
 impl Telling {
     pub(crate) fn new(engine: RocksEngine, loses_intents: bool) -> Self {
-        let (tells, is_committed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { engine, tells, batches: AtomicU64::new(0), is_committed, loses_intents }
+        Self { loses_intents, ..Self::named("", engine, Arc::default()) }
+    }
+
+    /// One of several, which tell once they are all asked to.
+    pub(crate) fn named(name: &'static str, engine: RocksEngine, tells: Arc<AtomicBool>) -> Self {
+        let (batches, is_committed) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { engine, name, tells, batches, is_committed, loses_intents: false }
     }
 
     /// Tells of every batch from now on.
@@ -69,7 +77,7 @@ impl Telling {
         self.is_committed.fetch_or(is_intent, Ordering::AcqRel);
         let number = self.batches.fetch_add(1, Ordering::AcqRel);
         let mut out = io::stdout().lock();
-        let told = writeln!(out, "batch {number} {}", stage.word()).and_then(|()| out.flush());
+        let told = writeln!(out, "batch {number} {}{}", self.name, stage.word()).and_then(|()| out.flush());
         told.map_err(|source| EngineError::Io { path: "the parent".into(), source })?;
         Ok(if is_intent && self.loses_intents { Batch::new() } else { batch })
     }

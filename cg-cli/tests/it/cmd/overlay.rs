@@ -20,6 +20,7 @@ fn edited() -> Sample {
         tx.save(at, Chunk::filled(BlockId::new(0), &tx.catalog().current_schema())?);
         tx.set_block(Dimension::new(0), GROUND.block(LocalPos::new(15, 15, 15)), BlockId::new(0))?;
         tx.delete_entity(super::SHEEP);
+        tx.set_property(Property::Named(Name::new("arena:round")?), Some(vec![3]));
         tx.put_object("arena/result", *b"won")?;
         tx.put_record(RecordId::from_bytes([7; 16]), Record::new(grave, "game:grave", 1, Vec::new())?);
         Ok::<_, Box<dyn std::error::Error>>(())
@@ -40,22 +41,26 @@ fn what_an_arena_changed_is_listed_and_merged() {
     let before = sample.cg("hash", &[]).good();
     let listed = overlay(&sample, "diff", &[]).good();
     let lines: Vec<_> = listed.lines().collect();
-    assert_eq!(lines.len(), 6, "{listed}");
+    assert_eq!(lines.len(), 7, "{listed}");
     assert!(lines[0].starts_with("changed  chunk 0, 4, -1 of "), "{listed}");
     assert!(lines[1].starts_with("added    chunk 9, 9, 9 of "), "{listed}");
     assert_eq!(lines[2], format!("deleted  entity {}", super::SHEEP));
     assert_eq!(
-        lines[3..5],
-        ["added    object arena/result", "added    record 07070707-0707-0707-0707-070707070707"]
+        lines[3..6],
+        [
+            "added    property arena:round",
+            "added    object arena/result",
+            "added    record 07070707-0707-0707-0707-070707070707"
+        ]
     );
-    assert_eq!(lines[5], "2 chunks and 1 entity, 1 object, 1 record differ");
+    assert_eq!(lines[6], "2 chunks and 1 entity, 1 property, 1 object, 1 record differ");
     let json = overlay(&sample, "diff", &["--json"]).json();
     assert_eq!((&json["arena"], &json["chunks"][1]["x"]), (&0.into(), &9.into()));
     let refused = overlay(&sample, "promote", &[]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
     assert_eq!(sample.cg("hash", &[]).good(), before, "nothing was changed so far");
 
-    assert_eq!(overlay(&sample, "promote", &["--yes"]).good(), "5 changes merged from arena 0\n");
+    assert_eq!(overlay(&sample, "promote", &["--yes"]).good(), "6 changes merged from arena 0\n");
     assert_ne!(sample.cg("hash", &[]).good(), before);
     assert_eq!(sample.cg("verify", &[]).code, 0);
     assert_eq!(overlay(&sample, "diff", &[]).good(), "0 chunks and 0 entities differ\n");

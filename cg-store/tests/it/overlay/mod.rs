@@ -1,8 +1,16 @@
 //! Overlays over worlds and over each other, in memory and on disk.
 
-/// Objects and records of a base that has another's.
+/// Properties, objects and records of a base that has another's.
 macro_rules! kept_of {
     ($below:ident) => {
+        fn find_property(&self, property: &Property) -> Result<cg_store::Found<Vec<u8>>, Error> {
+            self.$below.find_property(property)
+        }
+
+        fn named_properties(&self, prefix: &str) -> Result<std::collections::BTreeMap<Name, Vec<u8>>, Error> {
+            self.$below.named_properties(prefix)
+        }
+
         fn find_object(
             &self,
             key: &cg_store::ObjectKey,
@@ -45,6 +53,7 @@ mod kept;
 mod meanwhile;
 mod model;
 mod promote;
+mod properties;
 mod refuse;
 
 use cg_store::engine::{Engine, MemEngine, RocksEngine};

@@ -295,8 +295,9 @@ fn assert_stuck<T: std::fmt::Debug>(refused: Result<T, Error>, stuck: SegmentPos
 fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_it() {
     let home = Staged::default();
     let (world, ids) = home.begin();
-    let places = paved(&world, &ids, 3);
+    let places = paved(&world, &ids, 5);
     put(&world, 1, ids.cow_in(places[1]));
+    put(&world, 2, ids.cow_in(places[2]));
     let overlay = glazed(&world, &ids);
     *home.full.lock() = Some(1);
     let failed = overlay.promote_into(&world);
@@ -308,16 +309,48 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
     assert_stuck(world.transaction(places[0], |tx| tx.delete(places[0])), first);
     assert_eq!(block(&world, places[2]), Some(ids.stone), "has nothing to do with it");
     save(&world, places[2], filled(world.root(), ids.glass));
-    let crossed = world.cross([(uuid(1), ids.cow_in(places[2]))]);
-    assert!(matches!(crossed, Err(Error::Engine(_))), "{crossed:?}");
+    for to in [places[2], places[0]] {
+        assert_stuck(world.cross([(uuid(1), ids.cow_in(to))]), second);
+    }
+    assert_stuck(world.cross([(uuid(2), ids.cow_in(places[0]))]), first);
+    world.cross([(uuid(2), ids.cow_in(places[3]))]).expect("has nothing to do with it");
+    world.delete_segment(segment(&ids, 4)).expect("has nothing to do with it");
+    let (others, both) = (world.clone(), [places[2], places[3]]);
+    let read = ends(move || others.load_many(&both));
+    assert!(read.iter().all(|chunk| matches!(chunk, Ok(Some(_)))), "two that have nothing to do with it");
+    let next = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let edited = next.transaction(|tx| {
+        for at in &places[2..4] {
+            tx.delete(*at);
+        }
+        Ok::<_, Error>(())
+    });
+    edited.expect("edits");
+    let refused = next.promote_into(&world);
+    assert!(matches!(refused, Err(Error::Engine(_))), "there is one record: {refused:?}");
+    // Past the segmented world too: it would be written over.
+    let past = |world: &World<MemEngine>, at| {
+        let deleted = world.transaction(|tx| {
+            tx.delete(at);
+            Ok::<_, Error>(())
+        });
+        deleted.map(drop)
+    };
+    assert_stuck(world.with_segment(first, |world| past(world, places[0])), first);
 
     *home.full.lock() = None;
-    world.with_segment(second, World::resume).expect("has room again");
-    for at in &places {
+    let resumed = world.with_segment(second, |world| {
+        world.resume()?;
+        assert_stuck(past(world, places[1]), second);
+        world.transaction(|tx| tx.load(places[1])).map(drop)
+    });
+    resumed.expect("has room again, and is read");
+    for at in &places[..3] {
         assert_eq!(block(&world, *at), Some(ids.glass));
     }
     assert_eq!(overlay.promote_into(&world).expect("is carried out").changes, 0);
     world.cross([(uuid(1), ids.cow_in(places[2]))]).expect("crosses");
+    assert_eq!(whereabouts(&world, &places[..4], uuid(2)), (vec![places[3]], vec![3]));
 }
 
 #[test]
@@ -364,6 +397,83 @@ fn what_is_committed_while_a_promotion_looks_comes_before_or_behind_it() {
     told.recv_timeout(Duration::from_secs(20)).expect("it goes on").expect("begins behind the promotion");
     let chunk = world.load(places[1]).expect("loads").expect("is stored");
     assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [ids.glass, ids.glass]);
+}
+
+/// By a handle of the segment's own world it is the same: what has read what was promoted meanwhile is a conflict, and what
+/// has not comes behind it.
+#[test]
+fn what_is_committed_past_the_segmented_world_is_not_written_over() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    let second = world.with_segment(segment(&ids, 1), |world| Ok(world.clone())).expect("is there");
+    let (dimension, glass) = (ids.overworld, ids.glass);
+    let (tell, told) = mpsc::channel();
+    // The first segment is being changed while the second one has still to be.
+    home.meanwhile(When::Commits(0), move || {
+        let ((inside, is_inside), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+        thread::spawn(move || {
+            let set = || {
+                let set = second.transaction(|tx| {
+                    tx.set_block(dimension, BlockPos::new(257, 0, 0), glass)?;
+                    // Nobody listens to the second time.
+                    let _ = inside.send(());
+                    Ok::<_, Error>(())
+                });
+                set.map(drop)
+            };
+            let first = set();
+            let _ = done.send(());
+            tell.send([first, set()]).expect("is waited for");
+        });
+        is_inside.recv_timeout(Duration::from_secs(20)).expect("does not wait before it commits");
+        assert!(is_done.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+    });
+    overlay.promote_into(&world).expect("promotes");
+    home.assert_happened();
+    let [first, again] = told.recv_timeout(Duration::from_secs(20)).expect("it goes on");
+    assert!(
+        matches!(first, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if at == places[1])
+    );
+    again.expect("comes behind the promotion");
+    let chunk = world.load(places[1]).expect("loads").expect("is stored");
+    assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [glass, glass]);
+}
+
+/// The bytes of a promotion are written to the root and to the segments: there must be room for both before it counts.
+#[test]
+fn what_would_fill_the_disk_once_it_counts_is_refused() {
+    let home = Staged::default();
+    let with_room = WorldOptions { min_free_bytes: 930_000, ..options() };
+    let engine = MemEngine::new().with_free_bytes(|| 1_000_000);
+    let root = World::temporary_over(engine, &[], &with_room).expect("a root");
+    let world = SegmentedWorld::begin(home.clone(), root, Some(16), &segments()).expect("begins");
+    let ids = register(&world);
+    let places = paved(&world, &ids, 2);
+    let promote = |chunks: i64| {
+        let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+        let edited = overlay.transaction(|tx| {
+            for n in 0..chunks {
+                for x in [0, 16] {
+                    let mut chunk = filled(world.root(), ids.glass);
+                    chunk.set_side(ids.light, vec![n as u8; 900]);
+                    tx.save(ids.at(x, n % 16, n / 16), chunk);
+                }
+            }
+            Ok::<_, Error>(())
+        });
+        edited.expect("edits");
+        overlay.promote_into(&world)
+    };
+    // Once there is room for it, and not twice.
+    let refused = promote(25);
+    assert!(matches!(refused, Err(Error::NoRoom { min_free_bytes: 930_000, .. })), "{refused:?}");
+    for at in &places {
+        assert_eq!(block(&world, *at), Some(ids.stone));
+        save(&world, *at, filled(world.root(), ids.stone));
+    }
+    assert_eq!(promote(6).expect("has room").changes, 12);
 }
 
 #[test]

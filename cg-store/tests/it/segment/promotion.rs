@@ -351,6 +351,50 @@ fn carrying_out_may_be_interrupted_again_and_again() {
     assert_all_sound(&world, &ids);
 }
 
+/// What it is put upon is never lost where it is kept: a power cut behind its commit finds all of that.
+#[test]
+fn what_a_promotion_stands_on_is_synced_before_it_counts() {
+    let home = Crashing::new();
+    let world = home.open_with(true, &SegmentOptions { max_open: 8, ..segments() });
+    let ids = register(&world);
+    pave(&world, &ids);
+    save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
+    let engines = [0, 1, 2, 3].map(|x| home.engine(segment(&ids, x)));
+    let synced = || engines.each_ref().map(|engine| engine.last_synced() == engine.last_commit());
+    assert_eq!(synced(), [false; 4], "nobody has asked for it");
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    // The root's commit.
+    home.fuse.set(1);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    assert_eq!(synced(), [true; 4]);
+}
+
+#[test]
+fn a_record_that_cannot_be_forgotten_keeps_nobody_out() {
+    let home = Crashing::new();
+    let world = home.open_with(true, &SegmentOptions { max_open: 8, ..segments() });
+    let ids = register(&world);
+    pave(&world, &ids);
+    save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    let after = shown(&overlay, &ids);
+    // The root, and four segments.
+    home.fuse.set(5);
+    overlay.promote_into(&world).expect("every segment has its part");
+    drop((overlay, world));
+    let world = home.open_until(0, &SegmentOptions { max_open: 8, ..segments() });
+    let world = world.expect("nothing is left to be carried out");
+    assert_eq!(content(&world, &ids), after);
+    assert!(properties(&world, ":promotion") > 0);
+    drop(world);
+    let world = home.open(false);
+    assert_eq!(content(&world, &ids), after);
+    assert_eq!(properties(&world, ":promotion"), 0);
+    assert_all_sound(&world, &ids);
+}
+
 /// Each promotion writes one number into two segments. Who has seen a number in one sees no smaller one in the other.
 fn readers_see_both<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids, rounds: u16) {
     let [a, b, ..] = places(ids);

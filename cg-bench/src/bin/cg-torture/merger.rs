@@ -1,0 +1,304 @@
+//! The process that is killed while it merges a large overlay into a segmented world, and the worlds that it does that with.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cg_registry::Catalog;
+use cg_store::engine::{RocksEngine, RocksOptions};
+use cg_store::prelude::*;
+use cg_store::{Arenas, ContentHash, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld, VerifyDepth};
+use cg_tiering::GameTick;
+use uuid::Uuid;
+
+use crate::Failure;
+use crate::promoter::{Kinds, at, cow_id, longest, options, peak_bytes};
+use crate::rng::Rng;
+use crate::telling::Telling;
+
+/// Every such chunk of the base is there before.
+const BASE_EACH: u64 = 10;
+/// Every such chunk has a cow before, and those behind them have one afterwards.
+const COW_EACH: u64 = 50;
+/// Every such chunk goes.
+const GONE_EACH: u64 = 90;
+/// A cow goes so many chunks further, over borders too.
+const COW_GOES: u64 = 17;
+/// Chunks of one transaction while the overlay is made.
+const AT_ONCE: u64 = 1000;
+
+/// What the process is to do.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Orders {
+    /// Where base and overlay are.
+    #[arg(long)]
+    dir: PathBuf,
+}
+
+/// How many chunks the overlay changes, how large a segment is and a batch of any of its worlds may be.
+pub(crate) struct Size {
+    pub(crate) chunks: u64,
+    side_chunks: u32,
+    batch_bytes: u64,
+}
+
+impl Size {
+    pub(crate) const CI: Self = Self { chunks: 600, side_chunks: 16, batch_bytes: 8 << 10 };
+    pub(crate) const WHOLE: Self = Self { chunks: 100_000, side_chunks: 32, batch_bytes: 4 << 20 };
+}
+
+/// Segments on disk whose engines tell.
+pub(crate) struct Home {
+    dir: PathBuf,
+    tells: Arc<AtomicBool>,
+}
+
+pub(crate) type Base = SegmentedWorld<Home>;
+
+impl SegmentHome for Home {
+    type Engine = Telling;
+
+    fn path(&self, segment: SegmentPos) -> PathBuf {
+        self.dir.join(format!("{}.{}.{}", segment.x, segment.y, segment.z))
+    }
+
+    fn has(&self, segment: SegmentPos) -> bool {
+        self.path(segment).exists()
+    }
+
+    fn create(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        options: &WorldOptions,
+    ) -> Result<World<Telling>, Error> {
+        let engine = RocksEngine::create(&self.path(segment), &RocksOptions::default())?;
+        let take = |catalog: &mut Catalog| {
+            *catalog = Catalog::clone(&names);
+            Ok(())
+        };
+        self.over("segment ", engine, uuid_of(segment), take, options)
+    }
+
+    fn open(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        check: &dyn Fn(&Catalog) -> Result<(), Error>,
+        options: &WorldOptions,
+    ) -> Result<World<Telling>, Error> {
+        let engine = RocksEngine::open(&self.path(segment), &RocksOptions::default())?;
+        let take = |catalog: &mut Catalog| {
+            check(catalog)?;
+            *catalog = Catalog::clone(&names);
+            Ok(())
+        };
+        self.over("segment ", engine, uuid_of(segment), take, options)
+    }
+
+    fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
+        // Nothing here deletes a segment.
+        Err(cg_store::SegmentError::Missing { segment }.into())
+    }
+}
+
+impl Home {
+    fn new(dir: &Path) -> Self {
+        Self { dir: dir.join("base"), tells: Arc::default() }
+    }
+
+    fn over(
+        &self,
+        name: &'static str,
+        engine: RocksEngine,
+        uuid: Uuid,
+        change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
+        options: &WorldOptions,
+    ) -> Result<World<Telling>, Error> {
+        World::over(Telling::named(name, engine, Arc::clone(&self.tells)), uuid, change, options)
+    }
+
+    fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World<Telling>, Error> {
+        self.over("root ", engine, Uuid::from_u128(1), |_| Ok(()), options)
+    }
+}
+
+fn uuid_of(segment: SegmentPos) -> Uuid {
+    let place = [segment.x, segment.y, segment.z].map(|place| place.cast_unsigned() & 0xffff);
+    Uuid::from_u128(place.into_iter().fold(1, |uuid, place| uuid << 16 | u128::from(place)))
+}
+
+/// Merges the overlay into its base; each engine tells of every batch.
+pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
+    let home = Home::new(&orders.dir);
+    let tells = Arc::clone(&home.tells);
+    let base = open_with(home)?;
+    let arenas = Arenas::open(orders.dir.join("overlay"), base.clone(), &options(0))?;
+    let overlay = arenas.resume(0)?;
+    let chunks: u64 = fs::read_to_string(orders.dir.join("chunks"))?.trim().parse()?;
+    let is_over = AtomicBool::new(false);
+    // All segments are open when it begins, as they are while players are in them.
+    for segment in base.segments() {
+        base.with_segment(segment, |_| Ok(()))?;
+    }
+    tells.store(true, Ordering::Release);
+    let (took, longest_load, longest_transaction) = std::thread::scope(|scope| {
+        let loads = scope.spawn(|| {
+            let mut rng = Rng::new(7);
+            longest(&is_over, || {
+                base.load(at(base.root(), rng.below(chunks)))?;
+                Ok(())
+            })
+        });
+        let transactions = scope.spawn(|| {
+            let mut rng = Rng::new(8);
+            longest(&is_over, || {
+                base.transaction(at(base.root(), rng.below(chunks)), |_| Ok::<_, Failure>(()))
+            })
+        });
+        let begun = std::time::Instant::now();
+        let promoted = overlay.promote_into(&base);
+        let took = begun.elapsed();
+        is_over.store(true, Ordering::Release);
+        promoted?;
+        let loads = loads.join().map_err(|_| "a reader panicked")??;
+        let transactions = transactions.join().map_err(|_| "a writer panicked")??;
+        Ok::<_, Failure>((took, loads, transactions))
+    })?;
+    let mut out = io::stdout().lock();
+    let peak = peak_bytes()? >> 20;
+    writeln!(
+        out,
+        "end {took:.1?}, at most {peak} MiB resident, the longest load beside it {longest_load:.1?}, the longest transaction {longest_transaction:.1?}"
+    )?;
+    Ok(out.flush()?)
+}
+
+/// Makes a segmented world, and an overlay over it that changes so many chunks of it in every way.
+pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
+    fs::create_dir_all(dir.join("base"))?;
+    fs::write(dir.join("chunks"), size.chunks.to_string())?;
+    let home = Home::new(dir);
+    let engine = RocksEngine::create(&home.dir.join("root"), &RocksOptions::default())?;
+    let options = options(size.batch_bytes);
+    let root = home.root(engine, &options)?;
+    let kinds = Kinds::register(&root)?;
+    let segments = SegmentOptions { world: options, ..segments() };
+    let base = SegmentedWorld::begin(home, root, Some(size.side_chunks), &segments)?;
+    let at = |n| at(base.root(), n);
+    let mut rng = Rng::new(seed);
+    for n in (0..size.chunks).step_by(BASE_EACH as usize) {
+        base.transaction(at(n), |tx| {
+            tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?)?;
+            if n % COW_EACH == 0 {
+                tx.put_entity(cow_id(n), kinds.cow_in(at(n))?)?;
+            }
+            Ok::<_, Failure>(())
+        })?;
+    }
+    let arenas = Arenas::create(dir.join("overlay"), base.clone(), &crate::promoter::options(0))?;
+    let overlay = arenas.lease("", GameTick::new(0))?;
+    let is_gone = |n: u64| n.is_multiple_of(GONE_EACH);
+    for first in (0..size.chunks).step_by(AT_ONCE as usize) {
+        overlay.transaction(|tx| {
+            for n in first..(first + AT_ONCE).min(size.chunks) {
+                if is_gone(n) {
+                    tx.delete(at(n));
+                } else {
+                    tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?);
+                }
+            }
+            Ok::<_, Failure>(())
+        })?;
+    }
+    overlay.transaction(|tx| {
+        for n in (0..size.chunks - COW_GOES).step_by(COW_EACH as usize) {
+            for (cow, to) in [(n, n + COW_GOES), (n + 1, n + 1)] {
+                if !is_gone(to) {
+                    tx.put_entity(cow_id(cow), kinds.cow_in(at(to))?);
+                }
+            }
+        }
+        Ok::<_, Failure>(())
+    })?;
+    overlay.arenas().flush()?;
+    drop((overlay, arenas));
+    Ok(base.close()?)
+}
+
+/// Everything that a base has: what each segment holds, and who owns each cow.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    segments: Vec<(SegmentPos, ContentHash)>,
+    owners: Vec<Option<Owner>>,
+}
+
+impl Look {
+    pub(crate) fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// How many segments are not the same.
+    pub(crate) fn changed(&self, other: &Self) -> usize {
+        let pairs = self.segments.iter().zip(&other.segments);
+        pairs.filter(|(one, other)| one != other).count()
+    }
+}
+
+/// Opens a base as it was left.
+pub(crate) fn open(dir: &Path) -> Result<Base, Failure> {
+    open_with(Home::new(dir))
+}
+
+/// Looks at all of a base, and closes it.
+pub(crate) fn look(base: &Base, chunks: u64) -> Result<Look, Failure> {
+    let mut segments = Vec::new();
+    for segment in base.segments() {
+        let (hash, report) = base.with_segment(segment, |world| {
+            let hash = world.content_hash_of(segment.dimension, ChunkBox::EVERYTHING)?;
+            Ok((hash, world.verify(VerifyDepth::Full, |_| {})?))
+        })?;
+        if let Some(finding) = report.findings.first() {
+            return Err(format!("{segment} is not sound: {}", finding.what).into());
+        }
+        segments.push((segment, hash));
+    }
+    let cows = (0..chunks).filter(|n| n % COW_EACH < 2);
+    let owners = cows.map(|n| Ok(base.entity(cow_id(n))?.map(|cow| cow.owner)));
+    let owners = owners.collect::<Result<_, Failure>>()?;
+    let record = base.root().property(&record()?)?;
+    base.close()?;
+    if record.is_some() {
+        return Err("it is open, and its promotion is not done".into());
+    }
+    Ok(Look { segments, owners })
+}
+
+/// Has a root forget that a promotion counts: the control.
+pub(crate) fn forget(dir: &Path) -> Result<(), Failure> {
+    let home = Home::new(dir);
+    let engine = RocksEngine::open(&home.dir.join("root"), &RocksOptions::default())?;
+    let root = home.root(engine, &options(0))?;
+    let record = record()?;
+    root.transaction(|tx| {
+        tx.set_property(record, None);
+        Ok::<_, Failure>(())
+    })?;
+    Ok(root.close()?)
+}
+
+fn record() -> Result<Property, Failure> {
+    Ok(Property::Named(Name::new(":promotion")?))
+}
+
+fn open_with(home: Home) -> Result<Base, Failure> {
+    let engine = RocksEngine::open(&home.dir.join("root"), &RocksOptions::default())?;
+    let root = home.root(engine, &options(0))?;
+    Ok(SegmentedWorld::begin(home, root, None, &segments())?)
+}
+
+fn segments() -> SegmentOptions {
+    SegmentOptions { max_open: 64, world: options(0), ..SegmentOptions::default() }
+}
