@@ -59,19 +59,21 @@ impl Layout {
     }
 
     /// The rows of a chunk that meets the box.
-    fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> {
+    ///
+    /// There are 256 of them in most chunks, so a row is found by adding to where the first one begins.
+    fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> + use<> {
         let [first, last] = inside(self.area, pos);
         let [slow, middle, fast] = self.order.axes();
-        let len = (last[fast] - first[fast]) as usize + 1;
-        let (layout, middles) = (*self, first[middle]..=last[middle]);
-        (first[slow]..=last[slow]).flat_map(move |a| {
-            middles.clone().map(move |b| {
-                let mut cell = first;
-                (cell[slow], cell[middle]) = (a, b);
-                let [x, y, z] = cell;
-                let cell = LocalPos::new(x, y, z);
-                let (in_array, in_chunk) =
-                    (layout.index(pos.block(cell)), usize::from(layout.order.index(cell)));
+        let steps = |axis: usize| usize::from(last[axis] - first[axis]);
+        let (planes, lines, len) = (steps(slow), steps(middle), steps(fast) + 1);
+        let [x, y, z] = first;
+        let cell = LocalPos::new(x, y, z);
+        let (in_array, in_chunk) = (self.index(pos.block(cell)), usize::from(self.order.index(cell)));
+        let (plane_stride, line_stride) = (self.strides[slow], self.strides[middle]);
+        (0..=planes).flat_map(move |a| {
+            let (in_array, in_chunk) = (in_array + a * plane_stride, in_chunk + a * 256);
+            (0..=lines).map(move |b| {
+                let (in_array, in_chunk) = (in_array + b * line_stride, in_chunk + b * 16);
                 Row { in_array: in_array..in_array + len, in_chunk: in_chunk..in_chunk + len }
             })
         })
@@ -151,11 +153,11 @@ impl<E: Engine> World<E> {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
             absent += still.show(&wanted, |at, chunk| {
                 chunk.unpack(order, &mut blocks);
-                for Row { in_array, in_chunk } in layout.rows(at.pos) {
+                layout.rows(at.pos).for_each(|Row { in_array, in_chunk }| {
                     for (out, block) in out[in_array].iter_mut().zip(&blocks[in_chunk]) {
                         *out = map(*block);
                     }
-                }
+                });
             })?;
         }
         Ok(absent)

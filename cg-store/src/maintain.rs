@@ -26,7 +26,8 @@ const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 pub struct TickReport {
     /// The world's time: what the host said, or the later time that it had said before.
     pub now: GameTick,
-    /// Chunks moved between tiers. A cold cluster is written behind the tick and counted in the one that sees it done.
+    /// Chunks moved between tiers. What is promoted or goes into a cold cluster is written behind the tick, and counted in
+    /// the one that sees it done.
     pub moves: MoveCounts,
     /// Opacity tiles into which patches were folded.
     pub tiles_folded: usize,
@@ -96,8 +97,8 @@ impl<E: Engine> World<E> {
     /// Blocks for as long as it works; what is
     /// compressed is compressed by the store's own threads, if they are not busy with what was asked of them before. Exceeds the
     /// budget by the work of one 4³ cube or one chunk at most,
-    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); a cold cluster or a tile of the opacity map that is not
-    /// done by then is done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
+    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
+    /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
     /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
     /// too large for one batch, a tick notes time and players, and leaves the rest to a later one.
     ///
@@ -159,12 +160,13 @@ impl<E: Engine> World<E> {
         if std::mem::take(&mut progress.is_owed) {
             self.fold(progress, due.for_part(4), report)?;
         }
-        if !inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)? || due.is_over() {
+        let has_moved_all = inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)?;
+        if due.is_over() {
             progress.is_owed = true;
             return Ok(());
         }
         let has_folded_all = self.fold(progress, due, report)?;
-        report.work_left = knows_of_more || !has_folded_all;
+        report.work_left = knows_of_more || !has_moved_all || !has_folded_all;
         Ok(())
     }
 
@@ -240,9 +242,11 @@ impl<E: Engine> Inner<E> {
         progress: &mut impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
         let mut counts = MoveCounts::default();
+        self.await_promotions(work, 0, due, &mut counts)?;
         loop {
             let before = counts.moved();
-            work.restart();
+            let promotions = work.restart();
+            self.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
             while self.sweep_one(work, due)? {
                 if work.plan.left().steps >= STEPS_GATHERED {
                     self.work(visitor, work, due, &mut counts)?;

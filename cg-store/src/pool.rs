@@ -78,7 +78,12 @@ impl Pool {
 
     /// Whether each thread has something to do, so that what it is given now has to wait.
     pub(crate) fn is_busy(&self) -> bool {
-        self.given.load(Ordering::Relaxed) >= self.thread_count()
+        self.is_busy_beside(0)
+    }
+
+    /// The same, apart from so many things that the caller gave them himself.
+    pub(crate) fn is_busy_beside(&self, given: usize) -> bool {
+        self.given.load(Ordering::Relaxed) >= self.thread_count() + given
     }
 
     /// How many threads there are.
@@ -195,7 +200,7 @@ mod tests {
             pool.spawn(move || drop(told.lock().map(|told| told.recv())));
         }
         pool.spawn(|| panic!("on purpose"));
-        assert!(pool.is_busy());
+        assert!(pool.is_busy() && pool.is_busy_beside(1) && !pool.is_busy_beside(2));
         assert_eq!(who(&pool), [(1, true), (2, true), (3, true)]);
         drop(go_on);
         while pool.given.load(Ordering::Relaxed) > 0 {

@@ -141,6 +141,21 @@ impl Batch {
         self.ops.is_empty()
     }
 
+    /// The rows that are put or removed; of a range the first.
+    #[cfg(feature = "rocks")]
+    pub(super) fn places(&self) -> impl Iterator<Item = (Space, &[u8])> {
+        self.ops.iter().filter_map(|op| {
+            let (space, key) = op.place();
+            Some((space, self.keys.get(key)?))
+        })
+    }
+
+    /// Whether ranges are removed, in which nobody has listed the rows.
+    #[cfg(feature = "rocks")]
+    pub(super) fn has_ranges(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, StoredOp::DeleteRange { .. }))
+    }
+
     /// The keys of a space that are put.
     pub(crate) fn keys_put(&self, wanted: Space) -> impl Iterator<Item = &[u8]> {
         self.ops.iter().filter_map(move |op| match op {

@@ -138,10 +138,16 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     where
         Self: 'a;
 
+    /// Whether there may be a row, for callers to whom a large one is not worth reading to know. `false` is certain where nothing is
+    /// damaged.
+    fn may_have(&self, space: Space, key: &[u8]) -> bool {
+        !matches!(self.get(space, key), Ok(None))
+    }
+
     /// Applies a batch whole, if every guard holds, and gives it the next commit sequence.
     ///
-    /// Guards are checked and the sequence is given under one short lock; syncing happens outside it, once for
-    /// all commits that wait for it. An empty batch is a commit like any other. Returns when `level` is reached.
+    /// Guards hold when the sequence is given, under one short lock; syncing happens outside it, once for
+    /// all commits that wait for it, and so may comparing guards, as long as what is written meanwhile is compared again. An empty batch is a commit like any other. Returns when `level` is reached.
     ///
     /// A [rearrangement](Batch::rearranging) takes no sequence: the newest commit's is returned, and no level but
     /// [`Level::Process`] is promised.

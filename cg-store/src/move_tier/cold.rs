@@ -1,13 +1,15 @@
 //! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row.
 //!
 //! Made group by group, so that a host's tick can stop between any two; all of it is written by one commit at the end.
+//! Where all of it would be too large for one row, the largest of the new groups are left out, and stay where they are.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cg_format::cluster::{
     AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
 };
-use cg_format::frame::{Codec, Stamp};
+use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
 
@@ -33,16 +35,24 @@ pub(crate) struct ColdMerge {
     /// The row that is replaced.
     base: Option<Vec<u8>>,
     /// The groups that were made. The others will be copied as they are stored.
-    made: BTreeMap<u8, EncodedGroup<'static>>,
+    made: BTreeMap<u8, GroupMade>,
     writes: MoveWrites,
 }
 
 /// A group that was encoded, and the rows that it takes the place of.
 #[derive(Debug)]
 pub(crate) struct GroupMade {
-    group: u8,
+    cube: CubeAt,
     encoded: EncodedGroup<'static>,
     writes: MoveWrites,
+}
+
+/// How the commit of a cold cluster ended.
+#[derive(Debug)]
+pub(crate) struct ColdEnd {
+    pub(crate) end: Outcome,
+    /// The cubes with which the cluster would have been too large. Nothing of them was written.
+    pub(crate) left_out: Vec<CubeAt>,
 }
 
 impl ColdMerge {
@@ -156,7 +166,7 @@ impl ColdMerge {
             }
         }
         match builder.encode_group(group, &mut Limits::default()) {
-            Ok(encoded) => Ok(Ok(GroupMade { group, encoded: encoded.into_owned(), writes })),
+            Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes })),
             Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
             // Its chunks stay where they are: in the hottest tier each has a row of its own.
             Err(_) => Ok(Err(Outcome::TooLarge)),
@@ -165,32 +175,56 @@ impl ColdMerge {
 
     /// Takes a group that was made.
     pub(crate) fn take(&mut self, made: GroupMade) {
-        let GroupMade { group, encoded, writes } = made;
-        self.made.insert(group, encoded);
-        self.writes.append(writes);
+        self.made.insert(group_of(made.cube, TIER), made);
     }
 
     /// Writes the cluster in place of all that is in it now, and says how that ended.
-    pub(crate) fn commit<E: Engine>(mut self, engine: &E, counters: &Counters) -> Result<Outcome, Error> {
-        if self.writes.batch.is_empty() {
-            return Ok(Outcome::Nothing);
+    pub(crate) fn commit<E: Engine>(mut self, engine: &E, counters: &Counters) -> Result<ColdEnd, Error> {
+        let mut left_out = Vec::new();
+        let cluster = loop {
+            if self.made.is_empty() {
+                return Ok(ColdEnd { end: Outcome::Nothing, left_out });
+            }
+            match self.join() {
+                Err(AssembleError::TooLarge { .. }) => left_out.extend(self.leave_largest_out()),
+                joined => break joined,
+            }
+        };
+        for made in std::mem::take(&mut self.made).into_values() {
+            self.writes.append(made.writes);
         }
+        let (space, row_key) = row_of(self.cluster);
+        let end = match cluster {
+            Ok(cluster) => {
+                match cluster {
+                    Some(cluster) => self.writes.batch.put(space, row_key, cluster, Stamp::Commit),
+                    None => self.writes.batch.delete(space, row_key),
+                }
+                past_damage(self.writes.commit(engine, counters))?
+            }
+            // The row ends before a group does, so it cannot be copied.
+            Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
+            Err(_) => Outcome::TooLarge,
+        };
+        Ok(ColdEnd { end, left_out })
+    }
+
+    /// The row of all groups, made and stored.
+    fn join(&self) -> Result<Option<Draft>, AssembleError> {
         let builder = self.builder();
         let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
-            Some(made) => Ok(made.clone()),
-            None => builder.encode_group(group, &mut Limits::default()),
+            Some(made) => Ok(Cow::Borrowed(&made.encoded)),
+            None => builder.encode_group(group, &mut Limits::default()).map(Cow::Owned),
         });
-        let cluster =
-            groups.collect::<Result<Vec<_>, _>>().and_then(|groups| join_groups(TIER, self.codec(), &groups));
-        let (space, row_key) = row_of(self.cluster);
-        match cluster {
-            Ok(Some(cluster)) => self.writes.batch.put(space, row_key, cluster, Stamp::Commit),
-            Ok(None) => self.writes.batch.delete(space, row_key),
-            // The row ends before a group does, so it cannot be copied.
-            Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(self.damage(problem))),
-            Err(_) => return Ok(Outcome::TooLarge),
-        }
-        past_damage(self.writes.commit(engine, counters))
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        join_groups(TIER, self.codec(), groups.iter().map(|group| &**group))
+    }
+
+    /// Gives up the largest group that was made. What the row has in its place goes on being shadowed by the cube's rows.
+    fn leave_largest_out(&mut self) -> Option<CubeAt> {
+        let largest = self.made.iter().max_by_key(|(_, made)| made.encoded.stored_bytes());
+        let group = *largest?.0;
+        self.made.remove(&group).map(|made| made.cube)
     }
 
     fn builder(&self) -> ClusterBuilder<'_> {

@@ -28,7 +28,7 @@ use crate::engine::{Batch, Engine, EngineError, Guard, Level};
 use crate::error::Error;
 use crate::stats::Counters;
 
-pub(crate) use cold::ColdMerge;
+pub(crate) use cold::{ColdEnd, ColdMerge};
 pub(crate) use cube::{hot_keys, row_of};
 pub(crate) use mark::forget_marks;
 pub(crate) use promote::promote;

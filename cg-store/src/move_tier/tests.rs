@@ -55,7 +55,7 @@ fn an_undisturbed_merge_moves_all_at_once() {
     save(&engine, 0..8, b"a chunk");
     let merge = made(&engine, &counters);
     assert_eq!(rows(&engine).len(), 8, "nothing is written before the end");
-    let end = merge.commit(&engine, &counters).unwrap();
+    let end = merge.commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 8, .. })), "{end:?}");
     assert_eq!(rows(&engine).len(), 1, "one cold cluster");
 }
@@ -67,7 +67,7 @@ fn a_save_of_what_moves_makes_the_move_give_up() {
     let merge = made(&engine, &counters);
     save(&engine, [5], b"changed");
     let before = rows(&engine);
-    let end = merge.commit(&engine, &counters).unwrap();
+    let end = merge.commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Overtaken), "{end:?}");
     assert!(rows(&engine) == before);
 }
@@ -77,10 +77,10 @@ fn another_cluster_at_the_place_makes_the_move_give_up() {
     let (engine, counters) = (MemEngine::new(), Counters::default());
     save(&engine, 0..8, b"a chunk");
     let late = made(&engine, &counters);
-    let end = made(&engine, &counters).commit(&engine, &counters).unwrap();
+    let end = made(&engine, &counters).commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Done(_)), "{end:?}");
     let before = rows(&engine);
-    let end = late.commit(&engine, &counters).unwrap();
+    let end = late.commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Overtaken), "{end:?}");
     assert!(rows(&engine) == before);
 }
@@ -103,7 +103,7 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     assert_eq!(rows(&engine).len(), 1, "a warm cluster");
     let heat = engine.get(Space::Heat, &key::heat(at(0))).unwrap();
     assert!(heat.is_some(), "which is found by its heat");
-    let end = merge.commit(&engine, &counters).unwrap();
+    let end = merge.commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 5, .. })), "{end:?}");
     assert!(engine.get(Space::Heat, &key::heat(at(0))).unwrap().is_none());
     let again = demote_warm(&engine, &counters, cube, HEAT).unwrap();

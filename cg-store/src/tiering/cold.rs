@@ -1,4 +1,5 @@
-//! The cold cluster in the making: its groups are made in slices of ticks, and it is written behind them.
+//! The cold cluster in the making: it is read behind ticks, its groups are made in slices of them, and it is written behind
+//! them.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
@@ -9,26 +10,49 @@ use super::{Due, MoveCounts, Work, heat_after_move};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{ColdMerge, Outcome};
+use crate::move_tier::{ColdEnd, ColdMerge, Outcome};
 use crate::pool;
 use crate::world::Inner;
 
 /// The one cold cluster that may be in the making.
 #[derive(Debug)]
 pub(super) enum Cold {
+    /// It is being read by a thread of the pool, as that may take longer than a tick has.
+    Beginning(Receiver<Begun>),
     /// Groups are being made; these cubes are in it.
     Making(Box<ColdMerge>, Vec<Taken>),
-    /// It is being written by a thread of the pool, as that may take longer than a tick has.
+    /// It is being written by a thread of the pool, for the same reason.
     Writing(Receiver<CommitEnd>, Vec<Taken>),
 }
+
+/// What came of reading a cluster: inside, that it is damaged.
+type Begun = Result<Result<Box<ColdMerge>, Error>, Error>;
 
 /// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
 pub(super) type Taken = (CubeAt, GameTick);
 
-pub(super) type CommitEnd = Result<Outcome, Error>;
+pub(super) type CommitEnd = Result<ColdEnd, Error>;
 
 impl<E: Engine> Inner<E> {
-    /// Makes groups of a cold cluster, and has it written when they were the last.
+    /// Has a thread of the pool read the cold cluster into which the step that is held goes.
+    pub(super) fn begin_cold(&self, visitor: &Visitor<E>, work: &mut Work) {
+        let Some(step) = work.held else { return };
+        let (sender, receiver) = channel();
+        let visitor = visitor.clone();
+        self.pool.spawn(move || {
+            let begun = visitor.visit(|world| {
+                pool::told("reading a cold cluster", || {
+                    Ok(ColdMerge::begin(&*world.engine()?, step.cluster)?.map(Box::new))
+                })
+            });
+            if let Ok(begun) = begun {
+                let _ = sender.send(begun);
+            }
+        });
+        work.cold = Some(Cold::Beginning(receiver));
+    }
+
+    /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
     pub(super) fn make_cold(
         &self,
         visitor: &Visitor<E>,
@@ -37,27 +61,7 @@ impl<E: Engine> Inner<E> {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let Some(first) = steps.first() else { return Ok(()) };
-        let begun = match work.cold.take() {
-            Some(Cold::Making(merge, cubes)) if merge.cluster() == first.cluster => Ok((merge, cubes)),
-            _ => {
-                ColdMerge::begin(&*self.engine()?, first.cluster)?.map(|merge| (Box::new(merge), Vec::new()))
-            }
-        };
-        let (mut merge, mut cubes) = match begun {
-            Ok(begun) => begun,
-            Err(damage) => {
-                work.plan.abandon();
-                // Whatever else was to go there stays too, and may still grow warm.
-                work.sweep.leave_cluster_alone(first.cluster, self.left_alone_until());
-                for step in steps {
-                    work.known.moved(step.cube);
-                }
-                work.told.tell(&damage);
-                counts.refused += 1;
-                return Ok(());
-            }
-        };
+        let Some(Cold::Making(mut merge, mut cubes)) = work.cold.take() else { return Ok(()) };
         let made = self.pool.each(steps, |step: &Step| {
             let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
             let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
@@ -105,21 +109,63 @@ impl<E: Engine> Inner<E> {
         Ok(())
     }
 
-    /// Waits for the cold cluster that is being written; `false` if the deadline comes first.
+    /// Waits for the cold cluster that is being read or written; `false` if the deadline comes first.
     pub(super) fn await_cold(
         &self,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
-        let (receiver, cubes) = match work.cold.take() {
-            Some(Cold::Writing(receiver, cubes)) => (receiver, cubes),
+        match work.cold.take() {
+            Some(Cold::Beginning(receiver)) => self.await_begun(work, receiver, due, counts),
+            Some(Cold::Writing(receiver, cubes)) => self.await_written(work, receiver, cubes, due, counts),
             making => {
                 work.cold = making;
-                return Ok(true);
+                Ok(true)
             }
-        };
-        let end = match due.receive(&receiver) {
+        }
+    }
+
+    fn await_begun(
+        &self,
+        work: &mut Work,
+        receiver: Receiver<Begun>,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        match due.receive(&receiver) {
+            Ok(Ok(Ok(merge))) => work.cold = Some(Cold::Making(merge, Vec::new())),
+            Ok(Ok(Err(damage))) => {
+                if let Some(step) = work.held.take() {
+                    work.plan.abandon();
+                    // Whatever else was to go there stays too, and may still grow warm.
+                    work.sweep.leave_cluster_alone(step.cluster, self.left_alone_until());
+                    work.known.moved(step.cube);
+                }
+                work.told.tell(&damage);
+                counts.refused += 1;
+            }
+            // The step that is held begins it again.
+            Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Timeout) => {
+                work.cold = Some(Cold::Beginning(receiver));
+                return Ok(false);
+            }
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+        }
+        Ok(true)
+    }
+
+    fn await_written(
+        &self,
+        work: &mut Work,
+        receiver: Receiver<CommitEnd>,
+        cubes: Vec<Taken>,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        let ColdEnd { end, left_out } = match due.receive(&receiver) {
             Ok(Ok(end)) => end,
             Ok(Err(error)) => {
                 // It may have been written all the same.
@@ -135,6 +181,11 @@ impl<E: Engine> Inner<E> {
             // The thread went away with the world.
             Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
         };
+        // The others have gone without them.
+        for cube in &left_out {
+            self.end(work, &[*cube], Outcome::TooLarge, counts);
+        }
+        let cubes: Vec<_> = cubes.into_iter().filter(|(cube, _)| !left_out.contains(cube)).collect();
         let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
         if let Outcome::Done(_) = &end {
             if let Some(cube) = moved.first() {

@@ -46,6 +46,11 @@ impl Due {
         self.at
     }
 
+    /// Whether there is a deadline at all.
+    pub(super) const fn has_end(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }

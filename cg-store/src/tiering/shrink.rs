@@ -41,8 +41,8 @@ impl<E: Engine> Inner<E> {
     ) -> Result<(), Error> {
         let at = due.at();
         let (space, row_key) = row_of(cluster);
-        // Mostly there is none, and then nobody needs to wait for a thread. Whatever else this meets, who counts it meets it too.
-        let is_absent = matches!(self.engine()?.get(space, &row_key), Ok(None));
+        // Mostly there is none, and then nobody needs to wait for a thread.
+        let is_absent = !self.engine()?.may_have(space, &row_key);
         if cluster.pos.tier() == ClusterTier::L1 || is_absent {
             for shrunk in self.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
                 self.end_shrinking(work, cluster, shrunk?, counts);

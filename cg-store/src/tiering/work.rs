@@ -1,4 +1,7 @@
 //! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
+//!
+//! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done behind it:
+//! the row is as large as 64 cubes, and an engine reads it as a whole.
 
 use std::sync::atomic::Ordering;
 
@@ -6,12 +9,13 @@ use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, MovePlan, Step};
 
 use super::cold::Cold;
+use super::promoting::Promoting;
 use super::shrink::Shrinking;
 use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{Outcome, demote_warm, forget_marks, past_damage, promote, row_of};
+use crate::move_tier::{Outcome, demote_warm, forget_marks, past_damage, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -24,22 +28,26 @@ pub(crate) struct Work {
     pub(super) sweep: Sweep,
     pub(super) known: Known,
     /// A step that was taken from the plan and not begun.
-    held: Option<Step>,
+    pub(super) held: Option<Step>,
+    pub(super) promoting: Promoting,
     pub(super) cold: Option<Cold>,
     pub(super) shrinking: Option<Shrinking>,
     pub(crate) told: Told,
 }
 
 impl Work {
-    /// Begins a new round over all cubes, and forgets what was planned and not done.
-    pub(crate) fn restart(&mut self) {
+    /// Begins a new round over all cubes, and forgets what was planned and not done. Returns the cubes that were to be
+    /// promoted: a round finds all others again, but nobody tells of those a second time.
+    #[must_use = "somebody stays in them and waits to be promoted"]
+    pub(crate) fn restart(&mut self) -> Vec<CubeAt> {
         self.sweep.restart();
-        self.plan.clear();
+        let planned = std::iter::from_fn(|| self.next_step());
+        let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
         self.known.take_offers_back();
-        self.held = None;
-        if matches!(self.cold, Some(Cold::Making(..))) {
+        if matches!(self.cold, Some(Cold::Beginning(..) | Cold::Making(..))) {
             self.cold = None;
         }
+        promotions
     }
 
     /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
@@ -53,11 +61,23 @@ impl Work {
     /// Whether nothing is planned or begun.
     pub(crate) fn is_done(&self) -> bool {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
-        let is_begun = self.cold.is_some() || self.shrinking.is_some();
+        let is_begun = self.cold.is_some() || self.shrinking.is_some() || self.promoting.is_under_way();
         !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
 
-    fn next_step(&mut self) -> Option<Step> {
+    /// Whether groups are being made of the cold cluster into which the step that is held goes.
+    fn is_cold_begun(&self) -> bool {
+        let next = self.held.map(|step| step.cluster);
+        matches!(&self.cold, Some(Cold::Making(merge, _)) if Some(merge.cluster()) == next)
+    }
+
+    /// Where the chunks of the next step go. It is held until it is taken.
+    fn next_tier(&mut self) -> Option<Tier> {
+        self.held = self.next_step();
+        self.held.map(|step| step.to)
+    }
+
+    pub(super) fn next_step(&mut self) -> Option<Step> {
         self.held.take().or_else(|| self.plan.next_step(&mut Budget { ..Budget::UNLIMITED }))
     }
 
@@ -105,7 +125,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
-    /// on each thread. `false` if something is left.
+    /// on each thread. `false` if something is left, be it only to be waited for.
     pub(crate) fn work(
         &self,
         visitor: &Visitor<E>,
@@ -114,17 +134,30 @@ impl<E: Engine> Inner<E> {
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
         loop {
-            // One move at a time: none is made beside those that are made behind ticks.
+            // One kind of move at a time: none is made beside those that are made behind ticks.
             if !self.await_cold(work, due, counts)? || !self.await_shrinking(work, due, counts)? {
+                return Ok(false);
+            }
+            let next = work.next_tier();
+            // Promotions go on beside each other: one on each thread, and one that waits for the first of them.
+            let most = if next == Some(Tier::L0) { self.pool.thread_count() } else { 0 };
+            if !self.await_promotions(work, most, due, counts)? {
                 return Ok(false);
             }
             if due.is_over() {
                 return Ok(work.is_done());
             }
-            let steps = work.next_steps(if self.pool.is_busy() { 1 } else { self.pool.thread_count() });
-            match steps.first().map(|step| step.to) {
-                Some(Tier::L2) => self.make_cold(visitor, work, &steps, due, counts)?,
-                Some(_) => self.move_cubes(work, &steps, due, counts)?,
+            match next {
+                Some(Tier::L0) => self.begin_promotion(visitor, work, due),
+                Some(Tier::L1) => {
+                    let steps = work.next_steps(self.threads_to_use());
+                    self.warm_cubes(work, &steps, due, counts)?;
+                }
+                Some(Tier::L2) if work.is_cold_begun() => {
+                    let steps = work.next_steps(self.threads_to_use());
+                    self.make_cold(visitor, work, &steps, due, counts)?;
+                }
+                Some(Tier::L2) => self.begin_cold(visitor, work),
                 None => {
                     if let Some((cluster, since)) = work.sweep.shadowed.pop() {
                         self.shrink(visitor, work, (cluster, since), due, counts)?;
@@ -138,8 +171,12 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    /// Promotes cubes, or demotes them into warm clusters.
-    fn move_cubes(
+    fn threads_to_use(&self) -> usize {
+        if self.pool.is_busy() { 1 } else { self.pool.thread_count() }
+    }
+
+    /// Demotes cubes into warm clusters.
+    fn warm_cubes(
         &self,
         work: &mut Work,
         steps: &[Step],
@@ -153,9 +190,6 @@ impl<E: Engine> Inner<E> {
             if !self.tiering.observers(|seen| due.confirms(seen, step)) {
                 return Ok((false, Outcome::Nothing));
             }
-            if step.to == Tier::L0 {
-                return Ok((true, past_damage(promote(engine, counters, step.cube))?));
-            }
             let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
             Ok((true, past_damage(demote_warm(engine, counters, step.cube, heat))?))
         });
@@ -166,25 +200,18 @@ impl<E: Engine> Inner<E> {
                 // The others were done all the same, and so may this one have been.
                 Err(error) => {
                     work.known.moved(step.cube);
-                    if step.to == Tier::L0 {
-                        self.tiering.observers(|seen| seen.again(step.cube));
-                    }
                     failed = failed.or(Some(error));
                     continue;
                 }
             };
-            if step.to == Tier::L1 && was_right && matches!(end, Outcome::Nothing) {
+            if was_right && matches!(end, Outcome::Nothing) {
                 // What was to be moved is not there: its rows are others than they were when they were read.
                 work.known.moved(step.cube);
             }
-            if step.to == Tier::L0 && matches!(end, Outcome::Overtaken) {
-                self.tiering.observers(|seen| seen.again(step.cube));
-            }
-            if step.to == Tier::L1 && matches!(end, Outcome::Done(_)) {
+            if matches!(end, Outcome::Done(_)) {
                 work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
             }
-            let chunks = self.end(work, &[step.cube], end, counts);
-            *(if step.to == Tier::L0 { &mut counts.promoted } else { &mut counts.warmed }) += chunks;
+            counts.warmed += self.end(work, &[step.cube], end, counts);
         }
         failed.map_or(Ok(()), Err)
     }

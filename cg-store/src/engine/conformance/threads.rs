@@ -76,22 +76,29 @@ pub(super) fn committers_do_not_lose_each_other<E: Engine>(engine: &E) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS).len(), 200);
 }
 
-/// The guard makes a read and a write one step: no increment is lost.
+/// The guard makes a read and a write one step: no increment is lost, whether it is a commit or a rearrangement, and
+/// whatever is compared before the engine takes its lock.
 pub(super) fn guarded_increments_add_up<E: Engine>(engine: &E) {
+    const EACH: u8 = 40;
     let mut first = Batch::new();
     put(&mut first, b"count", &[0]);
     commit(engine, first);
     thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut left = 20;
+        for worker in 0..4_u8 {
+            scope.spawn(move || {
+                let mut left = EACH;
                 while left > 0 {
                     let stored = engine.get(SPACE, b"count").expect("reads").expect("is there");
                     let frame = FrameView::open(SPACE, b"count", &stored).expect("is sealed");
                     let mut batch = Batch::new();
                     put(&mut batch, b"count", &[frame.payload()[0] + 1]);
-                    let guard = Guard::version(SPACE, b"count", frame.header().version);
-                    match engine.commit(batch, &[guard], Level::Process) {
+                    if worker % 2 == 0 {
+                        batch = batch.rearranging();
+                    }
+                    let absent = |n| Guard::absent(SPACE, [worker, n]);
+                    let mut guards: Vec<_> = (0..50).map(absent).collect();
+                    guards.push(Guard::same(SPACE, b"count", &stored));
+                    match engine.commit(batch, &guards, Level::Process) {
                         Ok(_) => left -= 1,
                         Err(EngineError::Conflict { .. }) => {}
                         Err(error) => panic!("{error}"),
@@ -100,5 +107,5 @@ pub(super) fn guarded_increments_add_up<E: Engine>(engine: &E) {
             });
         }
     });
-    assert_eq!(payload(engine, b"count"), Some(vec![60]));
+    assert_eq!(payload(engine, b"count"), Some(vec![4 * EACH]));
 }

@@ -45,6 +45,7 @@ mod read;
 mod snapshot;
 mod tuning;
 mod usage;
+mod watch;
 
 pub use open::Examined;
 pub use options::{Access, RocksOptions};
@@ -57,6 +58,7 @@ use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
+use watch::{Rows, Watch};
 
 /// Families are fixed for the life of the value, so looking one up takes no lock.
 type Db = DBWithThreadMode<SingleThreaded>;
@@ -87,8 +89,8 @@ pub struct RocksEngine {
     resources: Resources,
     reads: ReadOptions,
     writes: WriteOptions,
-    /// Held from checking guards to the write; the newest commit's sequence.
-    newest: Mutex<CommitSeq>,
+    /// Held from the moment when the guards hold to the end of the write.
+    newest: Mutex<Newest>,
     /// The same number, for those who only look.
     last_commit: AtomicU64,
     batch_count: AtomicU64,
@@ -101,6 +103,19 @@ pub struct RocksEngine {
     closed: AtomicBool,
     /// Last, so that the directory is free only when the database is gone.
     _lock: Option<DirLock>,
+}
+
+/// What is known of the newest commit under the lock of the commits.
+#[derive(Debug)]
+struct Newest {
+    seq: CommitSeq,
+    watch: Watch,
+}
+
+impl From<CommitSeq> for Newest {
+    fn from(seq: CommitSeq) -> Self {
+        Self { seq, watch: Watch::default() }
+    }
 }
 
 impl RocksEngine {
@@ -180,6 +195,52 @@ impl RocksEngine {
         let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
         let found = self.get_many_with(&keys, &self.reads);
         guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
+    }
+
+    /// Compares the guards, and finishes the frames of a rearrangement, before it takes the lock in which other commits
+    /// would wait; what was written meanwhile is compared again under it.
+    fn commit_guarded(&self, batch: Batch, guards: &[Guard]) -> Result<CommitSeq, EngineError> {
+        let (since, then) = {
+            let mut newest = self.newest.lock();
+            self.check_writable()?;
+            (newest.watch.begin(), newest.seq)
+        };
+        let compared = self.check_guards(guards);
+        let rows = Rows::of(&batch);
+        // Nothing that a rearrangement was made of is newer than that.
+        let sealed = if batch.is_rearrangement() { Ok(self.seal(batch, then)) } else { Err(batch) };
+        let mut newest = self.newest.lock();
+        let touched = newest.watch.end(since, guards);
+        compared?;
+        self.check_writable()?;
+        self.check_guards(&touched)?;
+        let (seq, sealed) = match sealed {
+            Ok(sealed) => (newest.seq, sealed),
+            Err(batch) => {
+                let seq = newest.seq.next();
+                (seq, self.seal(batch, seq))
+            }
+        };
+        self.write(&mut newest, seq, sealed, &rows)?;
+        Ok(seq)
+    }
+
+    /// Writes a batch whose guards hold, and notes that it is the newest.
+    fn write(
+        &self,
+        newest: &mut Newest,
+        seq: CommitSeq,
+        sealed: WriteBatch,
+        rows: &Rows,
+    ) -> Result<(), EngineError> {
+        let written = self.db.write_opt(sealed, &self.writes);
+        // Whether a write that failed is there nobody knows, and nothing is written behind it.
+        newest.watch.note(rows);
+        written.map_err(|error| self.fail(self.writing("write the log", error)))?;
+        newest.seq = seq;
+        self.last_commit.store(seq.get(), Ordering::Release);
+        self.batch_count.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     /// The batch as RocksDB takes it, every frame finished; behind those of a commit the sequence's row.
@@ -276,22 +337,26 @@ impl Engine for RocksEngine {
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        let seq = {
+        let seq = if guards.is_empty() {
             let mut newest = self.newest.lock();
             self.check_writable()?;
-            self.check_guards(guards)?;
-            let seq = if batch.is_rearrangement() { *newest } else { newest.next() };
-            let written = self.db.write_opt(self.seal(batch, seq), &self.writes);
-            written.map_err(|error| self.fail(self.writing("write the log", error)))?;
-            *newest = seq;
-            self.last_commit.store(seq.get(), Ordering::Release);
-            self.batch_count.fetch_add(1, Ordering::Release);
+            let rows = if newest.watch.is_watched() { Rows::of(&batch) } else { Rows::default() };
+            let seq = if batch.is_rearrangement() { newest.seq } else { newest.seq.next() };
+            let sealed = self.seal(batch, seq);
+            self.write(&mut newest, seq, sealed, &rows)?;
             seq
+        } else {
+            self.commit_guarded(batch, guards)?
         };
         match level {
             Level::Process => Ok(seq),
             Level::Power => self.sync_to(seq).map(|()| seq),
         }
+    }
+
+    fn may_have(&self, space: Space, key: &[u8]) -> bool {
+        // From filters and caches alone.
+        self.db.key_may_exist_cf(self.family(space.family()), key)
     }
 
     fn snapshot(&self) -> RocksSnapshot<'_> {
@@ -373,7 +438,7 @@ impl Engine for RocksEngine {
         let flushed = match self.check_writable() {
             Err(EngineError::OpenedReadOnly) => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => self.sync_to(*newest).and_then(|()| self.flush_families()),
+            Ok(()) => self.sync_to(newest.seq).and_then(|()| self.flush_families()),
         };
         self.closed.store(true, Ordering::Release);
         if let Some(floor) = &self.floor {

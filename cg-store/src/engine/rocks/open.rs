@@ -19,7 +19,7 @@ use super::group_sync::GroupSync;
 use super::held::Held;
 use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem, Tear};
-use super::{Access, Db, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
+use super::{Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
 
 /// The file that names the manifest in force.
 const CURRENT: &str = "CURRENT";
@@ -206,7 +206,7 @@ fn finish(
         resources: options.resources.clone(),
         reads: ReadOptions::default(),
         writes,
-        newest: Mutex::new(seq),
+        newest: Mutex::new(Newest::from(seq)),
         last_commit: AtomicU64::new(seq.get()),
         batch_count: AtomicU64::new(0),
         syncs: GroupSync::new(synced),

@@ -6,8 +6,8 @@
 
 use cg_format::key::Family;
 use rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions, Options, ReadOptions,
-    WriteBufferManager,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions,
+    Options, ReadOptions, WriteBufferManager,
 };
 
 use super::Resources;
@@ -17,6 +17,9 @@ pub const MAX_WAL_BYTES: u64 = 256 << 20;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
+
+/// Parts of indexes and filters are as large as a small family's blocks.
+const INDEX_PART_BYTES: usize = 4 * KIB;
 
 /// What the worlds that share [`Resources`] have in common in RocksDB.
 pub(in super::super) struct Memory {
@@ -112,6 +115,13 @@ pub(super) fn family(family: Option<Family>, resources: &Resources) -> Options {
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
     table.set_optimize_filters_for_memory(true);
+    // Indexes and filters are blocks of the one cache like others, and in parts: in memory is what is asked for, not what
+    // there is. Only the index of their parts stays, a hundredth.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_partition_filters(true);
+    table.set_metadata_block_size(INDEX_PART_BYTES);
+    table.set_pin_top_level_index_and_filter(true);
     options.set_optimize_filters_for_hits(false);
     options.set_block_based_table_factory(&table);
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::engine::{EngineError, MemEngine, ReadView as _, Resources};
 use crate::{World, WorldOptions};
 use cg_format::chunk::Chunk;
-use cg_format::{BlockId, BlockPos, ChunkAt, ChunkPos, LocalPos, Space};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, LocalPos, Space};
 use cg_tiering::TierPolicy;
 use parking_lot::Mutex;
 
@@ -84,6 +84,34 @@ fn moves_wait_behind_nobody_who_keeps_the_threads_busy() {
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let tick = || world.tick(GameTick::new(200), &[], ENOUGH).unwrap();
     assert_eq!(beside_busy_threads(&world, tick).moves.warmed, 4);
+}
+
+#[test]
+fn promotions_are_made_behind_ticks_and_wait_behind_others() {
+    let tiers = TierPolicy { promote_after_ticks: 0, ..TierPolicy::default() };
+    let (world, all, _) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 12, 16]);
+    let hash = world.content_hash().unwrap();
+    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
+    world.hold(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
+    let tick = |_| world.tick(GameTick::new(1), &[], ENOUGH).unwrap();
+    let reports: Vec<_> = beside_busy_threads(&world, || (0..3).map(tick).collect());
+    // It neither waits behind the others nor reads a row that is as large as 64 cubes.
+    for report in reports {
+        assert_eq!((report.moves.promoted, report.work_left), (0, true));
+    }
+    let mut promoted = 0;
+    for n in 0..10_000 {
+        let report = tick(n);
+        promoted += report.moves.promoted;
+        if !report.work_left {
+            break;
+        }
+        // It waits for no thread that has not noticed yet that it has nothing more to do.
+        thread::sleep(Duration::from_millis(1));
+    }
+    let hot = world.census().unwrap().tier(Tier::L0).chunks;
+    assert_eq!((promoted, hot, world.content_hash().unwrap()), (5, 5, hash));
 }
 
 #[test]

@@ -18,7 +18,9 @@ over_both_engines! {
     a_deleted_chunk_stays_deleted_through_every_move
     marks_of_deletions_go_when_nobody_needs_them
     settling_leaves_the_clock_alone
+    settling_forgets_nobody_who_waits_for_hot_chunks
     a_row_that_no_cluster_can_hold_is_not_moved_again_and_again
+    a_fat_cube_keeps_no_other_out_of_the_cold_tier
 }
 
 const MINUTE: u64 = 60 * GameTick::PER_SECOND;
@@ -321,6 +323,22 @@ fn settling_leaves_the_clock_alone<E: Engine>(world: &World<E>) {
     assert_eq!(world.settle_tiers(DAY, |_| {}).expect("settles"), MoveCounts::default(), "nothing is left");
 }
 
+fn settling_forgets_nobody_who_waits_for_hot_chunks<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let near: Vec<_> = (0..128).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
+    save(world, near.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    let here = [player(1, ids.overworld, 20, 20, 20)];
+    play(world, DAY, &here);
+    come(world, &near);
+    let settled = GameTick::new(DAY + 3 * MINUTE);
+    let report = world.tick(settled, &here, Duration::ZERO).expect("ticks");
+    assert_eq!((report.moves, report.work_left), (MoveCounts::default(), true), "planned, and not done");
+    assert_eq!(world.settle_tiers(0, |_| {}).expect("settles"), MoveCounts::default());
+    play(world, settled.get(), &here);
+    assert_eq!(tiers(world), [128, 0, 0]);
+}
+
 #[test]
 fn heat_and_clock_survive_reopening() {
     let disk = Disk::new();
@@ -354,6 +372,45 @@ fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again<E: Engine>(world:
     }
     let work = world.stats() - before;
     assert_eq!((work.moves, work.rows_written), (0, 0));
+}
+
+/// Chunks that no codec makes smaller.
+fn incompressible<E: Engine>(world: &World<E>, ids: &Ids, len_bytes: usize) -> Chunk {
+    let mut state = len_bytes as u64;
+    let mut words = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 32) as u32
+    });
+    let mut chunk = filled(world, ids.air);
+    chunk.set_side(ids.light, words.by_ref().take(len_bytes / 4).flat_map(u32::to_le_bytes).collect());
+    chunk
+}
+
+fn a_fat_cube_keeps_no_other_out_of_the_cold_tier<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    // A cold cluster takes 8 MiB: each of the two fits, but not both.
+    let [fattest, fat] = [(ids.at(0, 0, 0), 5 << 20), (ids.at(4, 0, 0), 4 << 20)];
+    save(world, [fattest, fat].map(|(at, len_bytes)| (at, incompressible(world, &ids, len_bytes))));
+    let others: Vec<_> = (0..8).map(|n| ids.at(8 + n, 0, 0)).collect();
+    save(world, others.iter().map(|at| (*at, marked(world, &ids, 1))));
+    let hash = world.content_hash().expect("hashes");
+    play(world, DAY, &[]);
+    let tier = |at| world.view(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored");
+    assert_eq!((tier(fattest.0), tier(fat.0), tiers(world)), (Tier::L0, Tier::L2, [1, 0, 9]));
+    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_sound(world);
+    let before = world.stats();
+    for later in 1..20 {
+        let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
+        assert_eq!(report.moves, MoveCounts::default());
+    }
+    let work = world.stats() - before;
+    assert_eq!((work.moves, work.rows_written), (0, 0), "it is not tried again and again");
+    // When it is small again it goes where the others are.
+    save(world, [(fattest.0, marked(world, &ids, 2))]);
+    play(world, 2 * DAY, &[]);
+    assert_eq!(tiers(world), [0, 0, 10]);
+    assert_sound(world);
 }
 
 #[test]

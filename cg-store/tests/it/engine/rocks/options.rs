@@ -86,6 +86,17 @@ fn every_family_is_tuned() {
             options,
             &[("optimize_filters_for_hits", "false"), ("level_compaction_dynamic_level_bytes", "true")],
         );
+        // In memory is what is asked for, inside the one budget.
+        check(
+            table,
+            &[
+                ("cache_index_and_filter_blocks", "true"),
+                ("index_type", "kTwoLevelIndexSearch"),
+                ("partition_filters", "true"),
+                ("metadata_block_size", "4096"),
+                ("pin_top_level_index_and_filter", "true"),
+            ],
+        );
     }
     expect![[r"
         worldMeta: buffer 4194304 x 2, block 4096 kLZ4Compression, bloomfilter, blobs none
