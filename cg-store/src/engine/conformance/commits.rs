@@ -1,6 +1,10 @@
 //! Numbers, versions, guards and limits of commits.
 
-use super::*;
+use cg_format::Space;
+use cg_format::frame::{FrameView, LEN_BYTES};
+
+use super::{SPACE, commit, payload, put, put_all, row, version, versions};
+use crate::engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
 
 pub(super) fn frames_get_their_version<E: Engine>(engine: &E) {
     let mut batch = Batch::new();

@@ -1,6 +1,12 @@
 //! Syncing, flushing, measuring and closing.
 
-use super::*;
+use std::ops::Bound;
+use std::ops::ControlFlow;
+
+use cg_format::key::Family;
+
+use super::{SPACE, commit, keys, put_all};
+use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Level, ReadView};
 
 pub(super) fn a_sync_covers_what_was_committed<E: Engine>(engine: &E) {
     commit(engine, Batch::new());

@@ -14,19 +14,13 @@ mod reads;
 mod rows;
 mod threads;
 
-use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES};
+use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 
-use super::{
-    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, ReadView,
-    Stamp,
-};
+use super::{Batch, CommitSeq, Engine, KeyRange, Level, ReadView, Stamp};
 
 const SPACE: Space = Space::Object;
 

@@ -1,6 +1,12 @@
 //! Reading rows by key and by range, of now and of before.
 
-use super::*;
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+use std::ops::ControlFlow;
+
+use cg_format::Space;
+
+use super::{SPACE, commit, keys, payload, payloads, put, put_all, row};
+use crate::engine::{ALL_KEYS, Batch, Engine, KeyRange, Stamp};
 
 pub(super) fn many_keys_are_answered_in_their_order<E: Engine>(engine: &E) {
     let mut batch = Batch::new();

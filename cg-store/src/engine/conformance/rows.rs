@@ -1,6 +1,11 @@
 //! What rows are there behind a batch.
 
-use super::*;
+use cg_format::Space;
+use cg_format::frame::FrameView;
+use cg_format::key::Family;
+
+use super::{SPACE, commit, keys, payload, put, put_all, row};
+use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, Stamp};
 
 pub(super) fn an_empty_engine_has_no_rows<E: Engine>(engine: &E) {
     assert_eq!(engine.last_commit(), CommitSeq::NONE);

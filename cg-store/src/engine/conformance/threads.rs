@@ -1,6 +1,13 @@
 //! Readers and committers side by side.
 
-use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use cg_format::Space;
+use cg_format::frame::FrameView;
+
+use super::{SPACE, commit, keys, payload, put, row, versions};
+use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
 
 /// Two rows in two families always carry the same commit's number, however much is read between them.
 pub(super) fn readers_see_whole_batches<E: Engine>(engine: &E) {
