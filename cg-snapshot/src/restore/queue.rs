@@ -139,6 +139,7 @@ impl RestoreQueue {
         H::Error: Display,
     {
         let mut spending = Spending::begin(*budget, clock);
+        self.expected.turn();
         self.receive();
         // By the names of this tick: what a snapshot calls its dimension may have been registered since the last.
         self.running.iter_mut().for_each(|running| running.locate(catalog));
