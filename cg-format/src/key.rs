@@ -29,9 +29,13 @@
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
+mod intent;
 mod overlay;
+mod quarantine;
+mod record;
+mod snapshot;
+mod space;
 
-use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use crate::morton::{self, bias, unbias};
@@ -41,6 +45,7 @@ use crate::{
     Section,
 };
 
+pub use intent::{INTENT_LEN_BYTES, STAGED_LEN_BYTES, decode_intent, decode_staged, intent, staged};
 pub use overlay::{
     LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, OVERLAY_RECORD_PLACE_LEN_BYTES,
     decode_overlay_chunk, decode_overlay_entity, decode_overlay_object, decode_overlay_record_place, lease,
@@ -48,214 +53,15 @@ pub use overlay::{
     overlay_record_places,
 };
 
-mod record;
-
+pub use quarantine::{decode_quarantine, quarantine, quarantine_copies};
 pub use record::{
     RECORD_MAX_LEVELS, RECORD_PLACE_LEN_BYTES, RecordLeaf, RecordPath, decode_record, decode_record_leaf,
     decode_record_place, record, record_leaf, record_len_bytes, record_place,
 };
+pub use snapshot::{SNAPSHOT_NAME_MAX_LEN_BYTES, decode_snapshot, snapshot};
+pub use space::{Family, Space};
 
-/// What a row is. The number is part of every row's checksum, so it never changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Space {
-    /// Properties of the world itself, and its registries.
-    WorldMeta = 1,
-    /// Properties that mods keep for the whole world.
-    WorldProperty = 2,
-    /// Hot chunks, one per key.
-    ChunkL0 = 3,
-    /// Warm clusters of 4³ chunks.
-    ClusterL1 = 4,
-    /// Cold clusters of 16³ chunks.
-    ClusterL2 = 5,
-    /// Entities by UUID.
-    Entity = 6,
-    /// Opacity tiles of 64×64 columns.
-    OpacityTile = 7,
-    /// One chunk's share of a tile, newer than the tile.
-    OpacityPatch = 8,
-    /// Changes to a chunk since its last full save.
-    ChunkDelta = 9,
-    /// Versioned objects by name.
-    Object = 10,
-    /// Spatial records.
-    Record = 11,
-    /// Region snapshots kept in the world.
-    Snapshot = 12,
-    /// When each 4³ cube was last accessed.
-    Heat = 13,
-    /// The commit that last changed each cluster cube.
-    ChangeMark = 14,
-    /// Damaged rows that were set aside.
-    Quarantine = 15,
-    /// A commit too large for one batch, to be rolled forward, and its parts: told by the length of their keys.
-    Intent = 16,
-    /// In which leaf a record lies.
-    RecordPlace = 17,
-}
-
-impl Space {
-    /// Every space.
-    pub const ALL: [Self; 17] = [
-        Self::WorldMeta,
-        Self::WorldProperty,
-        Self::ChunkL0,
-        Self::ClusterL1,
-        Self::ClusterL2,
-        Self::Entity,
-        Self::OpacityTile,
-        Self::OpacityPatch,
-        Self::ChunkDelta,
-        Self::Object,
-        Self::Record,
-        Self::Snapshot,
-        Self::Heat,
-        Self::ChangeMark,
-        Self::Quarantine,
-        Self::Intent,
-        Self::RecordPlace,
-    ];
-
-    /// The byte that stands for the space in checksums and in quarantine keys.
-    pub const fn byte(self) -> u8 {
-        self as u8
-    }
-
-    /// The inverse of [`byte`](Self::byte).
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|space| space.byte() == byte)
-    }
-
-    /// The column family that holds the space's rows.
-    pub const fn family(self) -> Family {
-        match self {
-            Self::WorldMeta => Family::WorldMeta,
-            Self::WorldProperty => Family::WorldProperties,
-            Self::ChunkL0 => Family::ChunkL0,
-            Self::ClusterL1 => Family::ChunkL1,
-            Self::ClusterL2 => Family::ChunkL2,
-            Self::Entity => Family::Entity,
-            Self::OpacityTile | Self::OpacityPatch => Family::OpacityMap,
-            Self::ChunkDelta => Family::ChunkDelta,
-            Self::Object => Family::Object,
-            Self::Record | Self::RecordPlace => Family::Record,
-            Self::Snapshot => Family::Snapshot,
-            Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent => Family::Index,
-        }
-    }
-
-    /// The tag byte that starts the space's keys in the `index` family.
-    pub const fn index_tag(self) -> Option<u8> {
-        match self {
-            Self::Heat => Some(HEAT_TAG),
-            Self::ChangeMark => Some(CHANGE_MARK_TAG),
-            Self::Quarantine => Some(QUARANTINE_TAG),
-            Self::Intent => Some(INTENT_TAG),
-            _ => None,
-        }
-    }
-
-    /// The space of the chunks or clusters of a tier.
-    pub const fn of_cluster(tier: ClusterTier) -> Self {
-        match tier {
-            ClusterTier::L1 => Self::ClusterL1,
-            ClusterTier::L2 => Self::ClusterL2,
-        }
-    }
-
-    /// What a row of a family is, told from its key; `None` for a key that this code does not know.
-    pub fn of_row(family: Family, key: &[u8]) -> Option<Self> {
-        Some(match family {
-            Family::WorldMeta => Self::WorldMeta,
-            Family::WorldProperties => Self::WorldProperty,
-            Family::ChunkL0 => Self::ChunkL0,
-            Family::ChunkL1 => Self::ClusterL1,
-            Family::ChunkL2 => Self::ClusterL2,
-            Family::Entity => Self::Entity,
-            Family::OpacityMap if key.len() == OPACITY_TILE_LEN_BYTES => Self::OpacityTile,
-            Family::OpacityMap if key.len() == OPACITY_PATCH_LEN_BYTES => Self::OpacityPatch,
-            Family::OpacityMap => return None,
-            Family::ChunkDelta => Self::ChunkDelta,
-            Family::Object => Self::Object,
-            Family::Record => match *key.first()? {
-                record::RECORD_TAG => Self::Record,
-                record::PLACE_TAG => Self::RecordPlace,
-                _ => return None,
-            },
-            Family::Snapshot => Self::Snapshot,
-            Family::Index => {
-                let tag = *key.first()?;
-                return Self::ALL.into_iter().find(|space| space.index_tag() == Some(tag));
-            }
-        })
-    }
-}
-
-/// A column family: rows that are stored, tuned and compacted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// `worldMeta`
-    WorldMeta,
-    /// `worldProperties`
-    WorldProperties,
-    /// `chunkl0`
-    ChunkL0,
-    /// `chunkl1`
-    ChunkL1,
-    /// `chunkl2`
-    ChunkL2,
-    /// `entity`
-    Entity,
-    /// `opacityMap`
-    OpacityMap,
-    /// `chunkDelta`
-    ChunkDelta,
-    /// `object`
-    Object,
-    /// `record`
-    Record,
-    /// `snapshot`
-    Snapshot,
-    /// `index`
-    Index,
-}
-
-impl Family {
-    /// Every family. All are created with the world; none is added later.
-    pub const ALL: [Self; 12] = [
-        Self::WorldMeta,
-        Self::WorldProperties,
-        Self::ChunkL0,
-        Self::ChunkL1,
-        Self::ChunkL2,
-        Self::Entity,
-        Self::OpacityMap,
-        Self::ChunkDelta,
-        Self::Object,
-        Self::Record,
-        Self::Snapshot,
-        Self::Index,
-    ];
-
-    /// The name on disk.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WorldMeta => "worldMeta",
-            Self::WorldProperties => "worldProperties",
-            Self::ChunkL0 => "chunkl0",
-            Self::ChunkL1 => "chunkl1",
-            Self::ChunkL2 => "chunkl2",
-            Self::Entity => "entity",
-            Self::OpacityMap => "opacityMap",
-            Self::ChunkDelta => "chunkDelta",
-            Self::Object => "object",
-            Self::Record => "record",
-            Self::Snapshot => "snapshot",
-            Self::Index => "index",
-        }
-    }
-}
+use space::{CHANGE_MARK_TAG, HEAT_TAG};
 
 /// Bytes of a chunk's or cluster's key.
 pub const CHUNK_LEN_BYTES: usize = 8 + morton::LEN_3D_BYTES;
@@ -269,17 +75,8 @@ pub const DELTA_LEN_BYTES: usize = CHUNK_LEN_BYTES + 8;
 pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
 /// Bytes of a change mark's key.
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
-/// Bytes of an intent's key.
-pub const INTENT_LEN_BYTES: usize = 1 + 8;
-/// Bytes of the key of a part of what an intent is to carry out.
-pub const STAGED_LEN_BYTES: usize = INTENT_LEN_BYTES + 4;
 /// The longest key of an object; the shortest has one byte.
 pub const OBJECT_MAX_LEN_BYTES: usize = 512;
-
-const HEAT_TAG: u8 = 1;
-const CHANGE_MARK_TAG: u8 = 2;
-const QUARANTINE_TAG: u8 = 3;
-const INTENT_TAG: u8 = 4;
 
 /// A chunk's key in `chunkl0`.
 pub fn chunk(at: ChunkAt) -> [u8; CHUNK_LEN_BYTES] {
@@ -435,118 +232,6 @@ pub fn decode_change_mark(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeE
         reader.expect_u8("tag", CHANGE_MARK_TAG)?;
         let tier = reader.scale_level()?;
         read_cluster(reader, tier)
-    })
-}
-
-/// The key under which a damaged row is set aside by a commit: a row that is damaged again has another copy.
-pub fn quarantine(space: Space, row: &[u8], commit_seq: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 + row.len() + 8);
-    out.extend([QUARANTINE_TAG, space.byte()]);
-    out.extend_from_slice(row);
-    out.extend(commit_seq.to_be_bytes());
-    out
-}
-
-/// The keys of all copies of one row, from the oldest. Copies of longer keys may lie between them, so each key that is
-/// found has to be [decoded](decode_quarantine) and compared.
-pub fn quarantine_copies(space: Space, row: &[u8]) -> RangeInclusive<Vec<u8>> {
-    quarantine(space, row, 0)..=quarantine(space, row, u64::MAX)
-}
-
-/// The inverse of [`quarantine`].
-///
-/// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another tag, an unknown space or fewer bytes than a commit sequence.
-pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8], u64), DecodeError> {
-    whole(key, |reader| {
-        reader.expect_u8("tag", QUARANTINE_TAG)?;
-        let here = reader.clone();
-        let byte = reader.u8("space")?;
-        let Some(space) = Space::from_byte(byte) else {
-            let (field, found) = ("space", byte.into());
-            return Err(here.error(Problem::OutOfRange { field, found, allowed: "1 to 17" }));
-        };
-        let row = reader.take("row key", reader.left_bytes().saturating_sub(8))?;
-        Ok((space, row, u64::from_be_bytes(reader.array("commit sequence")?)))
-    })
-}
-
-/// The longest name of a snapshot that is kept in a world.
-pub const SNAPSHOT_NAME_MAX_LEN_BYTES: usize = 255;
-
-/// The key of a part of a snapshot that is kept in a world, or `None` for a name that is empty, too long or holds a zero
-/// byte. Part 0 says what the others are.
-pub fn snapshot(name: &str, part: u32) -> Option<Vec<u8>> {
-    if name.is_empty() || name.len() > SNAPSHOT_NAME_MAX_LEN_BYTES || name.contains('\0') {
-        return None;
-    }
-    let mut key = Vec::with_capacity(name.len() + 5);
-    key.extend_from_slice(name.as_bytes());
-    key.push(0);
-    key.extend(part.to_be_bytes());
-    Some(key)
-}
-
-/// The inverse of [`snapshot`].
-///
-/// # Errors
-/// [`DecodeError`] in [`Section::Key`] for a key that no name gives.
-pub fn decode_snapshot(key: &[u8]) -> Result<(&str, u32), DecodeError> {
-    whole(key, |reader| {
-        let here = reader.clone();
-        let name = reader.take("snapshot name", reader.left_bytes().saturating_sub(5))?;
-        let name = core::str::from_utf8(name).map_err(|error| {
-            let found = name.get(error.valid_up_to()).copied().unwrap_or_default();
-            here.error(Problem::NotUtf8 { field: "snapshot name", found })
-        })?;
-        reader.expect_u8("end of name", 0)?;
-        let part = u32::from_be_bytes(reader.array("part")?);
-        if snapshot(name, part).is_none() {
-            let (field, found) = ("snapshot name", name.len() as u64);
-            return Err(here.error(Problem::OutOfRange {
-                field,
-                found,
-                allowed: "1 to 255 bytes, none zero",
-            }));
-        }
-        Ok((name, part))
-    })
-}
-
-/// The key of a piece of work that is to be rolled forward; numbers are given out in rising order.
-pub fn intent(number: u64) -> [u8; INTENT_LEN_BYTES] {
-    tagged(INTENT_TAG, &number.to_be_bytes())
-}
-
-/// The inverse of [`intent`].
-///
-/// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another length or tag.
-pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
-    whole(key, |reader| {
-        reader.expect_u8("tag", INTENT_TAG)?;
-        reader.array("number").map(u64::from_be_bytes)
-    })
-}
-
-/// The key of a part of what an intent is to carry out. A part's key begins with its intent's, so it sorts behind it.
-pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
-    let mut rest = [0; STAGED_LEN_BYTES - 1];
-    let (head, tail) = rest.split_at_mut(8);
-    head.copy_from_slice(&number.to_be_bytes());
-    tail.copy_from_slice(&part.to_be_bytes());
-    tagged(INTENT_TAG, &rest)
-}
-
-/// The inverse of [`staged`]: the intent's number and the part's.
-///
-/// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another length or tag.
-pub fn decode_staged(key: &[u8]) -> Result<(u64, u32), DecodeError> {
-    whole(key, |reader| {
-        reader.expect_u8("tag", INTENT_TAG)?;
-        let number = reader.array("number").map(u64::from_be_bytes)?;
-        Ok((number, reader.array("part").map(u32::from_be_bytes)?))
     })
 }
 

@@ -161,7 +161,7 @@ pub(crate) fn sync_parent(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Reads the file of a world whose creation was finished.
-fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
+pub(crate) fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
     let file = WorldFile::read(dir)?;
     if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
 }

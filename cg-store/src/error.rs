@@ -1,20 +1,19 @@
 //! What can go wrong with a world, sorted by whose move it is.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+mod damage;
+mod open;
+mod resume;
 
-use cg_format::key::Family;
-use cg_format::{
-    BlockId, ChunkAt, ComponentId, DecodeError, EntityId, EntityTypeId, RecordId, SideKind, Space, key,
-};
+use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId, SideKind};
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
 use crate::engine::staged::TooLong;
 use crate::object::ObjectKey;
-use crate::record::RecordShape;
+
+pub use damage::Damage;
+pub use open::OpenError;
+pub use resume::NotResumed;
 
 /// Everything a [`World`](crate::World) reports.
 #[derive(Debug, thiserror::Error)]
@@ -314,111 +313,6 @@ impl From<EngineError> for Error {
     }
 }
 
-/// Why a world stays read-only.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotResumed {
-    /// A sync failed. The system may have dropped what it could not write and may call the next sync a success, so
-    /// nobody knows what is on the disk.
-    #[error(
-        "a sync failed, and nobody knows what is on the disk now ({cause}); close the world, check the disk, open the \
-         world again and run `cg verify`, or restore a backup"
-    )]
-    SyncFailed {
-        /// What the system said.
-        #[source]
-        cause: Arc<EngineError>,
-    },
-    /// Commits are gone that were reported as written. What is left can be read.
-    #[error(
-        "commits up to {promised} were reported as written, and the newest that was found is {found}; close the world \
-         and restore a backup, or open it again and go on without them"
-    )]
-    LostCommits {
-        /// The newest commit that was reported.
-        promised: u64,
-        /// The newest that was found.
-        found: u64,
-    },
-    /// There are commits that this world has not made.
-    #[error(
-        "the newest commit that was reported as written is {promised}, and {found} was found, which this process has \
-         not made; close the world, find out who else writes to its directory, and open it again"
-    )]
-    UnknownCommits {
-        /// The newest commit that was reported.
-        promised: u64,
-        /// The newest that was found.
-        found: u64,
-    },
-    /// The files could not be opened for writing. If they can be read, reads go on.
-    #[error("its files could not be opened for writing ({cause}); remove the cause and call `resume` again")]
-    NotReopened {
-        /// What the engine said.
-        #[source]
-        cause: Arc<EngineError>,
-    },
-    /// Somebody reads rows all the while, or is in the middle of a long iteration.
-    #[error(
-        "its engine was in use for all of {} ms; end long iterations and call `resume` again", waited.as_millis()
-    )]
-    InUse {
-        /// How long was waited.
-        waited: Duration,
-    },
-}
-
-/// A row that is not what its key says.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place} is damaged ({space:?} row {}): {problem}", hex(key))]
-pub struct Damage {
-    /// The kind of row.
-    pub space: Space,
-    /// Its key.
-    pub key: Vec<u8>,
-    /// What the row is, in words.
-    pub place: String,
-    /// What is wrong, and at which byte of the row.
-    pub problem: DecodeError,
-}
-
-impl Damage {
-    /// What a host or a person does about it.
-    const fn advice(&self) -> &'static str {
-        match self.space {
-            Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
-                "reset the overlay, or restore it from a copy; its base is not touched"
-            }
-            Space::ChunkL0
-            | Space::ClusterL1
-            | Space::ClusterL2
-            | Space::Entity
-            | Space::Object
-            | Space::Record
-            | Space::RecordPlace => {
-                "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
-            }
-            Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
-            _ => "restore it from a checkpoint",
-        }
-    }
-
-    /// Whether the row's key begins with a lease.
-    const fn is_of_overlay(&self) -> bool {
-        matches!(self.key.len(), key::OVERLAY_CHUNK_LEN_BYTES | key::OVERLAY_ENTITY_LEN_BYTES)
-    }
-
-    /// Damage in the row of a chunk or cluster, met while looking for a chunk.
-    pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
-        Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))
-    }
-
-    /// Damage in another row.
-    pub(crate) fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
-        Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
-    }
-}
-
 /// What two transactions can disagree about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
@@ -438,142 +332,6 @@ pub enum ConflictKey {
     /// A spatial record.
     #[error("record {0}")]
     Record(RecordId),
-}
-
-/// Why a directory does not open as a world. No byte of it was changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The directory is not a world.
-    #[error("{} is not a world: {why}", path.display())]
-    NotAWorld {
-        /// The directory.
-        path: PathBuf,
-        /// What is missing.
-        why: String,
-    },
-    /// A world is to be created where something already is.
-    #[error("{} already holds files; a world is created in an empty or missing directory", path.display())]
-    NotEmpty {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// Its creation was interrupted: it holds nothing of value.
-    #[error("{} was never finished being created; delete the directory and create the world again", path.display())]
-    HalfCreated {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A newer release wrote it.
-    #[error(
-        "{field} is {found}, and this release knows {newest}; open the world with the release that wrote it"
-    )]
-    NewerFormat {
-        /// The version field.
-        field: &'static str,
-        /// What was found.
-        found: u32,
-        /// What this release knows.
-        newest: u32,
-    },
-    /// `world.cg` is damaged.
-    #[error("{} is damaged: {what}; restore it from a backup or a checkpoint of this world", path.display())]
-    DamagedWorldFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// The world's records lie in a tree of another shape than the one asked for.
-    #[error(
-        "the world's records lie in a tree of shape ({}), and ({}) was asked for; a world keeps its shape for ever",
-        stored.settings(),
-        offered.settings()
-    )]
-    RecordShape {
-        /// The world's.
-        stored: RecordShape,
-        /// The one asked for.
-        offered: RecordShape,
-    },
-    /// The world was made for another application, or for another layout of one.
-    #[error(
-        "{} has {}, and `{offered}` was asked for",
-        path.display(),
-        stored.as_ref().map_or("no signature".into(), |stored| format!("the signature `{stored}`"))
-    )]
-    OtherSignature {
-        /// The directory.
-        path: PathBuf,
-        /// The world's signature.
-        stored: Option<String>,
-        /// The one asked for.
-        offered: String,
-    },
-    /// A signature that does not fit into a line.
-    #[error("`{}` is no signature; it is 1 to 256 bytes without control characters", found.escape_debug())]
-    NotASignature {
-        /// What was given.
-        found: String,
-    },
-    /// The offered packs do not fit the stored registry as they are.
-    #[error("the packs need decisions before the world opens:\n{report}")]
-    NeedsPlan {
-        /// The dry run, as text for a person.
-        report: String,
-    },
-    /// The engine's directory does not open: locked by another process, a family missing, damaged files.
-    #[error("{}: {source}", path.display())]
-    Engine {
-        /// The world directory.
-        path: PathBuf,
-        /// What the engine said.
-        source: EngineError,
-    },
-    /// A commit that was too large for one batch is not in its rows yet, and the world is opened for reading only.
-    #[error(
-        "commit {commit} is not carried out to its end, and nothing may be written; open the world for writing once"
-    )]
-    UnfinishedCommit {
-        /// Its number.
-        commit: u64,
-    },
-    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged.
-    #[error(
-        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint",
-        hex(key),
-        family.name()
-    )]
-    DamagedCommit {
-        /// The row's family.
-        family: Family,
-        /// Its key.
-        key: Box<[u8]>,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The system gave no threads.
-    #[error("cannot start the world's threads: {source}")]
-    Threads {
-        /// What the system said.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The disk refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-impl OpenError {
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { action, path: path.into(), source }
-    }
 }
 
 /// Bytes as a person compares them.

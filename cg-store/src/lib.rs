@@ -102,6 +102,8 @@ pub use overlay::{
 };
 pub use prefetch::PrefetchOptions;
 pub use property::Property;
+#[cfg(feature = "rocks")]
+pub use quarantine::CommitInPart;
 pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
 pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]

@@ -4,13 +4,13 @@ use std::fmt;
 
 use cg_format::{ChunkAt, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
-use cg_store::ObjectKey;
+use cg_store::{CommitInPart, ObjectKey};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::name_of;
 use super::object::key as object_key;
-use crate::args::{DimensionArg, WorldArg, YesArg, chunk_pos};
+use crate::args::{DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, hex, unhex};
 
 /// List, set aside and forget damaged rows.
@@ -31,15 +31,16 @@ pub(crate) struct List {
     world: WorldArg,
 }
 
-/// Set a damaged chunk, entity, object or record aside: its row is kept in quarantine, and it is absent from then on.
-/// Writes.
+/// Set a damaged chunk, entity, object, record or commit aside: its row is kept in quarantine, and it is absent from then
+/// on. Writes.
 ///
 /// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of an entity, the chunk
 /// that refers to it is searched for in the whole world, and lets go of it. An object counts from 0 when it is written
-/// anew. A record that is sound is found again if its place is damaged or lost. What is not damaged is left alone (exit
-/// code 1).
+/// anew. A record that is sound is found again if its place is damaged or lost. Of a large commit that keeps the world
+/// closed, as it is to be carried out and a part of it is damaged, what the other parts write is there afterwards; restore
+/// a checkpoint if there is one. What is not damaged is left alone (exit code 1).
 #[derive(Debug, clap::Args)]
-#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity", "object", "record"])]
+#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity", "object", "record", "commit"])]
 pub(crate) struct SetAside {
     #[command(flatten)]
     world: WorldArg,
@@ -57,6 +58,9 @@ pub(crate) struct SetAside {
     /// The UUID of the record.
     #[arg(long, value_name = "UUID")]
     record: Option<Uuid>,
+    /// The commit with which the world does not open.
+    #[arg(long)]
+    commit: bool,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -119,7 +123,9 @@ impl SetAside {
             (_, Some(uuid), ..) => Ok(Damaged::Entity(*uuid)),
             (_, _, Some(text), _) => Ok(Damaged::Object(object_key(text)?)),
             (.., Some(uuid)) => Ok(Damaged::Record(*uuid)),
-            _ => Err(Failure::usage("say what is damaged: --chunk, --entity, --object or --record")),
+            _ => {
+                Err(Failure::usage("say what is damaged: --chunk, --entity, --object, --record or --commit"))
+            }
         }
     }
 }
@@ -134,6 +140,7 @@ struct Done {
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::List(args) => list(args, out),
+        Command::SetAside(args) if args.commit => set_aside_commit(args, out),
         Command::SetAside(args) => set_aside(args, out),
         Command::Forget(args) => forget(args, out),
     }
@@ -171,6 +178,24 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
     world.close()?;
     let what = if done { "was set aside" } else { "is not damaged and was left alone" };
     out.print(&Done { done, what: format!("{which} {what}") })?;
+    Ok(Outcome::good_if(done))
+}
+
+fn set_aside_commit(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
+    args.yes.confirm("what the damaged parts of the commit would have written would be lost")?;
+    let found = DiskWorld::set_aside_damaged_commit(args.world.path(), &options())?;
+    let done = found.is_some();
+    let what = match found {
+        None => "no commit is damaged, and nothing was done".to_owned(),
+        Some(CommitInPart { carried_out_parts, lost }) => {
+            let rows = lost.iter().map(|(row, what)| format!("\n  {}: {what}", hex(row)));
+            let rows: String = rows.collect();
+            format!(
+                "{carried_out_parts} parts of the commit were carried out; set aside:{rows}\nrun `cg verify` now"
+            )
+        }
+    };
+    out.print(&Done { done, what })?;
     Ok(Outcome::good_if(done))
 }
 

@@ -342,5 +342,6 @@ pub(crate) fn is_part(space: Space, row_key: &[u8]) -> bool {
     space == Space::Intent && key::decode_staged(row_key).is_ok()
 }
 
+pub(crate) mod salvage;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,8 @@
 //! taken; under it, only what was written meanwhile is read again.
 
 mod chunk;
+#[cfg(feature = "rocks")]
+mod commit;
 mod entity;
 mod object;
 mod record;
@@ -28,6 +30,8 @@ use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
 pub use chunk::CHUNK_SET_ASIDE;
+#[cfg(feature = "rocks")]
+pub use commit::CommitInPart;
 
 /// A damaged row that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `cg quarantine`
 
 use cg_format::{Space, key};
+use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;
 
@@ -98,4 +99,30 @@ fn a_damaged_object_and_a_damaged_record_are_set_aside() {
     assert_eq!(sample.cg("verify", &[]).code, 0);
     let both = ["--object", "block/1", "--record", &uuid, "--yes"];
     assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
+}
+
+#[test]
+fn a_damaged_commit_that_keeps_a_world_closed_is_set_aside() {
+    let sample = Sample::new();
+    let before = sample.cg("hash", &[]).good();
+    let world = World::open_read_only(sample.path(), &WorldOptions::default()).expect("opens");
+    let last = world.last_commit();
+    drop(world);
+    let again = sample.cg("quarantine set-aside", &["--commit", "--yes"]);
+    assert_eq!((again.code, again.out.as_str()), (1, "no commit is damaged, and nothing was done\n"));
+    // The row is written by one more commit.
+    let intent = key::intent(last + 1);
+    sample.spoil(Space::Intent, &intent, b"\x01no intent");
+    let said = sample.cg("hash", &[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("set the damaged part of the commit aside"), "{}", said.err);
+    assert_eq!(sample.cg("quarantine set-aside", &["--commit"]).code, 2);
+    let out = sample.cg("quarantine set-aside", &["--commit", "--yes"]).good();
+    let row: String = intent.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(
+        out.starts_with(&format!("0 parts of the commit were carried out; set aside:\n  {row}: ")),
+        "{out}"
+    );
+    assert_eq!(sample.cg("hash", &[]).good(), before);
+    assert_eq!(sample.cg("quarantine list", &["--json"]).json()["quarantined"][0]["space"], "Intent");
 }

@@ -12,8 +12,6 @@
 //! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
 
 use std::fmt;
-use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,14 +22,14 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBPinnableSlice, DBWithThreadMode, FlushOptions,
-    ReadOptions, SingleThreaded, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, FlushOptions, ReadOptions,
+    SingleThreaded, WriteBatch, WriteOptions,
 };
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, FamilyUsage, Guard, KeyRange,
-    Level, ReadView, Reopen, Resources, Usage, range,
+    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level,
+    Reopen, Resources, Usage, range,
 };
 
 mod failure;
@@ -43,8 +41,10 @@ mod lock;
 pub mod log_scan;
 mod open;
 mod options;
+mod read;
 mod snapshot;
 mod tuning;
+mod usage;
 mod watch;
 
 pub use open::Examined;
@@ -191,71 +191,6 @@ impl RocksEngine {
         }
     }
 
-    fn get_with(
-        &self,
-        space: Space,
-        key: &[u8],
-        reads: &ReadOptions,
-    ) -> Result<Option<DBPinnableSlice<'_>>, EngineError> {
-        self.check_open()?;
-        let family = space.family();
-        let found = self.db.get_pinned_cf_opt(self.family(family), key, reads);
-        found.map_err(|error| self.noticed(family, failure::reading_row(family, key, error)))
-    }
-
-    /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
-    fn get_many_with<'a>(
-        &'a self,
-        keys: &[(Space, &[u8])],
-        reads: &ReadOptions,
-    ) -> Vec<Result<Option<DBPinnableSlice<'a>>, EngineError>> {
-        let mut order: Vec<_> =
-            keys.iter().enumerate().map(|(at, (space, key))| (space.family(), *key, at)).collect();
-        order.sort_unstable();
-        let mut found: Vec<_> = keys.iter().map(|_| self.check_open().map(|()| None)).collect();
-        for run in order.chunk_by(|(a, ..), (b, ..)| a == b) {
-            let Some((family, ..)) = run.first() else { continue };
-            let run_keys = run.iter().map(|(_, key, _)| *key);
-            let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
-            for ((family, key, at), value) in run.iter().zip(values) {
-                if found[*at].is_ok() {
-                    let noticed = |error| self.noticed(*family, failure::reading_row(*family, key, error));
-                    found[*at] = value.map_err(noticed);
-                }
-            }
-        }
-        found
-    }
-
-    fn scan_with<B>(
-        &self,
-        family: Family,
-        keys: KeyRange<'_>,
-        mut reads: ReadOptions,
-        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.check_open()?;
-        if range::is_empty(keys) {
-            return Ok(None);
-        }
-        if let Some(behind) = range::behind(keys.1) {
-            reads.set_iterate_upper_bound(behind);
-        }
-        let mut rows = self.db.raw_iterator_cf_opt(self.family(family), reads);
-        match range::first(keys.0) {
-            Some(first) => rows.seek(first),
-            None => rows.seek_to_first(),
-        }
-        while let Some((key, value)) = rows.item() {
-            if let ControlFlow::Break(result) = visit(key, value) {
-                return Ok(Some(result));
-            }
-            rows.next();
-        }
-        rows.status().map_err(|error| self.noticed(family, failure::reading(family, error)))?;
-        Ok(None)
-    }
-
     fn check_guards(&self, guards: &[Guard]) -> Result<(), EngineError> {
         let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
         let found = self.get_many_with(&keys, &self.reads);
@@ -391,46 +326,6 @@ impl fmt::Debug for RocksEngine {
             .field("last_synced", &self.last_synced())
             .field("failed", &self.failed.get())
             .finish_non_exhaustive()
-    }
-}
-
-impl ReadView for RocksEngine {
-    type Val<'a> = DBPinnableSlice<'a>;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.get_with(space, key, &self.reads)
-    }
-
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        let one_family = keys.windows(2).all(|pair| matches!(pair, [a, b] if a.0.family() == b.0.family()));
-        if one_family {
-            return self.get_many_with(keys, &self.reads);
-        }
-        // Families are read one after the other: only a snapshot shows them in one state.
-        let snapshot = self.db.snapshot();
-        let mut reads = ReadOptions::default();
-        reads.set_snapshot(&snapshot);
-        self.get_many_with(keys, &reads)
-    }
-
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.scan_with(family, range, tuning::scan_reads(family), visit)
-    }
-
-    fn scan_past<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        let mut reads = ReadOptions::default();
-        reads.fill_cache(false);
-        self.scan_with(family, range, reads, visit)
     }
 }
 
@@ -575,36 +470,6 @@ impl Engine for RocksEngine {
     }
 
     fn usage(&self) -> Result<Usage, EngineError> {
-        self.check_open()?;
-        let families =
-            Family::ALL.into_iter().map(|family| self.usage_of(family)).collect::<Result<_, _>>()?;
-        let io = |source| EngineError::Io { path: self.dir.clone(), source };
-        let mut log_bytes = 0;
-        for entry in fs::read_dir(&self.dir).map_err(io)? {
-            let entry = entry.map_err(io)?;
-            if open::is_log(&entry.file_name()) {
-                // A log may be deleted between the two calls.
-                log_bytes += entry.metadata().map_or(0, |metadata| metadata.len());
-            }
-        }
-        Ok(Usage { families, log_bytes, memory_bytes: self.resources.used_bytes() })
-    }
-}
-
-impl RocksEngine {
-    fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {
-        let property = |name: &str| {
-            let value = self.db.property_int_value_cf(self.family(family), name);
-            value.map(Option::unwrap_or_default).map_err(|error| failure::of("read a property", error))
-        };
-        Ok(FamilyUsage {
-            family,
-            row_count: property("rocksdb.estimate-num-keys")?,
-            table_bytes: property("rocksdb.total-sst-files-size")?,
-            blob_bytes: property("rocksdb.total-blob-file-size")?,
-            garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
-            buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
-            is_held: self.is_held(family),
-        })
+        self.usage_now()
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use cg_format::staged::{Intent, PartWriter, StagedOp};
 use cg_format::{Space, key};
 use cg_store::engine::ReadView as _;
+use cg_store::{CommitInPart, OpenError};
 use expect_test::{Expect, expect};
 
 /// A damaged block that no scan gets past lies where the intent does, and hides it from nobody who asks for it by its key.
@@ -109,7 +110,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open(disk.path(), &[], &options()),
         expect![
-            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); restore a checkpoint"
+            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().delete(Family::Index, part);
@@ -117,7 +118,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open(disk.path(), &[], &options()),
         expect![
-            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: part 1 of 2 of commit 2 is missing; restore a checkpoint"
+            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: part 1 of 2 of commit 2 is missing; restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().put(Family::Index, part, &row);
@@ -126,7 +127,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open_read_only(disk.path(), &options()),
         expect![
-            "a commit is to be carried out, and row 040000000000000002 of index is damaged: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); restore a checkpoint"
+            "a commit is to be carried out, and row 040000000000000002 of index is damaged: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().flip(Family::Index, key::intent(seq), 30);
@@ -157,4 +158,96 @@ fn an_intent_in_an_open_world_is_a_finding() {
         findings(&world),
         ["index: commit 9 is not carried out to its end; close the world and open it for writing"]
     );
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn set_aside(disk: &Disk) -> Option<CommitInPart> {
+    World::set_aside_damaged_commit(disk.path(), &options()).expect("the files are sound")
+}
+
+/// What is left of [`with_intent`] behind damage to one row: its objects, what was told, and what lies in quarantine.
+#[track_caller]
+fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
+    let disk = Disk::new();
+    let seq = with_intent(&disk);
+    damage(&disk, seq);
+    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    assert!(matches!(error, Error::Open(OpenError::DamagedCommit { .. })), "{error:?}");
+    let CommitInPart { carried_out_parts, lost } = set_aside(&disk).expect("is damaged");
+    assert_eq!(set_aside(&disk), None, "it was done");
+    let world = disk.open(&[]);
+    assert_eq!(world.last_commit(), seq);
+    assert_nothing_is_left(&world);
+    assert_sound(&world);
+    let listed = world.objects().list("object/", None, 9).expect("lists").entries;
+    let keys: Vec<_> = listed.iter().map(|entry| entry.key.to_string()).collect();
+    let kept = world.quarantined().expect("lists");
+    let kept = kept
+        .iter()
+        .map(|copy| format!("{:?} of commit {}, {} bytes", copy.space, copy.commit, copy.bytes.len()));
+    let kept: Vec<_> = kept.collect();
+    let lost: Vec<_> = lost.iter().map(|(row, what)| format!("{}: {what}", hex(row))).collect();
+    let kept = kept.join(", ");
+    let (keys, lost) = (keys.join(", "), lost.join("; "));
+    expected.assert_eq(&format!("{carried_out_parts} carried out: {keys}; lost {lost}; kept {kept}"));
+}
+
+#[test]
+fn what_is_sound_of_a_damaged_commit_is_carried_out_and_the_rest_is_kept() {
+    left(
+        |disk, seq| disk.raw().flip(Family::Index, key::staged(seq, 1), 60),
+        expect![
+            "1 carried out: object/0; lost 04000000000000000200000001: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 90 bytes"
+        ],
+    );
+    left(
+        |disk, seq| disk.raw().delete(Family::Index, key::staged(seq, 0)),
+        expect![
+            "1 carried out: object/1; lost 04000000000000000200000000: it is missing; kept Intent of commit 2, 0 bytes"
+        ],
+    );
+    left(
+        |disk, seq| disk.raw().flip(Family::Index, key::intent(seq), 30),
+        expect![
+            "2 carried out: object/0, object/1; lost 040000000000000002: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 41 bytes"
+        ],
+    );
+    // Sound parts that are not those that the intent sums: the last one is of another writer.
+    left(
+        |disk, seq| {
+            let row = key::staged(seq, 1);
+            let bytes = PartWriter::new().into_bytes();
+            let draft = Draft::plain(Codec::None, 0, move |out| out.extend(bytes));
+            disk.raw().put(Family::Index, row, &draft.seal(Space::Intent, &row, seq));
+        },
+        expect![
+            "2 carried out: object/0; lost 040000000000000002: its parts are sound and not those that it sums; kept Intent of commit 2, 41 bytes"
+        ],
+    );
+}
+
+#[test]
+fn a_commit_of_a_newer_release_is_no_damage() {
+    let disk = Disk::new();
+    let seq = with_intent(&disk);
+    let row = key::staged(seq, 1);
+    let draft = Draft::plain(Codec::None, 0, |out| out.push(2));
+    disk.raw().put(Family::Index, row, &draft.seal(Space::Intent, &row, seq));
+    let error = World::set_aside_damaged_commit(disk.path(), &options()).expect_err("is refused");
+    expect!["index row 04000000000000000200000001 is damaged: intent: part version is 2, and this release reads up to 1; use a newer release (at byte 0)"].assert_eq(&error.to_string());
+    assert_eq!(disk.raw().get(Family::Index, row).last(), Some(&2));
+}
+
+#[test]
+fn nothing_is_set_aside_of_a_commit_that_can_be_carried_out() {
+    let disk = Disk::new();
+    let seq = with_intent(&disk);
+    assert_eq!(set_aside(&disk), None);
+    // Parts that never counted are not its business, damaged or not.
+    disk.raw().delete(Family::Index, key::intent(seq));
+    disk.raw().flip(Family::Index, key::staged(seq, 1), 60);
+    assert_eq!(set_aside(&disk), None);
 }

@@ -1,0 +1,56 @@
+//! A row that is not what its key says.
+
+use cg_format::{ChunkAt, DecodeError, Space, key};
+
+use super::{Error, hex};
+
+/// A row that is not what its key says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place} is damaged ({space:?} row {}): {problem}", hex(key))]
+pub struct Damage {
+    /// The kind of row.
+    pub space: Space,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// What the row is, in words.
+    pub place: String,
+    /// What is wrong, and at which byte of the row.
+    pub problem: DecodeError,
+}
+
+impl Damage {
+    /// What a host or a person does about it.
+    pub(super) const fn advice(&self) -> &'static str {
+        match self.space {
+            Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
+                "reset the overlay, or restore it from a copy; its base is not touched"
+            }
+            Space::ChunkL0
+            | Space::ClusterL1
+            | Space::ClusterL2
+            | Space::Entity
+            | Space::Object
+            | Space::Record
+            | Space::RecordPlace => {
+                "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
+            }
+            Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+            _ => "restore it from a checkpoint",
+        }
+    }
+
+    /// Whether the row's key begins with a lease.
+    const fn is_of_overlay(&self) -> bool {
+        matches!(self.key.len(), key::OVERLAY_CHUNK_LEN_BYTES | key::OVERLAY_ENTITY_LEN_BYTES)
+    }
+
+    /// Damage in the row of a chunk or cluster, met while looking for a chunk.
+    pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
+        Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))
+    }
+
+    /// Damage in another row.
+    pub(crate) fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
+        Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
+    }
+}

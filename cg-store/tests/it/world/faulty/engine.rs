@@ -1,0 +1,234 @@
+//! An engine over another that fails at the nth call.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::*;
+use cg_format::Space;
+use cg_store::engine::{
+    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, Reopened, Usage,
+};
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The disk is full.
+    NoSpace,
+    /// The write fails and leaves nothing.
+    Lost,
+    /// The write fails and is there all the same.
+    Whole,
+    /// The sync fails.
+    Sync,
+    /// A sync of somebody else fails behind the commit, which is there.
+    SyncBehind,
+}
+
+/// Which call fails how; shared by all engines that come one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) next: Mutex<Option<(u64, Fault)>>,
+    /// Commits that were reported and are to be missing at the next open.
+    pub(super) forget_commits: AtomicBool,
+    /// Whether the next opens are for reading only.
+    pub(super) only_reads: AtomicBool,
+    /// A hot row that no scan gets past.
+    pub(super) unreadable: Mutex<Option<Vec<u8>>>,
+    /// Scans that were made.
+    pub(super) scans: AtomicU64,
+}
+
+impl Plan {
+    pub(super) fn fail(&self, nth: u64, fault: Fault) {
+        *self.next.lock().expect("no panic") = Some((nth, fault));
+    }
+
+    pub(super) fn fail_no_more(&self) {
+        *self.next.lock().expect("no panic") = None;
+    }
+
+    /// The fault of a call, if it is its turn.
+    fn call(&self, is_sync: bool) -> Option<Fault> {
+        let mut next = self.next.lock().expect("no panic");
+        let (left, fault) = next.as_mut()?;
+        if is_sync != (*fault == Fault::Sync) {
+            return None;
+        }
+        *left -= 1;
+        if *left > 0 { None } else { next.take().map(|(_, fault)| fault) }
+    }
+}
+
+/// An engine that fails as it is planned.
+pub(super) struct Faulty<E> {
+    engine: E,
+    plan: Arc<Plan>,
+    failed: OnceLock<Failure>,
+    /// The newest commit that was reported.
+    reported: AtomicU64,
+}
+
+impl<E: Engine> Faulty<E> {
+    pub(super) fn new(engine: E, plan: Arc<Plan>) -> Self {
+        let reported = AtomicU64::new(engine.last_commit().get());
+        Self { engine, plan, failed: OnceLock::new(), reported }
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        match self.failed.get() {
+            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
+            None => Ok(()),
+        }
+    }
+
+    fn fail(&self, what: &str, failure: impl FnOnce(Arc<EngineError>) -> Failure) -> Arc<EngineError> {
+        let source = std::io::Error::other(format!("{what} by request"));
+        let cause = Arc::new(EngineError::Io { path: "the disk".into(), source });
+        assert!(self.failed.set(failure(Arc::clone(&cause))).is_ok(), "an engine that failed goes on");
+        cause
+    }
+}
+
+impl<E: Engine> ReadView for Faulty<E> {
+    type Val<'a> = E::Val<'a>;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.engine.get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        self.engine.get_many(keys)
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.plan.scans.fetch_add(1, Ordering::Relaxed);
+        let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
+        let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
+        let stopped = self.engine.scan(family, range, |key, row| {
+            if unreadable.as_deref() == Some(key) {
+                return ControlFlow::Break(None);
+            }
+            visit(key, row).map_break(Some)
+        })?;
+        match stopped {
+            Some(None) => Err(EngineError::Corrupt {
+                place: Place::Family(family),
+                message: "a damaged block by request".into(),
+            }),
+            stopped => Ok(stopped.flatten()),
+        }
+    }
+}
+
+impl<E: Engine> Engine for Faulty<E> {
+    type Snapshot<'a> = E::Snapshot<'a>;
+
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        self.check()?;
+        match self.plan.call(false) {
+            Some(Fault::NoSpace) => {
+                let cause = self.fail("no space", Failure::Write);
+                return Err(EngineError::NoSpace { message: cause.to_string() });
+            }
+            Some(Fault::SyncBehind) => {
+                let seq = self.engine.commit(batch, guards, level)?;
+                self.reported.store(seq.get(), Ordering::Release);
+                self.fail("sync failed", Failure::Sync);
+                return Ok(seq);
+            }
+            Some(Fault::Whole) => {
+                self.engine.commit(batch, guards, level)?;
+                return Err(EngineError::WriteFailed { cause: self.fail("write failed", Failure::Write) });
+            }
+            Some(_) => {
+                return Err(EngineError::WriteFailed { cause: self.fail("write failed", Failure::Write) });
+            }
+            None => {}
+        }
+        let seq = self.engine.commit(batch, guards, level)?;
+        self.reported.store(seq.get(), Ordering::Release);
+        Ok(seq)
+    }
+
+    fn snapshot(&self) -> Self::Snapshot<'_> {
+        self.engine.snapshot()
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.check()?;
+        if self.plan.call(true).is_some() {
+            let cause = self.fail("sync failed", Failure::Sync);
+            return Err(EngineError::SyncFailed { seq: self.last_commit(), cause });
+        }
+        self.engine.sync()
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        CommitSeq::new(self.reported.load(Ordering::Acquire))
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.engine.batch_count()
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.engine.last_synced()
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
+        self.engine.checkpoint(dir)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.engine.flush()
+    }
+
+    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
+        self.engine.compact(family, range)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        self.engine.close()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failed.get().cloned()
+    }
+
+    fn reopening(&self) -> Reopen<Self> {
+        let (reopen, plan) = (self.engine.reopening(), Arc::clone(&self.plan));
+        Box::new(move |expects| {
+            let forgotten = u64::from(plan.forget_commits.load(Ordering::Relaxed));
+            let wrap = |engine: E| {
+                let engine = Self::new(engine, Arc::clone(&plan));
+                engine.reported.fetch_sub(forgotten, Ordering::Relaxed);
+                engine
+            };
+            let reopened = reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))?.map(wrap);
+            Ok(match reopened {
+                Reopened::Writable(engine) if plan.only_reads.load(Ordering::Relaxed) => {
+                    Reopened::Reader { engine, cause: EngineError::OpenedReadOnly }
+                }
+                reopened => reopened,
+            })
+        })
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.engine.free_bytes()
+    }
+
+    fn caps(&self) -> Caps {
+        self.engine.caps()
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.engine.usage()
+    }
+}
