@@ -81,6 +81,9 @@ pub(super) fn database(resources: &Resources) -> Options {
     options.set_write_buffer_manager(&shared.write_buffers);
     options.set_max_background_jobs(resources.thread_count() as i32);
     options.set_max_open_files(-1);
+    // Each thread that opens files keeps the memory in which it read their ends; RocksDB's sixteen keep eight megabytes of
+    // it behind opening a million chunks.
+    options.set_max_file_opening_threads(resources.thread_count() as i32);
     options.set_skip_stats_update_on_db_open(true);
     options.set_avoid_unnecessary_blocking_io(true);
     options.set_bytes_per_sync(MIB as u64);
