@@ -5,14 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cg_bench::raw::{Db, family};
+use cg_bench::stored::{Stored, area, cluster_tier, open_raw, world_options};
 use cg_format::{Space, Tier, key};
 use cg_store::{World, WorldOptions};
 use cg_tiering::{GameTick, TierPolicy};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rocksdb::{IteratorMode, WriteBatch};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
-
-use cg_bench::stored::{Stored, area, cluster_tier, open_raw, world_options};
 
 const ENOUGH: Duration = Duration::from_secs(3600);
 const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;

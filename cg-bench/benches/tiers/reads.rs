@@ -4,12 +4,11 @@ use std::hint::black_box;
 
 use cg_bench::order::shuffle;
 use cg_bench::raw::{Db, family};
-use cg_format::{BlockId, CellOrder, Chunk, ChunkAt, LocalPos, Tier, key};
+use cg_bench::stored::{Stored, area, view};
+use cg_format::{BlockId, CellOrder, LocalPos, Tier};
 use cg_store::World;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
-
-use cg_bench::stored::{Stored, area, view};
 
 const REFERENCE: &str = "ref: fetch and decode <= 1.3";
 

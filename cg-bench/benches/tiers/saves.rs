@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cg_bench::order::percentile;
+use cg_bench::stored::{SEED, Stored, area, world_options};
 use cg_bench::world::{Generator, Scene};
 use cg_format::{Chunk, ChunkAt, ChunkPos, Tier};
 use cg_store::{Durability, Error, World, WorldOptions};
 use cg_tiering::{GameTick, TierPolicy};
 use criterion::{Criterion, SamplingMode};
-
-use cg_bench::stored::{SEED, Stored, area, world_options};
 
 /// Saves from which one percentile is taken.
 const SAVES: usize = 2000;
