@@ -16,8 +16,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cg_cli::anvil::region::ReadLimits;
-use cg_cli::anvil::{Decoder, Payload, Region};
+use cg_bench::saves::regions;
 use cg_cli::import::{ImportOptions, import};
 use cg_store::engine::RocksEngine;
 use cg_store::{World, WorldOptions};
@@ -33,31 +32,6 @@ struct Amount {
     columns: u64,
     /// With blocks: what a world stores as a chunk.
     sections: u64,
-}
-
-/// The region files of `mca` in `CG_WORLDS` whose slots hold columns; `None`, loudly, when there is no such folder.
-fn saves() -> Option<Vec<PathBuf>> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/worlds");
-    let folder = std::env::var_os("CG_WORLDS").map_or_else(beside, PathBuf::from).join("mca");
-    let Ok(entries) = fs::read_dir(&folder) else {
-        let message = format!("no saves in {}: set CG_WORLDS to the folder of `mca`", folder.display());
-        assert!(std::env::var_os("CI").is_none(), "{message}");
-        eprintln!("\n*** NOT MEASURED, the import: {message} ***\n");
-        return None;
-    };
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("listed").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "mca") && holds_columns(file));
-    files.sort();
-    assert!(!files.is_empty(), "{} holds no region with columns", folder.display());
-    Some(files)
-}
-
-fn holds_columns(file: &Path) -> bool {
-    let mut region = Region::open(file).expect("a readable file");
-    let Some(slot) = region.slots().next() else { return false };
-    let mut bytes = Vec::new();
-    region.read(slot, &ReadLimits::default(), &mut bytes).expect("a sound slot");
-    matches!(Decoder::default().decode(&bytes), Ok(Payload::Column(_)))
 }
 
 /// Parses every column of a file and looks at every cell.
@@ -123,7 +97,7 @@ fn import_all(files: &[PathBuf], targets: Targets, threads: Option<NonZero<usize
 }
 
 fn columns(criterion: &mut Criterion) {
-    let Some(files) = saves() else { return };
+    let Some(files) = regions("the import") else { return };
     let targets = || Targets::new(files.len());
     let expected: Amount = files.iter().map(|file| parse(file)).fold(Amount::default(), |sum, file| Amount {
         columns: sum.columns + file.columns,

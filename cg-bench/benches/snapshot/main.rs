@@ -66,7 +66,7 @@ fn generated() -> Vec<Arena> {
 
 fn capturing(criterion: &mut Criterion) {
     capturing_of(criterion, "", "generated", generated);
-    if real::folder().is_some() {
+    if real::are_there() {
         capturing_of(criterion, " of real saves", "real saves", real::arenas);
     }
 }
@@ -109,7 +109,7 @@ fn capturing_of(criterion: &mut Criterion, of: &str, name: &str, arenas: fn() ->
 
 fn restoring(criterion: &mut Criterion) {
     restoring_of(criterion, "", generated);
-    if real::folder().is_some() {
+    if real::are_there() {
         restoring_of(criterion, " of real saves", real::arenas);
     }
 }

@@ -1,11 +1,9 @@
 //! The regions of real saves, as they are: none is repeated to make them more.
 
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use cg_cli::anvil::region::ReadLimits;
-use cg_cli::anvil::{Decoder, Payload, Region as Save};
+use cg_bench::saves::regions;
 use cg_cli::import::{ImportOptions, import};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos};
 use cg_registry::Catalog;
@@ -19,36 +17,15 @@ use super::arena::{Arena, is_short};
 /// Columns of chunks along each side that are taken when everything is small.
 const SHORT_SIDE: i64 = 4;
 
-/// The folder `mca` in `CG_WORLDS`; `None`, loudly, when there is none.
-pub(super) fn folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/worlds");
-    let folder = std::env::var_os("CG_WORLDS").map_or_else(beside, PathBuf::from).join("mca");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    let message = format!("no saves in {}: set CG_WORLDS to the folder of `mca`", folder.display());
-    assert!(std::env::var_os("CI").is_none(), "{message}");
-    eprintln!("\n*** NOT MEASURED, snapshots of real saves: {message} ***\n");
-    None
+/// Whether there are any; says so loudly when there are none.
+pub(super) fn are_there() -> bool {
+    regions("snapshots of real saves").is_some()
 }
 
 /// The region files whose slots hold columns, imported.
 pub(super) fn arenas() -> Vec<Arena> {
-    let folder = folder().expect("looked for before");
-    let entries = fs::read_dir(&folder).expect("a readable folder");
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("listed").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "mca") && holds_columns(file));
-    files.sort();
-    assert!(!files.is_empty(), "{} holds no region with columns", folder.display());
+    let files = regions("snapshots of real saves").expect("looked for before");
     files.iter().take(if is_short() { 1 } else { usize::MAX }).map(|file| arena(file)).collect()
-}
-
-fn holds_columns(file: &Path) -> bool {
-    let mut region = Save::open(file).expect("a readable file");
-    let Some(slot) = region.slots().next() else { return false };
-    let mut bytes = Vec::new();
-    region.read(slot, &ReadLimits::default(), &mut bytes).expect("a sound slot");
-    matches!(Decoder::default().decode(&bytes), Ok(Payload::Column(_)))
 }
 
 /// All that a file holds, or a corner of it, in the smallest box of chunks around it.

@@ -15,7 +15,6 @@
 mod moves;
 mod reads;
 mod saves;
-mod stored;
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rocksdb::{IteratorMode, WriteBatch};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use crate::stored::{Stored, area, cluster_tier, open_raw, world_options};
+use cg_bench::stored::{Stored, area, cluster_tier, open_raw, world_options};
 
 const ENOUGH: Duration = Duration::from_secs(3600);
 const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;
@@ -63,7 +63,7 @@ fn move_all(from: &Stored, to: Tier, copy: &Path) -> Duration {
     // The threads of these resources are begun on the cores that the process has now.
     let world = World::open(copy, &[], &WorldOptions { tiers, ..options }).expect("a sound copy");
     let now = if to == Tier::L0 {
-        world.hold(from.generator.dimension(), &area()).expect("a box that can be held");
+        world.hold(from.dimension, &area()).expect("a box that can be held");
         GameTick::new(1)
     } else {
         GameTick::new(DAY)

@@ -1,6 +1,5 @@
 //! Boxes of chunks and of blocks, and single chunks, from each tier.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use cg_bench::order::shuffle;
@@ -10,38 +9,9 @@ use cg_store::World;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
 
-use crate::stored::{Stored, area, view};
+use cg_bench::stored::{Stored, area, view};
 
 const REFERENCE: &str = "ref: fetch and decode <= 1.3";
-
-/// Chunks by the row that has them, ascending by key.
-type Rows = Vec<([u8; key::CHUNK_LEN_BYTES], Vec<ChunkAt>)>;
-
-fn rows(stored: &Stored, chunks: &[ChunkAt]) -> Rows {
-    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for at in chunks {
-        rows.entry(stored.row_key(*at)).or_default().push(*at);
-    }
-    rows.into_iter().collect()
-}
-
-/// The same rows, fetched by RocksDB, and what was asked for decoded: hot rows in one call, clusters one by one.
-fn fetch(stored: &Stored, raw: &Db, rows: &Rows, mut take: impl FnMut(ChunkAt, Chunk)) {
-    let family = family(raw, stored.space());
-    if stored.tier == Tier::L0 {
-        for rows in rows.chunks(1024) {
-            let found = raw.batched_multi_get_cf(family, rows.iter().map(|(key, _)| key), false);
-            for ((_, at), row) in rows.iter().zip(found) {
-                stored.decode_row(&row.expect("sound files").expect("a stored row"), at, &mut take);
-            }
-        }
-        return;
-    }
-    for (key, at) in rows {
-        let row = raw.get_pinned_cf(family, key).expect("sound files").expect("a stored row");
-        stored.decode_row(&row, at, &mut take);
-    }
-}
 
 /// Each side on a database that was just opened, and on one whose caches are full.
 fn cold_and_warm(
@@ -73,13 +43,13 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(view().count() as u64)).sampling_mode(SamplingMode::Flat);
     for stored in &all {
         let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
-        let rows = rows(stored, &asked);
+        let rows = stored.rows(&asked);
         let ours = |world: &World| {
             for chunk in world.load_many(&asked) {
                 black_box(chunk.expect("sound").expect("stored"));
             }
         };
-        let reference = |raw: &Db| fetch(stored, raw, &rows, |_, chunk| drop(black_box(chunk)));
+        let reference = |raw: &Db| stored.fetch(raw, &rows, |_, chunk| drop(black_box(chunk)));
         cold_and_warm(&mut group, stored, ours, reference, "load_many");
     }
     group.finish();
@@ -91,8 +61,8 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
     let out = std::cell::RefCell::new(vec![0_u16; side_x * side_y * side_z]);
     for stored in &all {
         let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
-        let rows = rows(stored, &asked);
-        let dimension = stored.generator.dimension();
+        let rows = stored.rows(&asked);
+        let dimension = stored.dimension;
         let ours = |world: &World| {
             let mut out = out.borrow_mut();
             let absent = world.read_box(dimension, blocks, CellOrder::Xyz, &mut out, short);
@@ -102,7 +72,7 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
             let out = &mut out.borrow_mut();
             let blank = vec![BlockId::default(); LocalPos::COUNT];
             let mut unpacked: Box<[_; LocalPos::COUNT]> = blank.try_into().expect("as many");
-            fetch(stored, raw, &rows, |at, chunk| {
+            stored.fetch(raw, &rows, |at, chunk| {
                 // The order of the array is the chunk's own: a column of 16 blocks along z stays one.
                 chunk.unpack(CellOrder::Xyz, &mut unpacked);
                 let min = at.pos.min_block();

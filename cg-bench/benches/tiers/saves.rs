@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cg_bench::order::percentile;
+use cg_bench::world::{Generator, Scene};
 use cg_format::{Chunk, ChunkAt, ChunkPos, Tier};
 use cg_store::{Durability, Error, World, WorldOptions};
 use cg_tiering::{GameTick, TierPolicy};
 use criterion::{Criterion, SamplingMode};
 
-use crate::stored::{Stored, area, world_options};
+use cg_bench::stored::{SEED, Stored, area, world_options};
 
 /// Saves from which one percentile is taken.
 const SAVES: usize = 2000;
@@ -55,8 +56,8 @@ fn keep_moving(stored: &Stored, world: &World, done: &AtomicBool, moved: &Atomic
     while !done.load(Ordering::Acquire) {
         now += DAY;
         for is_held in [false, true] {
-            let hold = is_held
-                .then(|| world.hold(stored.generator.dimension(), &area()).expect("a box that can be held"));
+            let hold =
+                is_held.then(|| world.hold(stored.dimension, &area()).expect("a box that can be held"));
             let mut idle = 0;
             while idle < 40 && !done.load(Ordering::Acquire) {
                 let report = world.tick(GameTick::new(now), &[], BUDGET).expect("ticks");
@@ -80,9 +81,10 @@ struct Saver<'w> {
 
 impl<'w> Saver<'w> {
     fn new(stored: &Stored, world: &'w World) -> Self {
+        let generator = Generator::in_world(Scene::Hills, SEED, world).expect("its own names");
         let layer = |y| {
             let chunks = (-5..5).flat_map(move |x| (-5..5).map(move |z| ChunkPos::constant(x, y, z)));
-            chunks.map(|pos| Arc::new(stored.generator.chunk(pos).chunk_without_entities())).collect()
+            chunks.map(|pos| Arc::new(generator.chunk(pos).chunk_without_entities())).collect()
         };
         // Rock without entities: what is saved there lets go of none.
         let places = (0..49).map(|n| stored.at(ChunkPos::constant(n % 7, -12, n / 7))).collect();

@@ -36,9 +36,24 @@ pub(crate) struct Spending<C> {
     budget: TickBudget,
 }
 
-/// What a section is expected to take: the longest of late, which is slowly forgotten.
+/// What a section is expected to take: the longest of this tick and the one before. A tick has room for thousands, so
+/// what is forgotten within one comes again as its last.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Expected(Duration);
+pub(crate) struct Expected {
+    this_tick: Duration,
+    last_tick: Duration,
+}
+
+impl Expected {
+    /// Another tick begins.
+    pub(crate) fn turn(&mut self) {
+        *self = Self { this_tick: Duration::ZERO, last_tick: self.this_tick };
+    }
+
+    fn time(self) -> Duration {
+        self.this_tick.max(self.last_tick)
+    }
+}
 
 impl<C: FnMut() -> Duration> Spending<C> {
     pub(crate) fn begin(budget: TickBudget, mut now: C) -> Self {
@@ -49,14 +64,14 @@ impl<C: FnMut() -> Duration> Spending<C> {
     /// Whether another section may begin. The first always may: a queue must not stand still.
     pub(crate) fn allows(&self, expected: Expected) -> bool {
         let spent = self.last.saturating_sub(self.began);
-        self.done == 0 || (self.done < self.budget.sections && spent + expected.0 <= self.budget.time)
+        self.done == 0 || (self.done < self.budget.sections && spent + expected.time() <= self.budget.time)
     }
 
     /// Counts a section, and learns what sections take.
     pub(crate) fn count(&mut self, expected: &mut Expected) {
         let now = (self.now)();
         let took = now.saturating_sub(self.last);
-        expected.0 = took.max(expected.0 * 7 / 8);
+        expected.this_tick = expected.this_tick.max(took);
         self.last = now;
         self.done += 1;
     }
@@ -91,6 +106,28 @@ mod tests {
         }
         assert!(!spending.allows(expected), "12 of 15 ms are spent and a section takes 4");
         assert_eq!((spending.done(), spending.spent()), (3, Duration::from_millis(12)));
+    }
+
+    #[test]
+    fn the_longest_section_is_remembered_until_the_tick_behind_the_next() {
+        let budget = TickBudget { time: Duration::from_millis(10), ..TickBudget::default() };
+        let mut expected = Expected::default();
+        // One section of 5 ms, then such of 1 ms: what fits beside one of 5.
+        let mut ticks = [[5, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]].into_iter().map(|takes| {
+            expected.turn();
+            let mut takes = [0].into_iter().chain(takes).chain(std::iter::repeat(1));
+            let mut now = 0;
+            let clock = || {
+                now += takes.next().unwrap_or_default();
+                Duration::from_millis(now)
+            };
+            let mut spending = Spending::begin(budget, clock);
+            while spending.allows(expected) {
+                spending.count(&mut expected);
+            }
+            spending.done()
+        });
+        assert_eq!([ticks.next(), ticks.next(), ticks.next()], [Some(2), Some(6), Some(10)]);
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl RestoreQueue {
         H::Error: Display,
     {
         let mut spending = Spending::begin(*budget, clock);
+        self.expected.turn();
         self.receive(catalog);
         let mut ended = self.end_cancelled(host);
         let mut at = 0;
