@@ -138,7 +138,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Err(error);
             }
         };
-        let deleted = self.carry_out(&redo, closed)?;
+        let deleted = self.carry_out(&redo, Some(&plan.parts), closed)?;
         if let Err(error) = self.end_promotion(&redo, deleted, alone) {
             // Every segment has its part, and knows it.
             tracing::warn!(%error, "the record of a promotion that was carried out stays for now");
@@ -186,9 +186,19 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Gives each segment its part, and lets everybody in. Returns the entities that each segment lost by it.
-    fn carry_out(&self, redo: &Redo, closed: ClosedSegments<'_>) -> Result<Vec<Lost>, Error> {
+    ///
+    /// Whoever has the parts in memory gives them, because readers wait until all is done.
+    fn carry_out(
+        &self,
+        redo: &Redo,
+        parts: Option<&BTreeMap<SegmentPos, Part>>,
+        closed: ClosedSegments<'_>,
+    ) -> Result<Vec<Lost>, Error> {
         self.shared.promoted.store(true, Ordering::Release);
-        let lost = redo.segments().map(|segment| Ok((segment, self.carry_out_in(redo, segment)?)));
+        let lost = redo.segments().map(|segment| {
+            let part = parts.and_then(|parts| parts.get(&segment));
+            Ok((segment, self.carry_out_in(redo, segment, part)?))
+        });
         match lost.collect::<Result<_, Error>>() {
             Ok(lost) => {
                 closed.open();
@@ -201,7 +211,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    fn carry_out_in(&self, redo: &Redo, segment: SegmentPos) -> Result<Vec<EntityId>, Error> {
+    fn carry_out_in(
+        &self,
+        redo: &Redo,
+        segment: SegmentPos,
+        known: Option<&Part>,
+    ) -> Result<Vec<EntityId>, Error> {
         let mark = promoted_property()?;
         let lost = self.with_stored(segment, |world| {
             if world.property(&mark)?.as_deref() == Some(redo.id.as_bytes()) {
@@ -211,15 +226,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
             // Before all of it is read in vain.
             world.inner().queue.check()?;
-            let part = self.read_part(redo, segment)?;
+            let read = if known.is_some() { Part::default() } else { self.read_part(redo, segment)? };
+            let part = known.unwrap_or(&read);
             world.transaction_at(Durability::Safe, |tx| {
                 tx.let_in();
                 part.fill(tx);
                 tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
                 Ok::<_, Error>(())
             })?;
-            let lost = part.entities.into_iter().filter(|(_, entity)| entity.is_none());
-            Ok(lost.map(|(id, _)| id).collect())
+            let lost = part.entities.iter().filter(|(_, entity)| entity.is_none());
+            Ok(lost.map(|(id, _)| *id).collect())
         })?;
         // One that is gone was deleted since.
         Ok(lost.unwrap_or_default())
@@ -264,7 +280,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             closed.stuck(&error.to_string());
             return Err(error);
         }
-        let lost = self.carry_out(&redo, closed)?;
+        let lost = self.carry_out(&redo, None, closed)?;
         self.end_promotion(&redo, lost, alone)
     }
 
