@@ -24,8 +24,8 @@ use crate::world::Inner;
 const CLUSTERS_FOUND: usize = 16;
 /// Of so many cubes the rows are read in one tick at most.
 const CUBES_READ: usize = 8;
-/// So many parts are asked in one tick whether anything may be due in them: those of a million chunks that lie close together
-/// in a second, and what an idle tick does beside them costs as much as asking thirty.
+/// So many parts are asked in one tick whether anything may be due in them: those of a million chunks that lie close
+/// together in a second.
 const PARTS_ASKED: usize = 16;
 /// Nothing is read ahead of a plan with so many steps.
 const STEPS_AHEAD: u64 = 1 << 12;
