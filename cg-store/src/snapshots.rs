@@ -109,9 +109,16 @@ impl<E: Engine> World<E> {
     /// A snapshot's value, to be read in parts; `None` if there is none of that name.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if its head is damaged, and what the engine says.
+    /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being carried out to its end, which may be that of
+    /// the snapshot; and what the engine says.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader<E>>, Error> {
-        let Some(head) = self.inner().snapshot_head(name)? else { return Ok(None) };
+        let inner = self.inner();
+        let engine = inner.engine()?;
+        // A head that is there before its parts is of a snapshot that is being carried out.
+        let at_rest = engine.at_rest()?;
+        let Some(head) = inner.snapshot_head(name)? else { return Ok(None) };
+        drop(at_rest);
+        drop(engine);
         let (world, name) = (self.clone(), name.to_owned());
         Ok(Some(SnapshotReader { world, name, head, at: 0, last: None }))
     }

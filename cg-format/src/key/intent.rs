@@ -18,7 +18,7 @@ pub fn intent(number: u64) -> [u8; INTENT_LEN_BYTES] {
 /// The inverse of [`intent`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another length or tag.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or tag.
 pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", INTENT_TAG)?;
@@ -38,7 +38,7 @@ pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
 /// The inverse of [`staged`]: the intent's number and the part's.
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another length or tag.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or tag.
 pub fn decode_staged(key: &[u8]) -> Result<(u64, u32), DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", INTENT_TAG)?;

@@ -26,7 +26,7 @@ pub fn quarantine_copies(space: Space, row: &[u8]) -> RangeInclusive<Vec<u8>> {
 /// The inverse of [`quarantine`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`] for another tag, an unknown space or fewer bytes than a commit sequence.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another tag, an unknown space or fewer bytes than a commit sequence.
 pub fn decode_quarantine(key: &[u8]) -> Result<(Space, &[u8], u64), DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", QUARANTINE_TAG)?;

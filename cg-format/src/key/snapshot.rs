@@ -25,7 +25,7 @@ pub fn snapshot(name: &str, part: u32) -> Option<Vec<u8>> {
 /// The inverse of [`snapshot`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`] for a key that no name gives.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for a key that no name gives.
 pub fn decode_snapshot(key: &[u8]) -> Result<(&str, u32), DecodeError> {
     whole(key, |reader| {
         let here = reader.clone();

@@ -177,7 +177,8 @@ impl<E: Engine> Inner<E> {
             let folded = fold_known(engine, &self.counters, catalog, stored, &commits)?;
             folded.map(|folded| read(stored, folded)).transpose()
         });
-        // The row and the deltas are of one state if no batch came in between.
+        // The row and the deltas are of one state then, but for one batch that is not counted yet. That is a whole row or a
+        // delta of this chunk, never both: it takes the deltas away, or it adds one that is not asked for.
         if engine.batch_count() != before {
             return None;
         }

@@ -174,8 +174,9 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// The newest commit, or [`CommitSeq::NONE`] before the first.
     fn last_commit(&self) -> CommitSeq;
 
-    /// How many batches were applied since the engine was opened, rearrangements included: whether two reads with the
-    /// same number between saw one state.
+    /// How many batches were applied since the engine was opened, rearrangements included. Two reads with the same number
+    /// before and behind them saw one state, or two of which the second has one batch more than the first: a batch may be
+    /// seen a moment before it is counted.
     fn batch_count(&self) -> u64;
 
     /// The newest commit known to have reached [`Level::Power`].

@@ -261,13 +261,15 @@ pub(crate) struct Unfinished {
     committed: Vec<Staged>,
     /// The keys of all parts.
     parts: Vec<Vec<u8>>,
+    /// The newest commit, if there may be parts that nobody could list.
+    unlisted_behind: Option<u64>,
 }
 
 impl Unfinished {
     /// Looks for intents and parts, and whether all that is to be carried out can be. Costs one look if there are none.
     ///
     /// What cannot be read where they would lie keeps nobody from the rest, if the key of the intent that there may be can
-    /// be asked for. Parts that mean nothing may stay then.
+    /// be asked for. Parts that mean nothing may be unlisted then; [`finish`](Self::finish) deletes those behind the newest commit.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for an intent that is damaged, or whose parts are; what else the engine says.
@@ -295,6 +297,7 @@ impl Unfinished {
                 tracing::warn!(%error, "parts of commits that never were may stay");
                 let newest = view.get(Space::WorldMeta, COMMIT_SEQUENCE_KEY)?;
                 let newest = newest.and_then(|row| frame::version_of(&row)).unwrap_or_default();
+                found.unlisted_behind = Some(newest);
                 let row_key = key::intent(newest);
                 if found.committed.is_empty()
                     && let Some(row) = view.get(Space::Intent, &row_key)?
@@ -331,6 +334,13 @@ impl Unfinished {
             for part in parts {
                 batch.delete(Space::Intent, part);
             }
+            engine.commit(batch.rearranging(), &[], Level::Process)?;
+        }
+        if let Some(newest) = self.unlisted_behind {
+            // Parts of commits that never were: their numbers are given out again, and must not find them.
+            let tag = Space::Intent.index_tag().expect("it is in the index family");
+            let mut batch = Batch::new();
+            batch.delete_range(Space::Intent, key::intent(newest.saturating_add(1)), [tag + 1]);
             engine.commit(batch.rearranging(), &[], Level::Process)?;
         }
         Ok(())

@@ -93,7 +93,9 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
     let mut longest_open = Duration::ZERO;
     for kill in 0..kills {
         let wanted = [Step::PutBy, Step::Counts, Step::Segments, Step::Forgets][(kill % 4) as usize];
-        let killed = torture.kill(&mut rng, wanted, false)?;
+        // The first of each step is killed at its beginning, so that none is passed by a machine in a hurry.
+        let when = if kill < 4 { When::AtOnce } else { When::Later };
+        let killed = torture.kill(&mut rng, wanted, when, false)?;
         tally.entry(killed.last).or_default()[usize::from(killed.is_after)] += 1;
         longest_open = longest_open.max(killed.open);
     }
@@ -107,7 +109,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
     }
     println!("segments: {}, 0 in between, opened again within {longest_open:.1?}", plural(kills, "kill"));
     for kill in 0..CONTROL_KILLS {
-        if let Err(caught) = torture.kill(&mut rng, Step::Segments, true) {
+        if let Err(caught) = torture.kill(&mut rng, Step::Segments, When::Later, true) {
             println!(
                 "segments: control without a record caught after {}: {caught}",
                 plural(kill + 1, "kill")
@@ -128,6 +130,15 @@ struct Torture<'p> {
     looks: [Look; 2],
 }
 
+/// When a process is killed that has come to a step.
+#[derive(Debug, Clone, Copy)]
+enum When {
+    /// At its first batch.
+    AtOnce,
+    /// Behind any of its batches, and after a while.
+    Later,
+}
+
 /// What a kill left.
 struct Killed {
     /// What was told last.
@@ -139,16 +150,19 @@ struct Killed {
 
 impl Torture<'_> {
     /// Kills a promotion behind a batch of a step, and opens what it left; `forgets` has the root lose its record first.
-    fn kill(&self, rng: &mut Rng, wanted: Step, forgets: bool) -> Result<Killed, Failure> {
+    fn kill(&self, rng: &mut Rng, wanted: Step, when: When, forgets: bool) -> Result<Killed, Failure> {
         copy_dir(self.made, self.copy)?;
         let of_step: Vec<_> = (0..self.steps.len()).filter(|batch| self.steps[*batch] == wanted).collect();
         if of_step.is_empty() {
             return Err(format!("{}: there is no such batch", wanted.words()).into());
         }
-        let batch = of_step[rng.below(of_step.len() as u64) as usize];
-        let delay = match wanted {
-            Step::Counts => Duration::ZERO,
-            _ => Duration::from_micros(rng.below(MAX_DELAY_US)),
+        let (batch, delay) = match when {
+            When::AtOnce => (of_step[0], Duration::ZERO),
+            When::Later => {
+                let batch = of_step[rng.below(of_step.len() as u64) as usize];
+                let delay_us = if wanted == Step::Counts { 0 } else { rng.below(MAX_DELAY_US) };
+                (batch, Duration::from_micros(delay_us))
+            }
         };
         let told = child::run("merger", self.copy, Some((batch, delay)), &[])?;
         let last = *Step::of(&told.words)?.last().ok_or("it was killed before it began")?;

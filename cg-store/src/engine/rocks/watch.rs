@@ -13,8 +13,8 @@ use cg_format::Space;
 use cg_format::key::Family;
 use foldhash::fast::FixedState;
 
-use super::super::Guard;
 use super::super::batch::Batch;
+use super::super::{COMMIT_SEQUENCE_KEY, Guard};
 
 /// So many rows are remembered at most, eight bytes each. Behind that all rows count as written.
 const REMEMBERED_ROWS: usize = 1 << 16;
@@ -55,7 +55,11 @@ fn hash_of(space: Space, key: &[u8]) -> u64 {
 
 impl Rows {
     pub(super) fn of(batch: &Batch) -> Self {
-        let hashes = batch.places().map(|(space, key)| hash_of(space, key)).collect();
+        let mut hashes: Vec<_> = batch.places().map(|(space, key)| hash_of(space, key)).collect();
+        if !batch.is_rearrangement() {
+            // The engine adds it to every commit.
+            hashes.push(hash_of(Space::WorldMeta, COMMIT_SEQUENCE_KEY));
+        }
         Self { hashes, has_others: batch.has_ranges() }
     }
 }
@@ -142,6 +146,18 @@ mod tests {
         assert_eq!(watch.end(first, &all), guards(&[b"b", b"c"]));
         assert_eq!(watch.end(second, &all), guards(&[b"c"]));
         assert_eq!((watch.is_watched(), watch.written.len()), (false, 0), "nothing is kept for nobody");
+    }
+
+    #[test]
+    fn every_commit_writes_the_row_of_the_sequence_and_no_rearrangement_does() {
+        let guard = vec![Guard::version(Space::WorldMeta, COMMIT_SEQUENCE_KEY, 1)];
+        let mut watch = Watch::default();
+        let since = watch.begin();
+        watch.note(&Rows::of(&puts(&[b"x"]).rearranging()));
+        assert_eq!(watch.end(since, &guard), vec![]);
+        let since = watch.begin();
+        watch.note(&Rows::of(&puts(&[b"x"])));
+        assert_eq!(watch.end(since, &guard), guard);
     }
 
     #[test]

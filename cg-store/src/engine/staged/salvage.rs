@@ -75,14 +75,16 @@ impl Salvage {
             let mut intent = None;
             match read(view, &row_key, Intent::decode)? {
                 Ok(Some(found)) => {
-                    parts.extend(0..found.part_count);
+                    // Others were left by a commit that was cut off under the same number, and never counted.
+                    parts = (0..found.part_count).collect();
                     intent = Some(found);
                 }
                 // Parts that never counted, or a gap with nothing of this kind in it.
                 Ok(None) if !has_intent => continue,
                 Ok(None) => remains.lost.push(missing(&row_key)),
-                // Without its intent a commit counts if it is the newest: nobody commits behind it.
-                Err(_) if !has_intent && (parts.is_empty() || seq != newest) => continue,
+                // Without its intent a commit counts if it is the newest: nobody commits behind it. Where none of its parts
+                // can be read there may be none, but the world stays closed for as long as nobody can ask for the intent.
+                Err(_) if !has_intent && seq != newest => continue,
                 Err(lost) => remains.lost.push(lost),
             }
             if let Some(last) = parts.last() {

@@ -238,3 +238,57 @@ fn what_belongs_together_must_fit_one_batch() {
     assert_eq!(limit(len_bytes), Ok(()));
     assert_eq!(limit(len_bytes - 1), Err(too_long));
 }
+
+/// An engine of which one row, and every range that holds it, cannot be read.
+struct Hidden<'e>(&'e MemEngine, Vec<u8>);
+
+impl Hidden<'_> {
+    fn damage(&self) -> EngineError {
+        damaged(&self.1, "a damaged block")
+    }
+}
+
+impl ReadView for Hidden<'_> {
+    type Val<'a>
+        = <MemEngine as ReadView>::Val<'a>
+    where
+        Self: 'a;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        if key == self.1 { Err(self.damage()) } else { self.0.get(space, key) }
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        keys.iter().map(|(space, key)| self.get(*space, key)).collect()
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: crate::engine::KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        use std::ops::RangeBounds as _;
+        if family == Family::Index && range.contains(&self.1[..]) {
+            return Err(self.damage());
+        }
+        self.0.scan(family, range, visit)
+    }
+}
+
+/// Nobody can tell whether the newest commit is to be carried out, so the world is closed, and must not be for good.
+#[test]
+fn an_intent_that_nobody_can_ask_for_is_set_aside() {
+    let engine = begun(MemEngine::new());
+    let before = contents(&engine);
+    let newest = engine.last_commit().get();
+    let hidden = Hidden(&engine, key::intent(newest).to_vec());
+    assert!(matches!(Unfinished::find(&hidden), Err(EngineError::Corrupt { .. })));
+    let salvage = salvage::Salvage::find(&hidden, newest).unwrap();
+    let lost: Vec<_> = salvage.lost().map(|(seq, row)| (seq, row.key.clone())).collect();
+    assert_eq!((lost, salvage.sound_parts()), (vec![(newest, key::intent(newest).to_vec())], 0));
+    salvage.carry_out(&engine).unwrap();
+    let copy = key::quarantine(Space::Intent, &key::intent(newest), newest);
+    assert!(engine.get(Space::Quarantine, &copy).unwrap().is_some());
+    assert_eq!(contents(&engine).len(), before.len() + 1, "and nothing else was written");
+}

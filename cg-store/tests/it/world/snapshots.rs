@@ -180,6 +180,16 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
         let kept = world.keep_snapshot("long", &long());
         let is_burnt = fuse.is_burnt();
         assert_eq!(kept.is_ok(), !is_burnt, "{kept:?}");
+        // Nobody is shown a head whose parts are still to come.
+        match world.snapshot("long") {
+            Ok(None) | Err(Error::Engine(_)) => assert!(is_burnt),
+            Ok(Some(mut reader)) => {
+                let mut read = Vec::new();
+                reader.read_to_end(&mut read).expect("all of it is there");
+                assert!(read == long());
+            }
+            Err(error) => panic!("{error}"),
+        }
         drop(world);
         fuse.set(i64::MAX);
         let world = open().expect("opens");

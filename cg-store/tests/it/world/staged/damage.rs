@@ -229,6 +229,54 @@ fn what_is_sound_of_a_damaged_commit_is_carried_out_and_the_rest_is_kept() {
     );
 }
 
+/// A part behind the last that counts, as a commit leaves it that was cut off under the same number.
+fn plant_stranger(disk: &Disk, seq: u64) {
+    let object = cg_format::object::ObjectView { version: 0, bytes: Some(b"never was") };
+    let row = Draft::plain(Codec::None, 0, |out| object.encode(out)).seal(Space::Object, b"object/2", seq);
+    let mut writer = PartWriter::new();
+    writer.add(&StagedOp::Put { space: Space::Object, key: b"object/2", row: &row });
+    let part = key::staged(seq, 2);
+    let draft = Draft::plain(Codec::None, 0, |out| out.extend(writer.into_bytes()));
+    disk.raw().put(Family::Index, part, &draft.seal(Space::Intent, &part, seq));
+}
+
+#[test]
+fn parts_that_an_intent_does_not_count_are_never_carried_out() {
+    let disk = Disk::new();
+    let seq = with_intent(&disk);
+    plant_stranger(&disk, seq);
+    assert_eq!(set_aside(&disk), None, "what counts is sound");
+    disk.raw().flip(Family::Index, key::staged(seq, 1), 60);
+    let CommitInPart { carried_out_parts, lost } = set_aside(&disk).expect("is damaged");
+    assert_eq!((carried_out_parts, lost.len()), (1, 1));
+    let world = disk.open(&[]);
+    let listed = world.objects().list("object/", None, 9).expect("lists").entries;
+    assert_eq!(listed.iter().map(|entry| entry.key.to_string()).collect::<Vec<_>>(), ["object/0"]);
+    assert_nothing_is_left(&world);
+}
+
+/// Who opens a world whose parts nobody could list gives their numbers out again.
+#[test]
+fn parts_behind_damage_that_never_counted_are_gone_once_the_world_was_open_for_writing() {
+    let fuse = Fuse::new();
+    let below = Surviving::new(&fuse);
+    let open =
+        || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &limited(SMALL.batch_bytes));
+    let world = open().expect("a world");
+    let ids = begin(&world);
+    let next = world.last_commit() + 1;
+    fuse.set(3);
+    change(&world, &ids, 7, Durability::Process).expect_err("is cut off before its intent");
+    drop(world);
+    fuse.set(i64::MAX);
+    assert!(below.get(Space::Intent, &key::staged(next, 1)).expect("reads").is_some(), "parts are there");
+    below.spoil(Family::Index, key::staged(next, 0));
+    drop(open().expect("opens"));
+    for part in 0..4 {
+        assert!(below.get(Space::Intent, &key::staged(next, part)).expect("reads").is_none(), "{part}");
+    }
+}
+
 #[test]
 fn a_commit_of_a_newer_release_is_no_damage() {
     let disk = Disk::new();
