@@ -193,8 +193,7 @@ pub(super) fn read_section<'a>(
             0 => &[],
             left_bytes => reader.take("unread components", left_bytes)?,
         };
-        let locals = ids.iter().copied().chain(layers.iter().map(|entry| entry.local));
-        let counts = palette::count(palette.count(), locals);
+        let counts = palette::count(palette.count(), ids, layers.iter().map(|entry| entry.local));
         let may_own = |block: &BlockId| {
             schema.components_of(*block).is_none_or(|has| has.iter().any(|component| *component >= from))
         };

@@ -400,7 +400,7 @@ impl Chunk {
     fn count_palette(&mut self) {
         if !self.palette.is_counted() {
             let ids = self.blocks.unpacked();
-            self.palette.count(ids.iter().copied().chain(self.upper.iter().map(|entry| entry.local)));
+            self.palette.count(&ids, self.upper.iter().map(|entry| entry.local));
         }
     }
 

@@ -221,8 +221,7 @@ impl Chunk {
     /// The kinds of block in all layers with how many there are of each, in the order in which they are first met.
     pub fn palette(&self) -> Vec<PaletteEntry> {
         let Canonical { ids, blocks, upper } = self.canonical();
-        let all = blocks.unpacked().into_iter().chain(upper.iter().map(|entry| entry.local));
-        let counts = palette::count(ids.len(), all);
+        let counts = palette::count(ids.len(), &blocks.unpacked(), upper.iter().map(|entry| entry.local));
         ids.iter().zip(counts).map(|(block, count)| PaletteEntry { block: *block, count }).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::blocks::LocalIds;
 use crate::wire::Reader;
 use crate::{BlockId, DecodeError, Problem, Section};
 
@@ -110,8 +111,8 @@ impl Palette {
     }
 
     /// Counts the blocks of each entry.
-    pub(super) fn count(&mut self, locals: impl Iterator<Item = u32>) {
-        self.counts = count(self.ids.len(), locals);
+    pub(super) fn count(&mut self, cells: &LocalIds, upper: impl Iterator<Item = u32>) {
+        self.counts = count(self.ids.len(), cells, upper);
         self.dead = self.counts.iter().filter(|count| **count == 0).count();
     }
 
@@ -160,10 +161,27 @@ impl Palette {
     }
 }
 
-/// How often each of `kinds` local ids appears.
-pub(super) fn count(kinds: usize, locals: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut counts = alloc::vec![0; kinds];
-    for local in locals {
+/// How often each of `kinds` local ids appears in layer 0 and above it.
+pub(super) fn count(kinds: usize, cells: &LocalIds, upper: impl Iterator<Item = u32>) -> Vec<u32> {
+    // Neighbours are mostly alike, and adding to one number again and again waits for itself: four counts take turns.
+    let mut counts = alloc::vec![0; 4 * kinds];
+    let (one, rest) = counts.split_at_mut(kinds);
+    let (two, rest) = rest.split_at_mut(kinds);
+    let (three, four) = rest.split_at_mut(kinds);
+    let mut tables = [one, two, three, four];
+    for quad in cells.chunks_exact(4) {
+        for (table, local) in tables.iter_mut().zip(quad) {
+            if let Some(count) = table.get_mut(*local as usize) {
+                *count += 1;
+            }
+        }
+    }
+    let [one, two, three, four] = tables;
+    for (((one, two), three), four) in one.iter_mut().zip(two).zip(three).zip(four) {
+        *one += *two + *three + *four;
+    }
+    counts.truncate(kinds);
+    for local in upper {
         if let Some(count) = counts.get_mut(local as usize) {
             *count += 1;
         }

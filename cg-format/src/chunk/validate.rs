@@ -98,11 +98,11 @@ impl Chunk {
     fn check_bookkeeping(&self) -> Result<(), Mismatch> {
         let locals = self.blocks.unpacked();
         let kinds = self.palette.ids().len();
-        let all = || locals.iter().copied().chain(self.upper.iter().map(|entry| entry.local));
-        if all().any(|local| local as usize >= kinds) {
+        let upper = || self.upper.iter().map(|entry| entry.local);
+        if locals.iter().copied().chain(upper()).any(|local| local as usize >= kinds) {
             return Err(Mismatch::Bookkeeping("local ids"));
         }
-        if !self.palette.agrees_with(&count(kinds, all())) {
+        if !self.palette.agrees_with(&count(kinds, &locals, upper())) {
             return Err(Mismatch::Bookkeeping("palette counts"));
         }
         if self.has_canonical_blocks && self.canonical() != self.canonical_anew() {
