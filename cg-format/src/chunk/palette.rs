@@ -161,32 +161,34 @@ impl Palette {
     }
 }
 
-/// How often each of `kinds` local ids appears in layer 0 and above it.
+/// How often each of `kinds` local ids appears in layer 0 and above it. All of them are below `kinds`.
 pub(super) fn count(kinds: usize, cells: &LocalIds, upper: impl Iterator<Item = u32>) -> Vec<u32> {
-    // Neighbours are mostly alike, and adding to one number again and again waits for itself: four counts take turns.
-    let mut counts = alloc::vec![0; 4 * kinds];
-    let (one, rest) = counts.split_at_mut(kinds);
-    let (two, rest) = rest.split_at_mut(kinds);
-    let (three, four) = rest.split_at_mut(kinds);
-    let mut tables = [one, two, three, four];
-    for quad in cells.chunks_exact(4) {
-        for (table, local) in tables.iter_mut().zip(quad) {
-            if let Some(count) = table.get_mut(*local as usize) {
-                *count += 1;
-            }
-        }
-    }
-    let [one, two, three, four] = tables;
-    for (((one, two), three), four) in one.iter_mut().zip(two).zip(three).zip(four) {
-        *one += *two + *three + *four;
-    }
-    counts.truncate(kinds);
-    for local in upper {
+    let mut counts = if kinds <= FEW { count_few(kinds, cells) } else { alloc::vec![0; kinds] };
+    let rest = if kinds <= FEW { &[][..] } else { cells };
+    for local in rest.iter().copied().chain(upper) {
         if let Some(count) = counts.get_mut(local as usize) {
             *count += 1;
         }
     }
     counts
+}
+
+/// So many kinds that a byte tells them apart.
+const FEW: usize = 1 << u8::BITS;
+
+fn count_few(kinds: usize, cells: &LocalIds) -> Vec<u32> {
+    // Neighbours are mostly alike, and adding to one number again and again waits for itself: four counts take turns.
+    let mut counts = [[0_u16; FEW]; 4];
+    for quad in cells.chunks_exact(4) {
+        for (counts, local) in counts.iter_mut().zip(quad) {
+            counts[*local as u8 as usize] += 1;
+        }
+    }
+    let [one, two, three, four] = counts;
+    let sums = one.iter().zip(two).zip(three).zip(four);
+    sums.take(kinds)
+        .map(|(((one, two), three), four)| u32::from(*one) + u32::from(two + three + four))
+        .collect()
 }
 
 /// Gives local ids to kinds in the order in which they are first met.

@@ -205,12 +205,6 @@ impl<E: Engine> Inner<E> {
         let catalog = self.registry.catalog();
         if self.deltas.has(at) {
             let engine = self.engine()?;
-            let found = self.find_with_known_deltas(&*engine, &catalog, at, |stored, folded| {
-                self.folded(&catalog, stored, folded)
-            });
-            if let Some(found) = found {
-                return Ok(found);
-            }
             let view = engine.snapshot_of_now();
             return find_in(&view, &self.counters, at, |stored| self.read_folded(&view, &catalog, stored));
         }
@@ -320,17 +314,8 @@ impl<E: Engine> Inner<E> {
         catalog: &Catalog,
         stored: StoredChunk<'_>,
     ) -> Result<Stored, Error> {
-        self.folded(catalog, stored, fold_stored(view, catalog, stored)?)
-    }
-
-    /// A chunk as its row and its deltas say, carried to the current generation.
-    fn folded(
-        &self,
-        catalog: &Catalog,
-        stored: StoredChunk<'_>,
-        (chunk, version): (Chunk, u64),
-    ) -> Result<Stored, Error> {
         Counters::add(&self.counters.chunks_decoded, 1);
+        let (chunk, version) = fold_stored(view, catalog, stored)?;
         let chunk = upgrade(catalog, &self.options.upgrades, stored, chunk)?;
         let is_current = stored.schema_generation == catalog.current_generation();
         Ok(Stored { chunk: Arc::new(chunk), version, is_current })

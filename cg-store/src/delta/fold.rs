@@ -8,11 +8,11 @@ use cg_format::delta::{ApplyError, Delta};
 use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, DecodeError, Lookup, Problem, Section, Space};
-use cg_registry::{Catalog, Schema};
+use cg_registry::Catalog;
 
 use super::WithDeltas;
 use crate::chunk::decode::{decode_as_stored, schema_of};
-use crate::chunk::{Area, StoredChunk, find, find_in, walk};
+use crate::chunk::{Area, StoredChunk, find_in, walk};
 use crate::engine::{Engine, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -32,48 +32,20 @@ pub(crate) fn fold_stored<V: ReadView>(
     let (first, last) = (key::delta(stored.at, stored.version), key::delta(stored.at, u64::MAX));
     let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
     let failed = view.scan(Family::ChunkDelta, range, |row_key, row| {
-        match apply(&mut chunk, &schema, (row_key, row)) {
+        let damage = |problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem);
+        let applied = read(row_key, row).and_then(|(seq, delta)| {
+            delta.apply(&mut chunk, &schema).map_err(|why| unfit(&why))?;
+            Ok(seq)
+        });
+        match applied {
             Ok(seq) => {
                 version = seq;
                 ControlFlow::Continue(())
             }
-            Err(problem) => {
-                ControlFlow::Break(Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
-            }
+            Err(problem) => ControlFlow::Break(damage(problem)),
         }
     })?;
     failed.map_or(Ok((chunk, version)), Err)
-}
-
-/// As [`fold_stored`], asking for the deltas of these commits, ascending, and for no others: a scan costs as much as
-/// reading ten rows. `None` if one that is newer than the row is not there.
-fn fold_known<V: ReadView>(
-    view: &V,
-    counters: &Counters,
-    catalog: &Catalog,
-    stored: StoredChunk<'_>,
-    commits: &[u64],
-) -> Result<Option<(Chunk, u64)>, Error> {
-    let mut chunk = decode_as_stored(catalog, stored)?;
-    let schema = schema_of(catalog, stored)?;
-    let mut version = stored.version;
-    let newer = commits.iter().filter(|commit| **commit > stored.version);
-    let keys: Vec<_> = newer.map(|commit| key::delta(stored.at, *commit)).collect();
-    Counters::add(&counters.engine_reads, keys.len() as u64);
-    let asked: Vec<_> = keys.iter().map(|row_key| (Space::ChunkDelta, &row_key[..])).collect();
-    for (row_key, row) in keys.iter().zip(view.get_many(&asked)) {
-        let Some(row) = row? else { return Ok(None) };
-        let damage = |problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem);
-        version = apply(&mut chunk, &schema, (row_key, &row)).map_err(damage)?;
-    }
-    Ok(Some((chunk, version)))
-}
-
-/// Applies what a delta's row says, and gives its commit.
-fn apply(chunk: &mut Chunk, schema: &Schema, (row_key, row): (&[u8], &[u8])) -> Result<u64, DecodeError> {
-    let (seq, delta) = read(row_key, row)?;
-    delta.apply(chunk, schema).map_err(|why| unfit(&why))?;
-    Ok(seq)
 }
 
 /// A delta's row.
@@ -159,35 +131,6 @@ pub(crate) fn walk_folded<V: ReadView, E: Engine, B>(
 ) -> Result<Option<B>, Error> {
     let folding = Folding::of(world, view)?;
     walk(view, &world.counters, area, |stored| folding.show(stored, &mut visit))
-}
-
-impl<E: Engine> Inner<E> {
-    /// Finds a chunk that has deltas in the engine as it is now, without a snapshot; `None` if something was committed
-    /// meanwhile, or if anything else is not as the index says: a snapshot tells then.
-    pub(crate) fn find_with_known_deltas<T>(
-        &self,
-        engine: &E,
-        catalog: &Catalog,
-        at: ChunkAt,
-        read: impl FnOnce(StoredChunk<'_>, (Chunk, u64)) -> Result<T, Error>,
-    ) -> Option<Lookup<T>> {
-        let before = engine.batch_count();
-        let commits = self.deltas.known_commits(at)?;
-        let found = find(engine, &self.counters, at, |stored| {
-            let folded = fold_known(engine, &self.counters, catalog, stored, &commits)?;
-            folded.map(|folded| read(stored, folded)).transpose()
-        });
-        // The row and the deltas are of one state then, but for one batch that is not counted yet. That is a whole row or a
-        // delta of this chunk, never both: it takes the deltas away, or it adds one that is not asked for.
-        if engine.batch_count() != before {
-            return None;
-        }
-        match found.ok()? {
-            Lookup::Here(folded) => folded.map(Lookup::Here),
-            Lookup::Deleted => Some(Lookup::Deleted),
-            Lookup::NotHere => Some(Lookup::NotHere),
-        }
-    }
 }
 
 /// Finds a chunk in a view and shows its bytes with its deltas folded in.

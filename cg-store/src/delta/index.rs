@@ -109,13 +109,6 @@ impl DeltaIndex {
         }
     }
 
-    /// The commits of all deltas that a chunk may have, ascending; `None` if some may lie where nobody can read.
-    pub(super) fn known_commits(&self, at: ChunkAt) -> Option<Vec<u64>> {
-        let chunks = self.chunks.lock();
-        let is_known = chunks.gaps.is_empty() || !chunks.gaps.may_hide(at);
-        is_known.then(|| chunks.commits.get(&at).cloned().unwrap_or_default())
-    }
-
     /// Adds the deletion of a chunk's deltas to a batch that saves or deletes it as a whole. Once that is written, they are
     /// to be [forgotten](Self::forget_up_to).
     pub(crate) fn delete_rows(&self, batch: &mut Batch, at: ChunkAt) {

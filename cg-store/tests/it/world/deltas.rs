@@ -122,23 +122,6 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     }
 }
 
-/// A look-up by key for the row and for each delta; what a snapshot and a scan would cost is none.
-#[test]
-fn a_chunk_and_its_deltas_are_asked_for_by_their_keys() {
-    let world = World::temporary(&[], &deltas()).expect("a world in memory");
-    let ids = Ids::register(&world);
-    let at = ids.at(0, 0, 0);
-    save(&world, [(at, hills(&world, &ids))]);
-    let commits: Vec<_> = (4..7).map(|x| set(&world, &ids, x, ids.air)).collect();
-    world.flush().expect("flushes");
-    world.forget_chunks();
-    let before = world.stats();
-    let (chunk, version) = world.load_versioned(at).expect("loads").expect("is there");
-    let work = world.stats() - before;
-    assert_eq!((version, work.engine_reads, work.keys_scanned), (commits[2], 1 + 3, 0));
-    assert!((4..7).all(|x| chunk.block(LocalPos::new(x, 3, 5)) == ids.air));
-}
-
 #[test]
 fn many_deltas_end_in_a_whole_chunk() {
     let [world, _] = twins();
