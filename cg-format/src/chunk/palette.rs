@@ -181,7 +181,9 @@ fn count_few(kinds: usize, cells: &LocalIds) -> Vec<u32> {
     let mut counts = [[0_u16; FEW]; 4];
     for quad in cells.chunks_exact(4) {
         for (counts, local) in counts.iter_mut().zip(quad) {
-            counts[*local as u8 as usize] += 1;
+            if let Some(count) = counts.get_mut(usize::from(*local as u8)) {
+                *count += 1;
+            }
         }
     }
     let [one, two, three, four] = counts;
