@@ -141,7 +141,7 @@ pub enum EngineError {
         /// How it shows.
         message: String,
     },
-    /// Commits that were promised to survive are gone. Nothing was changed; restore a backup or run `cg salvage`.
+    /// Commits that were promised to survive are gone. Nothing was changed; restore a backup.
     #[error("commits up to {floor} were synced, but the newest found is {found}: files are missing or cut")]
     LostCommits {
         /// The newest commit known to have been synced.

@@ -14,6 +14,8 @@
 //!   refuses otherwise; rearrangements may come in between.
 //! - Nobody commits behind it before it is carried out to its end, so an intent is that of the newest commit.
 
+pub(crate) mod salvage;
+
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
@@ -352,6 +354,5 @@ pub(crate) fn is_part(space: Space, row_key: &[u8]) -> bool {
     space == Space::Intent && key::decode_staged(row_key).is_ok()
 }
 
-pub(crate) mod salvage;
 #[cfg(test)]
 mod tests;
