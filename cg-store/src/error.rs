@@ -165,7 +165,8 @@ pub enum Error {
         /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
         min_free_bytes: u64,
     },
-    /// So much is accepted and not yet written that nothing more is taken. Nothing of the transaction was kept.
+    /// So much is accepted and not yet written that nothing more is taken, or what is left is for those who
+    /// [wait for it](crate::World::wait_for_room). Nothing of the transaction was kept.
     #[error(
         "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"
     )]

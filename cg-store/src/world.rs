@@ -312,14 +312,19 @@ impl<E: Engine> World<E> {
         Ok(self.inner().settled_engine()?.sync()?)
     }
 
-    /// Waits until half of the queue is free: what to do after [`Error::Busy`].
+    /// Waits until there is room in the queue for the commit that this thread was refused last, and for half of the queue
+    /// at least: what to do after [`Error::Busy`].
+    ///
+    /// Threads that wait get room in the order in which they came; those that do not wait may commit a queue's worth of
+    /// bytes before the first of them, and are refused afterwards. So a commit that takes most of the queue is not kept
+    /// waiting by small ones. Its room is kept for this thread for a quarter of a second.
     ///
     /// # Errors
     /// What a queued write failed with; the world is read-only from then on.
     pub fn wait_for_room(&self) -> Result<(), Error> {
         let inner = self.inner();
         inner.check_open()?;
-        inner.queue.wait_for_room(inner.options.queue_bytes / 2)
+        inner.queue.wait_for_room()
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again

@@ -12,13 +12,15 @@
 //! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
 //!   stays, the commit that failed in front: memory goes on serving it.
 
+mod line;
 mod pending;
 mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -31,6 +33,7 @@ use crate::error::Error;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
+use line::{Fill, Line};
 use pending::Pending;
 pub(crate) use writer::Writer;
 
@@ -57,6 +60,8 @@ struct State {
     pending: Pending,
     /// Memory of everything that is queued.
     bytes: u64,
+    /// Who waits for room.
+    line: Line,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
     /// The thread that writes must be woken.
@@ -127,8 +132,7 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        let is_full = !self.is_empty() && state.bytes + commit.bytes > self.max_bytes;
-        if is_full && room == Room::Needed {
+        if room == Room::Needed && !self.admits(&mut state, commit.bytes) {
             return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
         }
         if self.is_empty() {
@@ -171,17 +175,45 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
-    /// Waits until the queue holds at most so many bytes, what is being written included, or nothing.
+    /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
+    /// more: nothing else may be queued then if it is more than all of it. What is being written takes its room too.
     ///
     /// # Errors
     /// What a write failed with.
-    pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
-        while state.bytes > bytes && !self.is_empty() && !state.ended {
-            state.check()?;
-            self.wrote.wait(&mut state);
+        let fill = self.fill(&state);
+        let place = state.line.wait(thread::current().id(), fill);
+        loop {
+            let now = Instant::now();
+            let fill = self.fill(&state);
+            if state.line.let_in(fill, now) {
+                // Not only this one, perhaps.
+                self.wrote.notify_all();
+            }
+            if state.ended || state.failed.is_some() {
+                state.line.leave(place);
+                return state.check();
+            }
+            if state.line.is_let_in(place, now) {
+                return Ok(());
+            }
+            // Room that was promised to somebody in front may be given back without a word.
+            self.wrote.wait_for(&mut state, line::KEPT);
         }
-        state.check()
+    }
+
+    /// Whether a commit fits, and is not before its turn.
+    fn admits(&self, state: &mut State, bytes: u64) -> bool {
+        let fill = self.fill(state);
+        if state.line.is_idle() && (fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes) {
+            return true;
+        }
+        state.line.admit(thread::current().id(), bytes, fill, Instant::now())
+    }
+
+    fn fill(&self, state: &State) -> Fill {
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty: self.is_empty() }
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -216,6 +248,11 @@ impl WriteBehind {
         self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
+        if !state.line.is_idle() {
+            // Here, so that nobody comes in between who did not wait.
+            let fill = self.fill(state);
+            state.line.let_in(fill, Instant::now());
+        }
         self.wrote.notify_all();
     }
 
