@@ -79,7 +79,7 @@ impl<E: Engine> World<E> {
                 inner.deltas.forget_up_to(at, seq);
                 announced.publish(at, Lookup::Deleted);
                 if inner.options.opacity {
-                    inner.unfolded.lock().add([key::opacity_tile(at)]);
+                    inner.unfolded.lock().add([(key::opacity_tile(at), 1)]);
                 }
             })?;
             return Ok(true);
