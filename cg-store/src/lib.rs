@@ -111,7 +111,7 @@ pub use segment::OnDisk;
 pub use segment::{
     InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
 };
-pub use snapshots::{KeptSnapshot, SnapshotReader};
+pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
