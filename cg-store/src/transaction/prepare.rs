@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
+use crate::write_behind::Room;
 use crate::{object, record};
 
 /// Changes that are ready to be committed, if nothing they are built on has changed.
@@ -39,6 +40,7 @@ pub(super) fn prepare<E: Engine>(
     world: &Inner<E>,
     writes: &Writes,
     encoding: Encoding,
+    room: Room,
 ) -> Result<Prepared, Error> {
     let since = world.commits.published();
     let catalog = world.registry.catalog();
@@ -65,7 +67,7 @@ pub(super) fn prepare<E: Engine>(
     let limit_bytes = world.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);
     let may_be_staged = max_bytes > limit_bytes;
-    if changes.puts_anything() {
+    if room != Room::Promised && changes.puts_anything() {
         // What is put by in parts is written twice.
         let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
         world.space.check(&*world.engine()?, written_bytes)?;

@@ -18,7 +18,6 @@ mod writer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -28,6 +27,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::cache::Stored;
 use crate::engine::EngineError;
 use crate::error::Error;
+use crate::nap::Nap;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
@@ -39,7 +39,7 @@ pub(crate) use writer::Writer;
 pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Something was queued, or the queue ended.
-    queued: Condvar,
+    queued: Nap,
     /// Something was written, or writing failed.
     wrote: Condvar,
     /// Held while a commit is encoded and written, so that they are written in order.
@@ -59,15 +59,8 @@ struct State {
     bytes: u64,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
-    /// The thread that writes must be woken.
-    is_asleep: bool,
     ended: bool,
 }
-
-/// How long the thread that writes leaves a commit in the queue at most, while commits come.
-const NAP: Duration = Duration::from_millis(1);
-/// After so many naps without a commit it sleeps.
-const NAPS: u32 = 200;
 
 /// One commit on its way.
 #[derive(Debug)]
@@ -88,6 +81,8 @@ pub(crate) enum Room {
     Needed,
     /// Its caller waits until it is written, and has the memory anyway.
     Taken,
+    /// It was promised when the commit was handed over.
+    Promised,
 }
 
 impl WriteBehind {
@@ -95,7 +90,7 @@ impl WriteBehind {
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
-            queued: Condvar::new(),
+            queued: Nap::default(),
             wrote: Condvar::new(),
             writing: Mutex::new(()),
             len: AtomicU64::new(0),
@@ -120,6 +115,16 @@ impl WriteBehind {
         (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
+    /// The memory of everything that is queued.
+    ///
+    /// # Errors
+    /// What a write failed with.
+    pub(crate) fn bytes(&self) -> Result<u64, Error> {
+        let state = self.state.lock();
+        state.check()?;
+        Ok(state.bytes)
+    }
+
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors
@@ -138,11 +143,8 @@ impl WriteBehind {
         state.pending.add(commit.seq, &commit.changes);
         state.queue.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
-        let is_asleep = state.is_asleep;
         drop(state);
-        if is_asleep {
-            self.queued.notify_one();
-        }
+        self.queued.wake();
         Ok(())
     }
 
@@ -241,7 +243,7 @@ impl WriteBehind {
     /// Takes commits again, and writes what is queued.
     pub(crate) fn go_on(&self) {
         self.state.lock().failed = None;
-        self.queued.notify_one();
+        self.queued.wake();
         self.wrote.notify_all();
     }
 
@@ -255,30 +257,17 @@ impl WriteBehind {
     }
 
     /// Waits for something that can be written; `false` if nothing will come any more.
-    ///
-    /// Naps for a while before it sleeps: waking a thread costs the one who commits as much as all the rest of a small
-    /// commit, and naps need no waking.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
-        let mut naps = 0;
-        while (state.queue.is_empty() || state.failed.is_some()) && !state.ended {
-            if naps < NAPS {
-                naps += 1;
-                self.queued.wait_for(&mut state, NAP);
-            } else {
-                state.is_asleep = true;
-                self.queued.wait(&mut state);
-                state.is_asleep = false;
-                naps = 0;
-            }
-        }
+        let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
+        self.queued.wait_while(&mut state, is_idle);
         !state.ended
     }
 
     /// Wakes everybody who waits, for good.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
-        self.queued.notify_all();
+        self.queued.wake_all();
         self.wrote.notify_all();
     }
 }
