@@ -301,6 +301,28 @@ fn one_block(criterion: &mut Criterion) {
             });
         });
     }
+    let mut busy = Busy::new(&WorldOptions { durability: Durability::Fast, ..options() });
+    let (at, chunk) = busy.columns[0][0][12].clone();
+    let kinds: Vec<_> =
+        chunk.palette().iter().map(|kind| kind.block).chain([cg_format::BlockId::new(0)]).collect();
+    let lowest = at.pos.min_block();
+    let place = BlockPos::new(lowest.x + 5, lowest.y + 5, lowest.z + 5);
+    group.bench_function("hand_over, Fast <= 3 us", |bench| {
+        bench.iter_custom(|times| {
+            let mut total = Duration::ZERO;
+            for _ in 0..times {
+                busy.turn += 1;
+                let block = kinds[busy.turn % kinds.len().min(2)];
+                let begun = Instant::now();
+                let mut batch = WriteBatch::new();
+                batch.set_block(busy.generator.dimension(), place, block);
+                black_box(busy.world.hand_over(batch).expect("the queue has room"));
+                total += begun.elapsed();
+                busy.world.flush_queue();
+            }
+            total
+        });
+    });
     group.finish();
 }
 

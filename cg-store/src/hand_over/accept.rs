@@ -93,7 +93,7 @@ impl<E: Engine> Inner<E> {
 
     fn accept_next(&self, next: &Waiting) -> Result<(), Error> {
         let accept =
-            || told("accepting what was handed over", || accept_promised(self, next.batch.to_writes()));
+            || told("accepting what was handed over", || accept_promised(self, |tx| next.batch.say(tx)));
         let accepted = while_accepting(accept);
         if accepted.is_err() {
             // It is not the batch that is refused, if no other would be taken.

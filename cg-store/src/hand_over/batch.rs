@@ -5,23 +5,32 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::record::Record;
-use cg_format::{ChunkAt, Dimension, EntityId, RecordId};
+use cg_format::{BlockId, BlockPos, ChunkAt, Dimension, EntityId, LocalPos, RecordId};
 
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::property::Property;
-use crate::transaction::Writes;
+use crate::transaction::{Transaction, Writes};
 
 /// Writes that are [handed over](crate::World::hand_over) together: all are seen together, or none.
 ///
 /// A batch reads nothing, so no other transaction can be in its way: what it says replaces whatever is stored. What is
-/// said twice of one place counts as it was said last. What must read first is a
+/// said of one place counts in the order in which it was said. What must read first is a
 /// [transaction](crate::World::transaction).
 #[derive(Debug, Default)]
 pub struct WriteBatch {
     /// In the order in which they were said.
-    chunks: Vec<(ChunkAt, Option<Arc<Chunk>>)>,
+    chunks: Vec<(ChunkAt, ChunkWrite)>,
     /// Everything but chunks.
     others: Writes,
+}
+
+/// What is said of one chunk.
+#[derive(Debug)]
+enum ChunkWrite {
+    Save(Arc<Chunk>),
+    Delete,
+    SetBlock(LocalPos, BlockId),
 }
 
 impl WriteBatch {
@@ -37,12 +46,22 @@ impl WriteBatch {
 
     /// Stores a chunk with its side data and its entity references, as [`Transaction::save`](crate::Transaction::save).
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
-        self.chunks.push((at, Some(chunk.into())));
+        self.chunks.push((at, ChunkWrite::Save(chunk.into())));
     }
 
     /// Deletes a chunk and its entities, unless the batch moves them.
     pub fn delete(&mut self, at: ChunkAt) {
-        self.chunks.push((at, None));
+        self.chunks.push((at, ChunkWrite::Delete));
+    }
+
+    /// Replaces the block in layer 0 of a cell; its new components hold their defaults. Nothing else of the chunk is replaced,
+    /// whatever it is by then.
+    ///
+    /// The batch is refused as a whole with [`Error::ChunkAbsent`] if the chunk is not stored, and with [`Error::Edit`] if
+    /// the chunk refuses the edit.
+    pub fn set_block(&mut self, dimension: Dimension, pos: BlockPos, block: BlockId) {
+        let at = ChunkAt::new(dimension, pos.chunk());
+        self.chunks.push((at, ChunkWrite::SetBlock(pos.local(), block)));
     }
 
     /// Stores an entity, as [`Transaction::put_entity`](crate::Transaction::put_entity).
@@ -95,19 +114,40 @@ impl WriteBatch {
     pub(super) fn memory_bytes(&self) -> u64 {
         /// What an entry takes here and later in the queue.
         const ENTRY_BYTES: usize = 256;
-        let chunk = |chunk: &Option<Arc<Chunk>>| chunk.as_ref().map_or(0, |chunk| chunk.memory_bytes());
-        let chunks: usize = self.chunks.iter().map(|(_, new)| ENTRY_BYTES + chunk(new)).sum();
+        let chunk = |write: &ChunkWrite| match write {
+            ChunkWrite::Save(chunk) => chunk.memory_bytes(),
+            ChunkWrite::Delete => 0,
+            // It is copied when it is changed. So much takes a usual chunk.
+            ChunkWrite::SetBlock(..) => 2048,
+        };
+        let chunks: usize = self.chunks.iter().map(|(_, write)| ENTRY_BYTES + chunk(write)).sum();
         (chunks + self.others.memory_bytes(ENTRY_BYTES)) as u64
     }
 
     /// Whether it stores anything.
     pub(super) fn puts_anything(&self) -> bool {
-        self.chunks.iter().any(|(_, new)| new.is_some()) || self.others.puts_anything()
+        self.chunks.iter().any(|(_, write)| !matches!(write, ChunkWrite::Delete))
+            || self.others.puts_anything()
     }
 
-    /// As a transaction would have it.
-    pub(super) fn to_writes(&self) -> Writes {
-        Writes { chunks: self.chunks.iter().cloned().collect(), ..self.others.clone() }
+    /// Says all of it in a transaction that says nothing yet.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_block`].
+    pub(super) fn say<E: Engine>(&self, tx: &mut Transaction<'_, E>) -> Result<(), Error> {
+        tx.write_all(self.others.clone());
+        let catalog = tx.current_catalog();
+        let schema = catalog.current_schema();
+        for (at, write) in &self.chunks {
+            match write {
+                ChunkWrite::Save(chunk) => tx.save(*at, Arc::clone(chunk)),
+                ChunkWrite::Delete => tx.delete(*at),
+                ChunkWrite::SetBlock(cell, block) => {
+                    tx.edit(*at, |chunk| chunk.set_block(*cell, *block, &schema))??;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The columns of the chunks, each at least once.

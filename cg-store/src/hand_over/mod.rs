@@ -67,10 +67,7 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         if inner.door.get().is_some() {
             // Who closes it must not wait for what waits behind it.
-            let accepted = self.transaction_at(Durability::Fast, |tx| {
-                tx.write_all(batch.to_writes());
-                Ok::<_, Error>(())
-            })?;
+            let accepted = self.transaction_at(Durability::Fast, |tx| batch.say(tx))?;
             return Ok(HandedOver::accepted(self.visitor(), accepted.seq));
         }
         let bytes = batch.memory_bytes();

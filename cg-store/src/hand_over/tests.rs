@@ -107,10 +107,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     let refused = refused.unwrap();
     // Another commit fails meanwhile.
     fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
-    let inner = world.unsettled();
-    let mut writes = crate::transaction::Writes::default();
-    writes.properties.insert(Property::Time, Some(vec![1]));
-    accept_and_fail(&world, writes);
+    set_time_and_fail(&world);
     drop(held);
     let read_only = |error: Error| {
         assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
@@ -122,7 +119,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.transaction(|_| Ok::<_, Error>(())).unwrap_err());
     assert!(world.load(at(1)).unwrap().is_some(), "the rest is served");
     assert!(world.load_many(&[at(1), at(2)])[0].as_ref().unwrap().is_some());
-    assert!(!ticket.is_settled() && inner.has_hand_overs());
+    assert!(!ticket.is_settled() && world.unsettled().has_hand_overs());
     fails_at.store(0, Ordering::Relaxed);
     world.resume().unwrap();
     assert!(world.load(at(2)).unwrap().is_some());
@@ -133,9 +130,13 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
 }
 
 /// Queues a commit past what was handed over, and waits until writing it has failed.
-fn accept_and_fail(world: &World<MemEngine>, writes: crate::transaction::Writes) {
+fn set_time_and_fail(world: &World<MemEngine>) {
     let inner = world.unsettled();
-    crate::transaction::accept_promised(inner, writes).unwrap();
+    let set = |tx: &mut crate::Transaction<'_, MemEngine>| {
+        tx.set_property(Property::Time, Some(vec![1]));
+        Ok(())
+    };
+    crate::transaction::accept_promised(inner, set).unwrap();
     while inner.queue.check().is_ok() {
         thread::yield_now();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 
 use super::prepare::{Encoding, Prepared, prepare};
-use super::{Changes, Rows, Transaction, Writes};
+use super::{Changes, Rows, Transaction};
 use crate::commit_log::{Begun, Committing};
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError, Level};
@@ -38,9 +38,20 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
     Ok(seq)
 }
 
-/// Accepts writes for which room was promised when they were handed over, and returns their commit sequence.
-pub(crate) fn accept_promised<E: Engine>(world: &Inner<E>, writes: Writes) -> Result<u64, Error> {
-    accept(Transaction { writes, ..Transaction::begin(world)? }, Durability::Fast, Room::Promised)
+/// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
+/// if what they edit was changed meanwhile: then another commit went on.
+pub(crate) fn accept_promised<E: Engine>(
+    world: &Inner<E>,
+    say: impl Fn(&mut Transaction<'_, E>) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    loop {
+        let mut tx = Transaction::begin(world)?;
+        say(&mut tx)?;
+        match accept(tx, Durability::Fast, Room::Promised) {
+            Err(Error::Conflict { .. }) => {}
+            accepted => return accepted,
+        }
+    }
 }
 
 /// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.

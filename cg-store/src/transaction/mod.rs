@@ -154,6 +154,11 @@ impl<E: Engine> Transaction<'_, E> {
         &self.catalog
     }
 
+    /// Ids never move, so a name that was registered since the transaction began may be used in it.
+    pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
+        self.world.registry.catalog()
+    }
+
     /// Wants all of this, and nothing that it wanted before.
     pub(crate) fn write_all(&mut self, writes: Writes) {
         self.writes = writes;
@@ -262,8 +267,7 @@ impl<E: Engine> Transaction<'_, E> {
         pos: BlockPos,
         block: BlockId,
     ) -> Result<BlockId, Error> {
-        // Ids never move, so a name that was registered since the transaction began may be used in it.
-        let catalog = self.world.registry.catalog();
+        let catalog = self.current_catalog();
         let schema = catalog.current_schema();
         Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
             chunk.set_block(pos.local(), block, &schema)

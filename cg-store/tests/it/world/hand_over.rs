@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use super::*;
 use cg_format::RecordId;
@@ -115,6 +116,55 @@ fn a_refusal_is_told_once_by_the_ticket_or_by_who_saves() {
          has 2; register its name first"
     );
     assert!(matches!(world.hand_over(WriteBatch::new()), Err(Error::Closed)));
+}
+
+#[test]
+fn a_block_is_set_in_the_chunk_as_it_is_by_then() {
+    let world = in_memory();
+    let ids = Ids::register(&world);
+    let at = ids.at(0, 0, 0);
+    save(&world, [(at, filled(&world, ids.stone))]);
+    let cell = |n: i64| BlockPos::new(n, 3, 4);
+    // Others change the chunk all the while.
+    thread::scope(|scope| {
+        let (world, ids) = (&world, &ids);
+        scope.spawn(move || {
+            for n in 0..200_u8 {
+                while let Err(error) = world.transaction(|tx| tx.set_side(at, ids.light, Some(vec![n]))) {
+                    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+                }
+            }
+        });
+        for n in 0..200 {
+            let mut batch = WriteBatch::new();
+            batch.set_block(ids.overworld, cell(n % 16), if n < 192 { ids.air } else { ids.glass });
+            drop(world.hand_over(batch).expect("is taken"));
+        }
+    });
+    let chunk = world.load(at).expect("loads").expect("is there");
+    let blocks: Vec<_> = (0..16).map(|n| chunk.block(cell(n).local())).collect();
+    assert_eq!(blocks, [[ids.glass; 8], [ids.air; 8]].concat());
+    assert_eq!(chunk.side(ids.light), Some(&[199][..]));
+    // In the order in which it is said.
+    let mut batch = WriteBatch::new();
+    batch.set_block(ids.overworld, cell(0), ids.glass);
+    batch.save(at, filled(&world, ids.air));
+    batch.set_block(ids.overworld, cell(1), ids.stone);
+    batch.set_block(ids.overworld, cell(1), ids.glass);
+    world.hand_over(batch).expect("is taken").wait().expect("is accepted");
+    let chunk = world.load(at).expect("loads").expect("is there");
+    assert_eq!((chunk.block(cell(0).local()), chunk.block(cell(1).local())), (ids.air, ids.glass));
+    let mut batch = batch_of_nothing_there(&ids);
+    batch.save(ids.at(5, 0, 0), filled(&world, ids.air));
+    let error = world.hand_over(batch).expect("is taken").wait().expect_err("is refused");
+    assert!(matches!(error, Error::ChunkAbsent { at } if at == ids.at(4, 0, 0)), "{error}");
+    assert_eq!(world.load(ids.at(5, 0, 0)).expect("loads"), None);
+}
+
+fn batch_of_nothing_there(ids: &Ids) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    batch.set_block(ids.overworld, BlockPos::new(4 * 16, 0, 0), ids.stone);
+    batch
 }
 
 #[test]
