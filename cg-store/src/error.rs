@@ -176,6 +176,13 @@ pub enum Error {
         /// The world's limit.
         limit_bytes: u64,
     },
+    /// A batch that was [handed over](crate::World::hand_over) was refused when it was accepted. Nothing of it was written; all
+    /// that the call itself promises is done.
+    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}")]
+    HandedOver {
+        /// What a transaction of the same writes would have been refused for.
+        error: Box<Error>,
+    },
     /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"

@@ -99,8 +99,8 @@ impl<E: Engine> World<E> {
     /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
     /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
     /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
-    /// Blocks for as long as it works; what is
-    /// compressed is compressed by the store's own threads, if they are not busy with what was asked of them before. Exceeds the
+    /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
+    /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
     /// budget by the work of one 4³ cube or one chunk at most,
     /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
     /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
@@ -113,11 +113,11 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails otherwise.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
+        self.unsettled().ticks.time("a tick", || self.run_tick(now, players, budget))
     }
 
     fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         inner.check_open()?;
         // A budget that nobody can count to has no end.
         let deadline = Instant::now().checked_add(budget);
@@ -157,7 +157,7 @@ impl<E: Engine> World<E> {
         deadline: Option<Instant>,
         report: &mut TickReport,
     ) -> Result<(), Error> {
-        let (inner, now) = (self.inner(), report.now);
+        let (inner, now) = (self.unsettled(), report.now);
         if inner.engine.gate().is_closed() {
             report.made_way = true;
             return Ok(());
@@ -181,7 +181,7 @@ impl<E: Engine> World<E> {
 
     /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
     fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
         if due.is_over() {
             return Ok(false);
@@ -243,7 +243,7 @@ impl<E: Engine> World<E> {
 
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
-        self.inner().maintenance.state.lock().clock
+        self.unsettled().maintenance.state.lock().clock
     }
 }
 

@@ -26,6 +26,10 @@ pub struct Metrics {
     pub queued_commits: u64,
     /// See [`queued_commits`](Self::queued_commits).
     pub queued_bytes: u64,
+    /// Batches that were handed over and are not accepted yet, and the memory that they hold.
+    pub handed_over: u64,
+    /// See [`handed_over`](Self::handed_over).
+    pub handed_over_bytes: u64,
     /// Calls of `transaction`, the host's closure included: the stalls that a tick thread meets.
     pub transactions: Durations,
     /// Calls of `tick`.
@@ -46,8 +50,9 @@ pub struct Metrics {
 impl<E: Engine> World<E> {
     /// How the world is doing. Asks the system for the room on the disk, and otherwise reads counters.
     pub fn metrics(&self) -> Metrics {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let (queued_commits, queued_bytes) = inner.queue.load();
+        let (handed_over, handed_over_bytes) = inner.hand_overs.load();
         let [written, synced] = inner.engine.reached();
         Metrics {
             stats: self.stats(),
@@ -57,6 +62,8 @@ impl<E: Engine> World<E> {
             last_synced: synced.get(),
             queued_commits,
             queued_bytes,
+            handed_over,
+            handed_over_bytes,
             transactions: inner.transactions.read(),
             ticks: inner.ticks.read(),
             tick_excess: inner.tick_excess.read(),

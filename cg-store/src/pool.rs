@@ -67,10 +67,10 @@ impl Pool {
         }
     }
 
-    /// Does the same with each of a few things, and waits for that. The threads share them out; where all are busy the
-    /// caller does it himself, one after the other, and waits behind nobody.
+    /// Does the same with each of a few things, and waits for that. The threads share them out; a single one, and all where
+    /// all threads are busy, the caller does himself, one after the other, and waits behind nobody.
     pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-        if self.is_busy() {
+        if things.len() < 2 || self.is_busy() {
             return things.iter().map(work).collect();
         }
         self.install(|| things.par_iter().map(&work).collect())
@@ -116,13 +116,35 @@ impl Drop for Given {
 
 /// Lets the host's threads go before this one, where the system counts priorities by thread.
 ///
-/// Threads that work for the store wake while a host's tick runs: at its priority they would take the processor from it
-/// for milliseconds. They still get a quarter of one that the host uses up.
+/// Threads that work for the store wake while a host's tick runs. At its priority they would take the processor from it for
+/// milliseconds; in the class of batch work they take it from nobody by waking. They still get a quarter of one
+/// that the host uses up.
 pub(crate) fn give_way() {
     #[cfg(all(target_os = "linux", feature = "rocks"))]
-    if let Err(error) = rustix::process::nice(NICER) {
+    if let Err(error) = become_nicer() {
         tracing::debug!(%error, "a thread of the store keeps its host's priority");
     }
+}
+
+#[cfg(all(target_os = "linux", feature = "rocks"))]
+fn become_nicer() -> rustix::io::Result<()> {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    };
+    /// What the crate takes for a niceness of 0. It can set none together with a class but an absolute one.
+    const ORDINARY: u8 = 49;
+    let before = rustix::process::nice(0)?;
+    let batch = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Batch);
+    let priority =
+        ThreadPriorityValue::try_from(ORDINARY).map_or(ThreadPriority::Min, ThreadPriority::Crossplatform);
+    let this = thread_priority::thread_native_id();
+    if let Err(error) = thread_priority::set_thread_priority_and_policy(this, priority, batch) {
+        // The class comes first; what is refused is a niceness below the host's.
+        tracing::debug!(?error, "a thread of the store keeps its host's niceness for now");
+    }
+    let now = rustix::process::nice(0)?;
+    rustix::process::nice(before + NICER - now)?;
+    Ok(())
 }
 
 impl Drop for Pool {

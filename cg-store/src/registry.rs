@@ -93,7 +93,7 @@ fn put(batch: &mut Batch, name: &str, bytes: Vec<u8>) {
 impl<E: Engine> World<E> {
     /// The registry as it is now: names, ids and schemas. Cheap; it goes on answering as it was when it grows.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.inner().registry.catalog()
+        self.unsettled().registry.catalog()
     }
 
     /// The number of a dimension, or `None` if its name is not registered.

@@ -72,8 +72,9 @@ impl<E: Engine> World<E> {
     /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
     /// What writing the queue fails with; the world is read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         if inner.resume(PATIENCE)? {
+            inner.settle_hand_overs()?;
             let engine = inner.settled_engine()?;
             Ok(engine.sync()?)
         } else {

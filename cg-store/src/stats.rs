@@ -44,6 +44,8 @@ counters! {
     saves_elided,
     /// Transactions refused because the queue was full.
     busy,
+    /// Batches that were handed over and were refused when they were accepted.
+    hand_overs_refused,
     /// Deltas written in place of chunks.
     deltas_written,
     /// Chunks whose deltas maintenance folded into their rows.

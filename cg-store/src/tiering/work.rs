@@ -158,8 +158,7 @@ impl<E: Engine> Inner<E> {
             }
             let has_room = self.has_room(work)?;
             let next = if has_room { work.next_tier() } else { None };
-            // Promotions go on beside each other: one on each thread, and one that waits for the first of them.
-            let most = if next == Some(Tier::L0) { self.pool.thread_count() } else { 0 };
+            let most = if next == Some(Tier::L0) { self.promotions_at_once(due) } else { 0 };
             if !self.await_promotions(work, most, due, counts)? {
                 return Ok(false);
             }
@@ -169,11 +168,11 @@ impl<E: Engine> Inner<E> {
             match next {
                 Some(Tier::L0) => self.begin_promotion(visitor, work, due),
                 Some(Tier::L1) => {
-                    let steps = work.next_steps(self.threads_to_use());
+                    let steps = work.next_steps(self.threads_to_use(due));
                     self.warm_cubes(work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) if work.is_cold_begun() => {
-                    let steps = work.next_steps(self.threads_to_use());
+                    let steps = work.next_steps(self.threads_to_use(due));
                     self.make_cold(visitor, work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) => self.begin_cold(visitor, work),
@@ -191,8 +190,15 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    fn threads_to_use(&self) -> usize {
-        if self.pool.is_busy() { 1 } else { self.pool.thread_count() }
+    /// Promotions go on beside each other: one on each thread, and one that waits for the first of them. Where the tick
+    /// does not wait, the threads have something to do until the next one.
+    fn promotions_at_once(&self, due: Due) -> usize {
+        const UNTIL_THE_NEXT_TICK: usize = 8;
+        self.pool.thread_count() * if due.waits() { 1 } else { UNTIL_THE_NEXT_TICK }
+    }
+
+    fn threads_to_use(&self, due: Due) -> usize {
+        if !due.waits() || self.pool.is_busy() { 1 } else { self.pool.thread_count() }
     }
 
     /// Demotes cubes into warm clusters.

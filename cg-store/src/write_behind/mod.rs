@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -30,6 +30,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::cache::Stored;
 use crate::engine::EngineError;
 use crate::error::Error;
+use crate::nap::Nap;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
@@ -42,7 +43,7 @@ pub(crate) use writer::Writer;
 pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Something was queued, or the queue ended.
-    queued: Condvar,
+    queued: Nap,
     /// Something was written, or writing failed.
     wrote: Condvar,
     /// Held while a commit is encoded and written, so that they are written in order.
@@ -64,15 +65,8 @@ struct State {
     line: Line,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
-    /// The thread that writes must be woken.
-    is_asleep: bool,
     ended: bool,
 }
-
-/// How long the thread that writes leaves a commit in the queue at most, while commits come.
-const NAP: Duration = Duration::from_millis(1);
-/// After so many naps without a commit it sleeps.
-const NAPS: u32 = 200;
 
 /// One commit on its way.
 #[derive(Debug)]
@@ -93,6 +87,8 @@ pub(crate) enum Room {
     Needed,
     /// Its caller waits until it is written, and has the memory anyway.
     Taken,
+    /// It was promised when the commit was handed over.
+    Promised,
 }
 
 impl WriteBehind {
@@ -100,7 +96,7 @@ impl WriteBehind {
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
-            queued: Condvar::new(),
+            queued: Nap::default(),
             wrote: Condvar::new(),
             writing: Mutex::new(()),
             len: AtomicU64::new(0),
@@ -125,6 +121,17 @@ impl WriteBehind {
         (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
+    /// Whether a commit of so many bytes, which will be promised its room, fits beside so many that were promised theirs and
+    /// are not queued yet.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if it does not fit, and what a write failed with.
+    pub(crate) fn admit(&self, bytes: u64, promised_bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        self.admit_beside(&mut state, bytes, promised_bytes)
+    }
+
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors
@@ -132,8 +139,8 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        if room == Room::Needed && !self.admits(&mut state, commit.bytes) {
-            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        if room == Room::Needed {
+            self.admit_beside(&mut state, commit.bytes, 0)?;
         }
         if self.is_empty() {
             self.oldest.store(commit.seq, Ordering::Release);
@@ -142,11 +149,8 @@ impl WriteBehind {
         state.pending.add(commit.seq, &commit.changes);
         state.queue.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
-        let is_asleep = state.is_asleep;
         drop(state);
-        if is_asleep {
-            self.queued.notify_one();
-        }
+        self.queued.wake();
         Ok(())
     }
 
@@ -203,13 +207,20 @@ impl WriteBehind {
         }
     }
 
-    /// Whether a commit fits, and is not before its turn.
-    fn admits(&self, state: &mut State, bytes: u64) -> bool {
-        let fill = self.fill(state);
-        if state.line.is_idle() && (fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes) {
-            return true;
+    /// Lets a commit in that fits, and is not before its turn.
+    fn admit_beside(&self, state: &mut State, bytes: u64, promised_bytes: u64) -> Result<(), Error> {
+        let Fill { bytes: queued_bytes, max_bytes, is_empty } = self.fill(state);
+        let is_empty = is_empty && promised_bytes == 0;
+        let fill = Fill { bytes: queued_bytes.saturating_add(promised_bytes), max_bytes, is_empty };
+        let fits = is_empty || fill.bytes.saturating_add(bytes) <= max_bytes;
+        // Mostly nobody waits, and nobody needs to know which thread this is.
+        let is_admitted = (fits && state.line.is_idle())
+            || state.line.admit(thread::current().id(), bytes, fill, Instant::now());
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: max_bytes })
         }
-        state.line.admit(thread::current().id(), bytes, fill, Instant::now())
     }
 
     fn fill(&self, state: &State) -> Fill {
@@ -278,7 +289,7 @@ impl WriteBehind {
     /// Takes commits again, and writes what is queued.
     pub(crate) fn go_on(&self) {
         self.state.lock().failed = None;
-        self.queued.notify_one();
+        self.queued.wake();
         self.wrote.notify_all();
     }
 
@@ -292,30 +303,17 @@ impl WriteBehind {
     }
 
     /// Waits for something that can be written; `false` if nothing will come any more.
-    ///
-    /// Naps for a while before it sleeps: waking a thread costs the one who commits as much as all the rest of a small
-    /// commit, and naps need no waking.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
-        let mut naps = 0;
-        while (state.queue.is_empty() || state.failed.is_some()) && !state.ended {
-            if naps < NAPS {
-                naps += 1;
-                self.queued.wait_for(&mut state, NAP);
-            } else {
-                state.is_asleep = true;
-                self.queued.wait(&mut state);
-                state.is_asleep = false;
-                naps = 0;
-            }
-        }
+        let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
+        self.queued.wait_while(&mut state, is_idle);
         !state.ended
     }
 
     /// Wakes everybody who waits, for good.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
-        self.queued.notify_all();
+        self.queued.wake_all();
         self.wrote.notify_all();
     }
 }
