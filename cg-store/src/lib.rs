@@ -35,6 +35,7 @@ mod gather;
 mod hand_over;
 mod handle;
 mod hash;
+mod inside;
 mod iterate;
 mod lease;
 mod maintain;
@@ -114,7 +115,7 @@ pub use segment::OnDisk;
 pub use segment::{
     InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
 };
-pub use snapshots::{KeptSnapshot, SnapshotReader};
+pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,

@@ -10,6 +10,7 @@ mod due;
 mod explain;
 mod heat;
 mod known;
+mod marks;
 mod promoting;
 mod recorder;
 mod search;

@@ -98,12 +98,15 @@ pub(crate) fn settle<G: Ground>(
     if is_moved {
         // What was given and taken back, or given by the host himself already.
         chunks.retain(|at, change| {
-            let is_change = !is_same(&change.old, change.new.as_ref());
-            if !is_change {
+            let is_same = is_same(&change.old, change.new.as_ref());
+            if is_same {
                 unchanged.push(*at);
             }
-            is_change
+            !is_same
         });
+        unchanged.sort_unstable();
+        unchanged.dedup();
+        unchanged.retain(|at| !chunks.contains_key(at));
     }
     Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
 }

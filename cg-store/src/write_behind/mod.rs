@@ -12,12 +12,15 @@
 //! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
 //!   stays, the commit that failed in front: memory goes on serving it.
 
+mod line;
 mod pending;
 mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -31,6 +34,7 @@ use crate::nap::Nap;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
+use line::{Fill, Line};
 use pending::Pending;
 pub(crate) use writer::Writer;
 
@@ -57,6 +61,8 @@ struct State {
     pending: Pending,
     /// Memory of everything that is queued.
     bytes: u64,
+    /// Who waits for room.
+    line: Line,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
     ended: bool,
@@ -81,7 +87,7 @@ pub(crate) enum Room {
     Needed,
     /// Its caller waits until it is written, and has the memory anyway.
     Taken,
-    /// It was promised when the commit was handed over.
+    /// It was [promised](WriteBehind::promise) when the commit was handed over.
     Promised,
 }
 
@@ -115,16 +121,6 @@ impl WriteBehind {
         (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
-    /// The memory of everything that is queued.
-    ///
-    /// # Errors
-    /// What a write failed with.
-    pub(crate) fn bytes(&self) -> Result<u64, Error> {
-        let state = self.state.lock();
-        state.check()?;
-        Ok(state.bytes)
-    }
-
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors
@@ -132,8 +128,7 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        let is_full = !self.is_empty() && state.bytes + commit.bytes > self.max_bytes;
-        if is_full && room == Room::Needed {
+        if room == Room::Needed && !self.admits(&mut state, commit.bytes) {
             return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
         }
         if self.is_empty() {
@@ -173,17 +168,81 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
-    /// Waits until the queue holds at most so many bytes, what is being written included, or nothing.
+    /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
+    /// more: nothing else may be queued then if it is more than all of it. What is being written takes its room too.
     ///
     /// # Errors
     /// What a write failed with.
-    pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
-        while state.bytes > bytes && !self.is_empty() && !state.ended {
-            state.check()?;
-            self.wrote.wait(&mut state);
+        let fill = self.fill(&state);
+        let place = state.line.wait(thread::current().id(), fill);
+        loop {
+            let now = Instant::now();
+            let fill = self.fill(&state);
+            if state.line.let_in(fill, now) {
+                // Not only this one, perhaps.
+                self.wrote.notify_all();
+            }
+            if state.ended || state.failed.is_some() {
+                state.line.leave(place);
+                return state.check();
+            }
+            if state.line.is_let_in(place, now) {
+                return Ok(());
+            }
+            // Room that was promised to somebody in front may be given back without a word.
+            self.wrote.wait_for(&mut state, line::KEPT);
         }
-        state.check()
+    }
+
+    /// Whether a commit fits, and is not before its turn.
+    fn admits(&self, state: &mut State, bytes: u64) -> bool {
+        let fill = self.fill(state);
+        if state.line.is_idle() && (fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes) {
+            return true;
+        }
+        state.line.admit(thread::current().id(), bytes, fill, Instant::now())
+    }
+
+    fn fill(&self, state: &State) -> Fill {
+        let is_empty = self.is_empty() && state.bytes == 0;
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
+    }
+
+    /// Promises room to what is handed over and comes later. It counts as queued until it is [released](Self::release).
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is none, and what a write failed with.
+    pub(crate) fn promise(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        if !self.admits(&mut state, bytes) {
+            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        }
+        state.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes a promise back: what it was for has come, or never will.
+    pub(crate) fn release(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.bytes -= bytes;
+        self.made_room(&mut state);
+    }
+
+    /// Whether more is queued and promised than there is room for.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.state.lock().bytes > self.max_bytes
+    }
+
+    /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.
+    fn made_room(&self, state: &mut State) {
+        if !state.line.is_idle() {
+            let fill = self.fill(state);
+            state.line.let_in(fill, Instant::now());
+        }
+        self.wrote.notify_all();
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -218,7 +277,7 @@ impl WriteBehind {
         self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
-        self.wrote.notify_all();
+        self.made_room(state);
     }
 
     /// Why nothing is written any more.

@@ -31,6 +31,7 @@ mod memory;
 mod moves;
 mod objects;
 mod opacity;
+mod opacity_ticks;
 mod open;
 mod ownership;
 mod prefetch;

@@ -1,5 +1,7 @@
 //! Commits that return before they are written.
 
+mod line;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
