@@ -2,6 +2,7 @@
 
 mod changes;
 mod check;
+mod chunk_writes;
 mod commit;
 mod objects;
 mod ownership;

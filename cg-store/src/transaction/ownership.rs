@@ -11,6 +11,7 @@ use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
 use super::changes::ChunkChange;
+use super::chunk_writes::ChunkWrites;
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -68,7 +69,7 @@ impl ChunkChange {
 /// Brings references and owners of a transaction into agreement.
 pub(crate) fn settle<G: Ground>(
     ground: &G,
-    chunks: &BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
 ) -> Result<Settled, Error> {
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
