@@ -178,10 +178,12 @@ pub enum Error {
     },
     /// A batch that was [handed over](crate::World::hand_over) was refused when it was accepted. Nothing of it was written; all
     /// that the call itself promises is done.
-    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}")]
+    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}{}", and_more(*others))]
     HandedOver {
         /// What a transaction of the same writes would have been refused for.
         error: Box<Error>,
+        /// How many more were refused since.
+        others: u64,
     },
     /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
     #[error(
@@ -346,6 +348,10 @@ pub enum ConflictKey {
     /// A spatial record.
     #[error("record {0}")]
     Record(RecordId),
+}
+
+fn and_more(others: u64) -> String {
+    if others == 0 { String::new() } else { format!("; so are {others} more, which the log names") }
 }
 
 /// Bytes as a person compares them.

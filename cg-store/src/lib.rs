@@ -35,6 +35,7 @@ mod gather;
 mod hand_over;
 mod handle;
 mod hash;
+mod inside;
 mod iterate;
 mod lease;
 mod maintain;

@@ -216,7 +216,7 @@ impl<E: Engine> World<E> {
         after_ticks: u64,
         mut progress: impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let mut state = inner.maintenance.state.lock();
         let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
@@ -354,7 +354,7 @@ mod tests {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
         let (begun, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
-            let inner = world.inner();
+            let inner = world.unsettled();
             scope.spawn(move || {
                 inner.maintenance.work(|_| {
                     begun.send(()).unwrap();

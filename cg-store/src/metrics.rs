@@ -22,14 +22,12 @@ pub struct Metrics {
     pub last_written: u64,
     /// The newest commit that a power cut leaves.
     pub last_synced: u64,
-    /// Commits that are accepted and not written yet, and the memory that they hold.
+    /// Commits that are accepted and not written yet.
     pub queued_commits: u64,
-    /// See [`queued_commits`](Self::queued_commits).
+    /// The memory that they hold, and what was handed over.
     pub queued_bytes: u64,
-    /// Batches that were handed over and are not accepted yet, and the memory that they hold.
+    /// Batches that were handed over and are not accepted yet.
     pub handed_over: u64,
-    /// See [`handed_over`](Self::handed_over).
-    pub handed_over_bytes: u64,
     /// Calls of `transaction`, the host's closure included: the stalls that a tick thread meets.
     pub transactions: Durations,
     /// Calls of `tick`.
@@ -52,7 +50,6 @@ impl<E: Engine> World<E> {
     pub fn metrics(&self) -> Metrics {
         let inner = self.unsettled();
         let (queued_commits, queued_bytes) = inner.queue.load();
-        let (handed_over, handed_over_bytes) = inner.hand_overs.load();
         let [written, synced] = inner.engine.reached();
         Metrics {
             stats: self.stats(),
@@ -62,8 +59,7 @@ impl<E: Engine> World<E> {
             last_synced: synced.get(),
             queued_commits,
             queued_bytes,
-            handed_over,
-            handed_over_bytes,
+            handed_over: inner.hand_overs.len(),
             transactions: inner.transactions.read(),
             ticks: inner.ticks.read(),
             tick_excess: inner.tick_excess.read(),

@@ -12,10 +12,6 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::engine::EngineError;
 use crate::error::Error;
 
-/// How much nicer than the host's threads the store's are.
-#[cfg(all(target_os = "linux", feature = "rocks"))]
-const NICER: i32 = 5;
-
 /// Named threads that end, and are waited for, with the value.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -120,14 +116,29 @@ impl Drop for Given {
 /// milliseconds; in the class of batch work they take it from nobody by waking. They still get a quarter of one
 /// that the host uses up.
 pub(crate) fn give_way() {
+    work_in_batches(NICER);
+}
+
+/// Takes the processor from nobody by waking, and else runs as the thread that started this one does: for threads for which
+/// others may wait.
+pub(crate) fn interrupt_nobody() {
+    work_in_batches(0);
+}
+
+/// How much nicer than the host's threads the store's are.
+const NICER: i32 = 5;
+
+fn work_in_batches(nicer: i32) {
     #[cfg(all(target_os = "linux", feature = "rocks"))]
-    if let Err(error) = become_nicer() {
+    if let Err(error) = enter_batch_class(nicer) {
         tracing::debug!(%error, "a thread of the store keeps its host's priority");
     }
+    #[cfg(not(all(target_os = "linux", feature = "rocks")))]
+    let _ = nicer;
 }
 
 #[cfg(all(target_os = "linux", feature = "rocks"))]
-fn become_nicer() -> rustix::io::Result<()> {
+fn enter_batch_class(nicer: i32) -> rustix::io::Result<()> {
     use thread_priority::{
         NormalThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
     };
@@ -143,7 +154,7 @@ fn become_nicer() -> rustix::io::Result<()> {
         tracing::debug!(?error, "a thread of the store keeps its host's niceness for now");
     }
     let now = rustix::process::nice(0)?;
-    rustix::process::nice(before + NICER - now)?;
+    rustix::process::nice(before + nicer - now)?;
     Ok(())
 }
 

@@ -87,7 +87,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::NoRoom`], and what the engine says.
     pub fn keep_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let _one_at_a_time = inner.keeping.lock();
         // One whose commit failed is written by now, or never will be.
@@ -107,7 +107,7 @@ impl<E: Engine> World<E> {
     /// What the engine says, but for damage.
     pub fn snapshots(&self) -> Result<Vec<Result<KeptSnapshot, DamagedSnapshot>>, Error> {
         let mut found = Vec::new();
-        let engine = self.inner().settled_engine()?;
+        let engine = self.settled()?.settled_engine()?;
         let view = engine.snapshot()?;
         scan_past_damage(&view, Family::Snapshot, ALL_KEYS, |met| {
             match met {
@@ -127,7 +127,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being carried out to its end, which may be that of
     /// the snapshot; and what the engine says.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader<E>>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.engine()?;
         // A head that is there before its parts is of a snapshot that is being carried out.
         let at_rest = engine.at_rest()?;
@@ -144,7 +144,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// What the engine says. A damaged snapshot is deleted all the same.
     pub fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let _one_at_a_time = inner.keeping.lock();
         inner.drain()?;
@@ -333,7 +333,7 @@ impl<E: Engine> Read for SnapshotReader<E> {
         }
         let part = (self.at / PART_BYTES as u64) as u32 + 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != part) {
-            let bytes = self.world.inner().snapshot_part(&self.name, self.head, part);
+            let bytes = self.world.unsettled().snapshot_part(&self.name, self.head, part);
             let bytes = bytes.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             self.last = Some((part, bytes));
         }

@@ -186,7 +186,7 @@ impl<E: Engine> World<E> {
             commits: CommitLog::new(engine.last_commit().get()),
             deltas: DeltaIndex::read(&engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
-            hand_overs: Arc::new(HandOvers::new()),
+            hand_overs: Arc::default(),
             keeping: Mutex::default(),
             gather: Gather::default(),
             space: Space::new(options.min_free_bytes),
@@ -216,15 +216,6 @@ impl<E: Engine> World<E> {
         inner.know_if_empty();
         let handle = Handle::new(inner, caps).map_err(|error| OpenError::Threads { source: error.into() })?;
         Ok(Self { handle: Arc::new(handle) })
-    }
-
-    /// The world, once what was handed over before is accepted. While it takes no commits that waits, and is not seen.
-    #[inline]
-    pub(crate) fn inner(&self) -> &Inner<E> {
-        let inner = self.unsettled();
-        // Why it waits is told to whoever commits, flushes, or reads what waits.
-        let _ = inner.settle_hand_overs();
-        inner
     }
 
     /// The world, whatever was handed over to it: for who looks at no content, or settles what it needs.
@@ -281,7 +272,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::TooLarge`] if a batch over 1 GiB would be allowed, and what the engine says.
     pub fn raise_limits(&self, to: StoreLimits) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         if to.batch_bytes > MAX_BATCH_BYTES {
             let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
@@ -322,14 +313,14 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.inner().engine()?.usage()?)
+        Ok(self.settled()?.engine()?.usage()?)
     }
 
     /// Waits until every commit so far, and everything that was handed over, survives a power cut.
     ///
     /// # Errors
     /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::HandedOver`] if all that
-    /// could be stored is saved, and something that was handed over could not: one error for each, the oldest first.
+    /// could be stored is saved, and something that was handed over could not, of which nobody was told.
     pub fn flush(&self) -> Result<(), Error> {
         let inner = self.unsettled();
         inner.settle_hand_overs()?;
@@ -391,6 +382,9 @@ impl<E: Engine> Inner<E> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        if settled.is_err() {
+            self.give_hand_overs_up();
+        }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
         let drained = self.drain();
@@ -401,7 +395,7 @@ impl<E: Engine> Inner<E> {
             self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
         };
         engine.close()?;
-        settled.and(drained).and(folded).and(self.check_hand_overs())
+        settled.and(drained).and(folded).and_then(|()| self.check_hand_overs())
     }
 }
 

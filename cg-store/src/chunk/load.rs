@@ -90,14 +90,14 @@ impl<E: Engine> World<E> {
     /// Costs one engine call for all that are hot, then one read for each cluster that may hold one of the rest; each
     /// 4³ group with a chunk that is asked for is decompressed once.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        self.unsettled().load_settled(at)
+        self.unsettled().load_many(at)
     }
 
     /// A chunk if memory has it. Never reads from disk and never waits for it. Of a column into which something was
     /// [handed over](Self::hand_over) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         let inner = self.unsettled();
-        if inner.awaits_acceptance(at) {
+        if inner.awaits_acceptance(&[at]) {
             return Peek::NotLoaded;
         }
         match inner.cache.get(at) {
@@ -111,7 +111,7 @@ impl<E: Engine> World<E> {
 
     /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
     pub fn forget_chunks(&self) {
-        self.inner().cache.clear();
+        self.unsettled().cache.clear();
     }
 
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
@@ -123,7 +123,11 @@ impl<E: Engine> World<E> {
         let (world, at) = (self.visitor(), at.to_vec());
         self.unsettled().pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
-            if let Ok(found) = world.visit(|world| caught(|| world.load_settled(&at))) {
+            let load = |world: &Inner<E>| {
+                world.await_acceptance(&at);
+                world.load_many(&at)
+            };
+            if let Ok(found) = world.visit(|world| caught(|| load(world))) {
                 let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
@@ -141,7 +145,7 @@ impl<E: Engine> World<E> {
         at: ChunkAt,
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         if inner.queue.chunk(at).is_some() {
             inner.drain()?;
         }
@@ -230,21 +234,8 @@ impl<E: Engine> Inner<E> {
         find(&*self.engine()?, &self.counters, at, read)
     }
 
-    /// Many chunks, once what was handed over of their columns is accepted.
-    fn load_settled(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        if self.has_hand_overs() && self.settle_for(at).is_err() {
-            // Only what waits cannot be answered.
-            let load = |at: &ChunkAt| {
-                self.settle_for(&[*at])?;
-                Ok(self.stored(*at)?.here().map(|stored| stored.chunk))
-            };
-            return at.iter().map(load).collect();
-        }
-        self.load_many(at)
-    }
-
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        let found = self.stored_many(at);
+        let found = self.settled_many(at);
         found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 

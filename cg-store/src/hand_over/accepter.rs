@@ -8,7 +8,10 @@ use std::time::Duration;
 use super::HandOvers;
 use crate::engine::Engine;
 use crate::handle::Visitor;
+use crate::pool::interrupt_nobody;
 
+/// How long what is queued is given to be written.
+const BREATH: Duration = Duration::from_micros(200);
 /// How often it is tried again whether a world that takes no commits takes some.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -22,14 +25,17 @@ pub(crate) struct Accepter {
 impl Accepter {
     /// Starts to accept what a world's queue holds.
     ///
-    /// At the host's own priority: whoever reads meanwhile may wait for it.
+    /// At the niceness of the thread that hands over first: whoever reads meanwhile may wait for it.
     pub(crate) fn start<E: Engine>(queue: Arc<HandOvers>, world: Visitor<E>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
+                interrupt_nobody();
                 while queue.wait_for_work() {
                     match world.visit(|world| world.settle_one()) {
-                        Ok(Ok(())) => {}
+                        Ok(Ok(true)) => {}
+                        // Somebody else was faster, or what is queued is to be written first.
+                        Ok(Ok(false)) => thread::sleep(BREATH),
                         // The world takes no commits. What waits is accepted when it is resumed.
                         Ok(Err(_)) => thread::sleep(PAUSE),
                         Err(_) => return,

@@ -14,8 +14,8 @@ use crate::transaction::{Transaction, Writes};
 
 /// Writes that are [handed over](crate::World::hand_over) together: all are seen together, or none.
 ///
-/// A batch reads nothing, so no other transaction can be in its way: what it says replaces whatever is stored. What is
-/// said of one place counts in the order in which it was said. What must read first is a
+/// The host reads nothing for it, so no other transaction can be in its way: what it says replaces whatever is stored by
+/// then. What is said of one place counts in the order in which it was said. What must read first is a
 /// [transaction](crate::World::transaction).
 #[derive(Debug, Default)]
 pub struct WriteBatch {
@@ -121,7 +121,7 @@ impl WriteBatch {
             ChunkWrite::SetBlock(..) => 2048,
         };
         let chunks: usize = self.chunks.iter().map(|(_, write)| ENTRY_BYTES + chunk(write)).sum();
-        (chunks + self.others.memory_bytes(ENTRY_BYTES)) as u64
+        (ENTRY_BYTES + chunks + self.others.memory_bytes(ENTRY_BYTES)) as u64
     }
 
     /// Whether it stores anything.
@@ -148,6 +148,11 @@ impl WriteBatch {
             }
         }
         Ok(())
+    }
+
+    /// Whether it puts or deletes entities, which changes the chunks that refer to them.
+    pub(super) fn touches_entities(&self) -> bool {
+        !self.others.entities.is_empty()
     }
 
     /// The columns of the chunks, each at least once.

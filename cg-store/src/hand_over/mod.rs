@@ -5,11 +5,14 @@
 //! whoever reads before that accepts it himself first.
 //!
 //! **Invariants**.
-//! - Batches are accepted one at a time, in the order in which they were handed over, each as a transaction that read nothing.
+//! - Batches are accepted one at a time, in the order in which they were handed over, each as a transaction whose reads
+//!   are done when it is accepted.
 //! - Who reads, or commits, behind the return of a hand-over finds it accepted, or refused: every call of [`World`] that
 //!   looks at content settles first what was handed over before it. Calls for single chunks settle only what concerns their columns.
-//! - A batch leaves the queue when it is accepted, or refused for what it says. While the world takes no commits it stays.
-//! - No refusal is silent: the ticket tells it, or else the next [`flush`](World::flush) or [`close`](World::close).
+//! - A batch leaves the queue when it is accepted, or refused: for what it says, or as what it replaces cannot be read.
+//!   While the world takes no commits it stays, and who looks at content gets that error rather than what was before.
+//! - No refusal is silent: the ticket tells it, or if that is gone, the next [`flush`](World::flush) or
+//!   [`close`](World::close). All are logged and counted.
 
 mod accept;
 mod accepter;
@@ -24,9 +27,12 @@ pub use batch::WriteBatch;
 pub(crate) use queue::HandOvers;
 pub use ticket::HandedOver;
 
+use std::sync::Arc;
+
 use crate::durability::Durability;
 use crate::engine::{Engine, EngineError};
 use crate::error::Error;
+use crate::stats::Counters;
 use crate::world::World;
 
 impl<E: Engine> World<E> {
@@ -41,7 +47,8 @@ impl<E: Engine> World<E> {
     ///
     /// What cannot be stored is found out when it is accepted: the [ticket](HandedOver) tells, or if that is dropped,
     /// the next [`flush`](Self::flush) or [`close`](Self::close) does. Nothing of such a batch is written then.
-    /// A segment of a segmented world accepts a batch before this returns.
+    /// A segment of a segmented world accepts a batch before this returns, so inside a transaction of that segment it is
+    /// [`Error::Nested`].
     ///
     /// ```
     /// use cg_store::prelude::*;
@@ -67,22 +74,30 @@ impl<E: Engine> World<E> {
         inner.check_open()?;
         if inner.door.get().is_some() {
             // Who closes it must not wait for what waits behind it.
-            let accepted = self.transaction_at(Durability::Fast, |tx| batch.say(tx))?;
-            return Ok(HandedOver::accepted(self.visitor(), accepted.seq));
+            let accepted = loop {
+                match self.transaction_at(Durability::Fast, |tx| batch.say(tx)) {
+                    // What it edits was changed meanwhile: another commit went on.
+                    Err(Error::Conflict { .. }) => {}
+                    accepted => break accepted?,
+                }
+            };
+            let queue = Arc::clone(&inner.hand_overs);
+            return Ok(HandedOver::accepted(self.visitor(), queue, accepted.seq));
         }
-        let bytes = batch.memory_bytes();
-        inner.queue.check()?;
         let engine = inner.engine()?;
         if engine.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
         }
+        let bytes = batch.memory_bytes();
         if batch.puts_anything() {
             inner.space.check(&*engine, bytes)?;
         }
         drop(engine);
         self.start_accepting()?;
-        let outcome =
-            inner.hand_overs.push(batch, bytes, |waiting_bytes| inner.queue.admit(bytes, waiting_bytes))?;
-        Ok(HandedOver::waiting(self.visitor(), outcome))
+        inner.queue.promise(bytes).inspect_err(|error| {
+            Counters::add(&inner.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+        })?;
+        let outcome = inner.hand_overs.push(batch, bytes).inspect_err(|_| inner.queue.release(bytes))?;
+        Ok(HandedOver::waiting(self.visitor(), Arc::clone(&inner.hand_overs), outcome))
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cg_format::ChunkAt;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::batch::{ColumnOf, WriteBatch, column_of};
 use super::ticket::Outcome;
@@ -13,29 +14,37 @@ use crate::error::Error;
 use crate::nap::Nap;
 
 /// What was handed over to one world.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HandOvers {
     /// How many batches wait, for those who only look. One that is being accepted still counts.
     len: AtomicU64,
     state: Mutex<State>,
     /// Held while a batch is accepted, so that they are accepted in order.
     accepting: Mutex<()>,
+    /// Something was handed over, or nothing will be any more.
     came: Nap,
+    /// Something was accepted or refused.
+    left: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Arc<Waiting>>,
-    /// Memory of everything that waits.
-    bytes: u64,
     /// The number of the newest batch.
     last: u64,
-    /// What was refused, the oldest first, until somebody is told.
-    refused: VecDeque<Arc<Outcome>>,
+    untold: Untold,
     /// Nothing is taken any more.
     ended: bool,
     /// Nobody will accept anything: the thread that does must go.
     is_over: bool,
+}
+
+/// Refusals of which nobody was told and whose tickets are gone.
+#[derive(Debug, Default)]
+struct Untold {
+    first: Option<Error>,
+    /// How many came behind it.
+    others: u64,
 }
 
 /// A batch in the queue.
@@ -43,57 +52,38 @@ struct State {
 pub(super) struct Waiting {
     pub(super) batch: WriteBatch,
     pub(super) outcome: Arc<Outcome>,
-    bytes: u64,
+    /// The room that it was promised among what is queued to be written.
+    pub(super) promised_bytes: u64,
     /// Made when somebody asks after a chunk while it waits.
     columns: OnceLock<HashSet<ColumnOf, foldhash::fast::FixedState>>,
 }
 
-/// So many refusals are kept until somebody asks; all of them are logged and counted.
-const MAX_REFUSED: usize = 64;
-
 impl HandOvers {
-    /// An empty queue.
-    pub(crate) fn new() -> Self {
-        Self {
-            len: AtomicU64::new(0),
-            state: Mutex::default(),
-            accepting: Mutex::new(()),
-            came: Nap::default(),
-        }
-    }
-
     /// Whether everything was accepted or refused.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len.load(Ordering::Acquire) == 0
+        self.len() == 0
     }
 
-    /// How many batches wait, and their memory.
-    pub(crate) fn load(&self) -> (u64, u64) {
-        let state = self.state.lock();
-        (self.len.load(Ordering::Relaxed), state.bytes)
+    /// How many batches wait.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
     }
 
-    /// Takes a batch of so much memory, if it is admitted beside what waits, of which there are so many bytes. From now on
-    /// readers settle it.
+    /// Takes a batch to which so much room was promised. From now on readers settle it.
     ///
     /// # Errors
-    /// Why it is not admitted, [`Error::Closed`] if nothing is taken any more.
-    pub(super) fn push(
-        &self,
-        batch: WriteBatch,
-        bytes: u64,
-        admit: impl FnOnce(u64) -> Result<(), Error>,
-    ) -> Result<Arc<Outcome>, Error> {
+    /// [`Error::Closed`] if nothing is taken any more.
+    pub(super) fn push(&self, batch: WriteBatch, promised_bytes: u64) -> Result<Arc<Outcome>, Error> {
         let mut state = self.state.lock();
         if state.ended {
             return Err(Error::Closed);
         }
-        admit(state.bytes)?;
-        state.bytes += bytes;
         state.last += 1;
         let outcome = Arc::new(Outcome::of(state.last));
-        let waiting = Waiting { batch, outcome: Arc::clone(&outcome), bytes, columns: OnceLock::new() };
+        let columns = OnceLock::new();
+        let waiting = Waiting { batch, outcome: Arc::clone(&outcome), promised_bytes, columns };
         state.waiting.push_back(Arc::new(waiting));
         self.len.fetch_add(1, Ordering::Release);
         drop(state);
@@ -106,10 +96,11 @@ impl HandOvers {
         self.state.lock().last
     }
 
-    /// The newest batch that says anything of the column of one of some chunks.
+    /// The newest batch that may say anything of the column of one of some chunks.
     pub(super) fn last_concerning(&self, at: &[ChunkAt]) -> Option<u64> {
-        let state = self.state.lock();
-        let concerning = state.waiting.iter().rev().find(|waiting| waiting.concerns(at));
+        // Looked through outside the lock, which who hands over takes.
+        let waiting: Vec<_> = self.state.lock().waiting.iter().map(Arc::clone).collect();
+        let concerning = waiting.iter().rev().find(|waiting| waiting.concerns(at));
         concerning.map(|waiting| waiting.outcome.number())
     }
 
@@ -124,30 +115,38 @@ impl HandOvers {
         state.waiting.front().filter(|next| next.outcome.number() <= number).map(Arc::clone)
     }
 
-    /// Notes that the next batch was accepted or refused, which its outcome says already.
-    pub(super) fn leave(&self, is_refused: bool) {
+    /// Notes what became of the next batch.
+    pub(super) fn leave(&self, accepted: Result<u64, Error>) {
         let mut state = self.state.lock();
         let Some(left) = state.waiting.pop_front() else { return };
-        state.bytes -= left.bytes;
-        if is_refused && state.refused.len() < MAX_REFUSED {
-            state.refused.push_back(Arc::clone(&left.outcome));
+        if let Some(refusal) = left.outcome.settle(accepted) {
+            state.untold.add(refusal);
         }
         // Only now: who finds the queue empty reads what was accepted.
         self.len.fetch_sub(1, Ordering::Release);
         drop(state);
-        // Perhaps the last holder of many chunks.
-        drop(left);
+        self.left.notify_all();
     }
 
-    /// The oldest refusal that nobody was told.
-    pub(super) fn untold(&self) -> Option<Error> {
+    /// Waits for a moment until something leaves.
+    pub(super) fn wait_until_one_leaves(&self) {
+        /// The last may have left since the caller looked.
+        const LOOK_AGAIN: Duration = Duration::from_millis(5);
         let mut state = self.state.lock();
-        while let Some(outcome) = state.refused.pop_front() {
-            if let Some(error) = outcome.take_refusal() {
-                return Some(error);
-            }
+        if !state.waiting.is_empty() {
+            self.left.wait_for(&mut state, LOOK_AGAIN);
         }
-        None
+    }
+
+    /// Notes a refusal that its ticket told nobody.
+    pub(super) fn add_untold(&self, refusal: Error) {
+        self.state.lock().untold.add(refusal);
+    }
+
+    /// All refusals of which nobody was told, as one error.
+    pub(super) fn take_untold(&self) -> Option<Error> {
+        let Untold { first, others } = std::mem::take(&mut self.state.lock().untold);
+        first.map(|error| Error::HandedOver { error: Box::new(error), others })
     }
 
     /// Takes nothing any more; what waits is still accepted.
@@ -169,8 +168,22 @@ impl HandOvers {
     }
 }
 
+impl Untold {
+    fn add(&mut self, refusal: Error) {
+        if self.first.is_none() {
+            self.first = Some(refusal);
+        } else {
+            self.others += 1;
+        }
+    }
+}
+
 impl Waiting {
     fn concerns(&self, at: &[ChunkAt]) -> bool {
+        if self.batch.touches_entities() {
+            // Where its entities are by now, whose chunks refer to them, is not known without reading.
+            return true;
+        }
         let columns = self.columns.get_or_init(|| self.batch.columns().collect());
         at.iter().any(|at| columns.contains(&column_of(*at)))
     }

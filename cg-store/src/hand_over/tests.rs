@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Dimension};
+use cg_format::entity::{Entity, EntityPos, Owner};
+use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 
 use super::*;
 use crate::engine::{Fault, MemEngine};
+use crate::inside::{Doing, Inside};
 use crate::options::WorldOptions;
 use crate::{Peek, Property};
 
@@ -49,7 +51,7 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
     assert!(!ticket.is_settled());
     assert_eq!(world.metrics().handed_over, 1);
-    assert!(world.metrics().handed_over_bytes > 0);
+    assert!(world.metrics().queued_bytes > 0);
     assert!(matches!(world.peek(a), Peek::NotLoaded), "memory knows that it was absent");
     assert_eq!(world.load(b).unwrap(), None, "what is none of its business is not waited for");
     thread::scope(|scope| {
@@ -72,7 +74,32 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
     assert!(matches!(world.peek(a), Peek::Here(_)));
     assert_eq!(ticket.wait().unwrap().seq, world.last_commit());
     assert_eq!(world.metrics().handed_over, 0);
-    assert_eq!(world.metrics().handed_over_bytes, 0);
+    world.flush().unwrap();
+    assert_eq!(world.metrics().queued_bytes, 0);
+}
+
+/// A chunk changes when an entity does that it refers to, or that comes into it.
+#[test]
+fn an_entity_that_waits_concerns_every_chunk() {
+    let (world, chunk) = world();
+    let kind = world.register_entity("game:cow").unwrap();
+    let id = EntityId::new(uuid::Uuid::from_u128(1));
+    let position = EntityPos::new(Dimension::new(0), at(1).pos.min_block(), [0.0; 3]).unwrap();
+    world
+        .transaction(|tx| {
+            tx.save(at(1), chunk.clone());
+            tx.put_entity(id, Entity::new(kind, Owner::Chunk(at(1)), position));
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    assert_eq!(world.load(at(1)).unwrap().unwrap().entities(), [id]);
+    let held = world.unsettled().hand_overs.begin_accepting();
+    let mut batch = WriteBatch::new();
+    batch.delete_entity(id);
+    drop(world.hand_over(batch).unwrap());
+    assert!(matches!(world.peek(at(1)), Peek::NotLoaded));
+    drop(held);
+    assert!(world.load(at(1)).unwrap().unwrap().entities().is_empty());
 }
 
 #[test]
@@ -117,6 +144,10 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.flush().unwrap_err());
     read_only(world.hand_over(saving(3, &chunk)).unwrap_err());
     read_only(world.transaction(|_| Ok::<_, Error>(())).unwrap_err());
+    read_only(world.property(&Property::Time).unwrap_err());
+    read_only(world.entity(EntityId::new(uuid::Uuid::nil())).unwrap_err());
+    read_only(world.view(at(1), |_| Ok(())).unwrap_err());
+    read_only(world.content_hash().unwrap_err());
     assert!(world.load(at(1)).unwrap().is_some(), "the rest is served");
     assert!(world.load_many(&[at(1), at(2)])[0].as_ref().unwrap().is_some());
     assert!(!ticket.is_settled() && world.unsettled().has_hand_overs());
@@ -168,8 +199,25 @@ fn who_accepts_may_look_at_the_world() {
     let inner = world.unsettled();
     let held = inner.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
-    accept::while_accepting(|| assert_eq!(world.load(at(1)).unwrap(), None));
+    let accepting = Inside::enter(Doing::Acceptance, &*inner.hand_overs);
+    assert_eq!(world.load(at(1)).unwrap(), None);
+    drop(accepting);
     drop(held);
     ticket.wait().unwrap();
     assert!(world.load(at(1)).unwrap().is_some());
+}
+
+#[test]
+fn what_a_world_that_fails_cannot_accept_any_more_is_said_to_be_lost() {
+    let fails_at = Arc::default();
+    let (world, chunk) = failing_at(&fails_at, 64 << 20);
+    let held = world.unsettled().hand_overs.begin_accepting();
+    let ticket = world.hand_over(saving(1, &chunk)).unwrap();
+    fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
+    set_time_and_fail(&world);
+    drop(held);
+    let error = world.close().unwrap_err();
+    assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
+    assert!(matches!(ticket.wait().unwrap_err(), Error::Closed));
+    assert_eq!(world.stats().hand_overs_refused, 1);
 }

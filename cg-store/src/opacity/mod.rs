@@ -96,7 +96,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let engine = self.inner().settled_engine()?;
+        let engine = self.settled()?.settled_engine()?;
         let at_rest = engine.at_rest()?;
         let tile = folded(&*engine, key::opacity_tile(at))?;
         drop(at_rest);
@@ -111,10 +111,10 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`opacity`](Self::opacity); [`Error::NoRoom`].
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
-        self.inner().check_room()?;
+        self.settled()?.check_room()?;
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some((tile, folded)) = self.inner().fold_next_tile(&behind)? else { break };
+            let Some((tile, folded)) = self.settled()?.fold_next_tile(&behind)? else { break };
             behind = behind_tile(&tile);
             done += usize::from(folded);
         }

@@ -33,7 +33,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails, or was opened for reading only; [`Error::NoRoom`].
     pub fn rebuild_opacity(&self) -> Result<u64, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         if inner.engine()?.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
@@ -166,7 +166,7 @@ mod tests {
             saved.unwrap();
         };
         save(at(0, 0));
-        let inner = world.inner();
+        let inner = world.unsettled();
         let tile = key::opacity_tile(at(0, 0));
         let column = Column::of_tile(&tile).unwrap();
         let drawn_then = |meanwhile: ChunkAt| {

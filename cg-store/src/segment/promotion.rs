@@ -180,7 +180,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Refuses what would fill the disk once it counts: the root and the segments write it, each in parts if it is large.
     fn check_room(&self, len_bytes: u64) -> Result<(), Error> {
-        let root = self.shared.root.inner();
+        let root = self.shared.root.settled()?;
         let times = if len_bytes > root.batch_limit()? { 4 } else { 2 };
         root.space.check(&*root.engine()?, len_bytes.saturating_mul(times))
     }
@@ -225,7 +225,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Vec::new());
             }
             // Before all of it is read in vain.
-            world.inner().queue.check()?;
+            world.settled()?.queue.check()?;
             let read = if known.is_some() { Part::default() } else { self.read_part(redo, segment)? };
             let part = known.unwrap_or(&read);
             world.transaction_at(Durability::Safe, |tx| {

@@ -148,7 +148,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             bytes.extend(piece);
         }
         let catalog = self.catalog();
-        let upgrades = &self.shared.root.inner().options.upgrades;
+        let upgrades = &self.shared.root.settled()?.options.upgrades;
         let what = format!("promotion into {segment}");
         Part::decode(&what, &bytes, redo.generation, &catalog, upgrades)
     }

@@ -172,7 +172,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                     return show(None);
                 };
                 // One in memory has it since it was open before.
-                opened.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
+                opened.settled()?.door.get_or_init(|| Door::new(&self.shared.together, segment));
             }
         }
     }

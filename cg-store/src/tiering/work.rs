@@ -33,6 +33,8 @@ pub(crate) struct Work {
     pub(super) shrinking: Option<Shrinking>,
     pub(super) forgetting: Option<Forgetting>,
     pub(crate) told: Told,
+    /// Whether another kind of move had to wait for promotions, and perhaps will again.
+    others_waited: bool,
     /// Why something waits that is known of, if the disk has too little room for it.
     pub(crate) lacks_room: Option<Error>,
 }
@@ -158,8 +160,9 @@ impl<E: Engine> Inner<E> {
             }
             let has_room = self.has_room(work)?;
             let next = if has_room { work.next_tier() } else { None };
-            let most = if next == Some(Tier::L0) { self.promotions_at_once(due) } else { 0 };
+            let most = if next == Some(Tier::L0) { self.promotions_at_once(work, due) } else { 0 };
             if !self.await_promotions(work, most, due, counts)? {
+                work.others_waited |= next != Some(Tier::L0);
                 return Ok(false);
             }
             if due.is_over() {
@@ -183,6 +186,7 @@ impl<E: Engine> Inner<E> {
                     } else if let Some(cube) = work.sweep.marked.pop() {
                         self.forget_marks(visitor, work, cube, counts)?;
                     } else {
+                        work.others_waited = false;
                         return Ok(true);
                     }
                 }
@@ -191,10 +195,12 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Promotions go on beside each other: one on each thread, and one that waits for the first of them. Where the tick
-    /// does not wait, the threads have something to do until the next one.
-    fn promotions_at_once(&self, due: Due) -> usize {
+    /// does not wait, the threads have something to do until the next one; but where that had another kind of move wait, no
+    /// more than is done by then.
+    fn promotions_at_once(&self, work: &Work, due: Due) -> usize {
         const UNTIL_THE_NEXT_TICK: usize = 8;
-        self.pool.thread_count() * if due.waits() { 1 } else { UNTIL_THE_NEXT_TICK }
+        let for_each = if due.waits() || work.others_waited { 1 } else { UNTIL_THE_NEXT_TICK };
+        self.pool.thread_count() * for_each
     }
 
     fn threads_to_use(&self, due: Due) -> usize {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod check;
+mod chunk_writes;
 mod commit;
 mod objects;
 mod ownership;
@@ -9,7 +10,6 @@ mod prepare;
 mod records;
 mod writes;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ use crate::commit_log::Begun;
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
+use crate::inside::{Doing, Inside};
 use crate::property::Property;
 use crate::segment::Door;
 use crate::world::{Inner, World};
@@ -100,7 +101,7 @@ impl<E: Engine> World<E> {
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
         let inner = self.unsettled();
-        let _on_this_thread = Running::enter(inner)?;
+        let _on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
         inner.settle_hand_overs()?;
         let mut tx = Transaction::begin(inner)?;
         let value = body(&mut tx)?;
@@ -124,7 +125,7 @@ impl<E: Engine> World<E> {
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), X>,
     ) -> Result<(), X> {
         let inner = self.unsettled();
-        let _on_this_thread = Running::enter(inner)?;
+        let _on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
         inner.settle_hand_overs()?;
         let mut tx = Transaction::begin(inner)?;
         body(&mut tx)?;
@@ -361,31 +362,5 @@ impl<E: Engine> Transaction<'_, E> {
     /// Sets a property; `None` removes it.
     pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
         self.writes.properties.insert(property, bytes);
-    }
-}
-
-/// The worlds in which this thread is inside a transaction.
-struct Running(usize);
-
-thread_local! {
-    static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Running {
-    fn enter<E: Engine>(world: &Inner<E>) -> Result<Self, Error> {
-        let world = std::ptr::from_ref(world).addr();
-        RUNNING.with_borrow_mut(|running| {
-            if running.contains(&world) {
-                return Err(Error::Nested);
-            }
-            running.push(world);
-            Ok(Self(world))
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.with_borrow_mut(|running| running.retain(|world| *world != self.0));
     }
 }

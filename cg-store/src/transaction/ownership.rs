@@ -11,6 +11,7 @@ use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
 use super::changes::ChunkChange;
+use super::chunk_writes::ChunkWrites;
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -68,7 +69,7 @@ impl ChunkChange {
 /// Brings references and owners of a transaction into agreement.
 pub(crate) fn settle<G: Ground>(
     ground: &G,
-    chunks: &BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
 ) -> Result<Settled, Error> {
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
@@ -98,12 +99,15 @@ pub(crate) fn settle<G: Ground>(
     if is_moved {
         // What was given and taken back, or given by the host himself already.
         chunks.retain(|at, change| {
-            let is_change = !is_same(&change.old, change.new.as_ref());
-            if !is_change {
+            let is_same = is_same(&change.old, change.new.as_ref());
+            if is_same {
                 unchanged.push(*at);
             }
-            is_change
+            !is_same
         });
+        unchanged.sort_unstable();
+        unchanged.dedup();
+        unchanged.retain(|at| !chunks.contains_key(at));
     }
     Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
 }

@@ -8,6 +8,7 @@ use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
 
+use super::chunk_writes::ChunkWrites;
 use crate::error::Error;
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
 use crate::property::Property;
@@ -15,7 +16,7 @@ use crate::property::Property;
 /// What a transaction wants to change. A `None` is a deletion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Writes {
-    pub(crate) chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    pub(crate) chunks: ChunkWrites,
     pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
     pub(crate) properties: BTreeMap<Property, Option<Vec<u8>>>,
     pub(crate) objects: BTreeMap<ObjectKey, ObjectWrite>,

@@ -87,7 +87,7 @@ pub(crate) enum Room {
     Needed,
     /// Its caller waits until it is written, and has the memory anyway.
     Taken,
-    /// It was promised when the commit was handed over.
+    /// It was [promised](WriteBehind::promise) when the commit was handed over.
     Promised,
 }
 
@@ -121,17 +121,6 @@ impl WriteBehind {
         (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
-    /// Whether a commit of so many bytes, which will be promised its room, fits beside so many that were promised theirs and
-    /// are not queued yet.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if it does not fit, and what a write failed with.
-    pub(crate) fn admit(&self, bytes: u64, promised_bytes: u64) -> Result<(), Error> {
-        let mut state = self.state.lock();
-        state.check()?;
-        self.admit_beside(&mut state, bytes, promised_bytes)
-    }
-
     /// Takes a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors
@@ -139,8 +128,8 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        if room == Room::Needed {
-            self.admit_beside(&mut state, commit.bytes, 0)?;
+        if room == Room::Needed && !self.admits(&mut state, commit.bytes) {
+            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
         }
         if self.is_empty() {
             self.oldest.store(commit.seq, Ordering::Release);
@@ -207,24 +196,53 @@ impl WriteBehind {
         }
     }
 
-    /// Lets a commit in that fits, and is not before its turn.
-    fn admit_beside(&self, state: &mut State, bytes: u64, promised_bytes: u64) -> Result<(), Error> {
-        let Fill { bytes: queued_bytes, max_bytes, is_empty } = self.fill(state);
-        let is_empty = is_empty && promised_bytes == 0;
-        let fill = Fill { bytes: queued_bytes.saturating_add(promised_bytes), max_bytes, is_empty };
-        let fits = is_empty || fill.bytes.saturating_add(bytes) <= max_bytes;
-        // Mostly nobody waits, and nobody needs to know which thread this is.
-        let is_admitted = (fits && state.line.is_idle())
-            || state.line.admit(thread::current().id(), bytes, fill, Instant::now());
-        if is_admitted {
-            Ok(())
-        } else {
-            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: max_bytes })
+    /// Whether a commit fits, and is not before its turn.
+    fn admits(&self, state: &mut State, bytes: u64) -> bool {
+        let fill = self.fill(state);
+        if state.line.is_idle() && (fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes) {
+            return true;
         }
+        state.line.admit(thread::current().id(), bytes, fill, Instant::now())
     }
 
     fn fill(&self, state: &State) -> Fill {
-        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty: self.is_empty() }
+        let is_empty = self.is_empty() && state.bytes == 0;
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
+    }
+
+    /// Promises room to what is handed over and comes later. It counts as queued until it is [released](Self::release).
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is none, and what a write failed with.
+    pub(crate) fn promise(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        if !self.admits(&mut state, bytes) {
+            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        }
+        state.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes a promise back: what it was for has come, or never will.
+    pub(crate) fn release(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.bytes -= bytes;
+        self.made_room(&mut state);
+    }
+
+    /// Whether more is queued and promised than there is room for.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.state.lock().bytes > self.max_bytes
+    }
+
+    /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.
+    fn made_room(&self, state: &mut State) {
+        if !state.line.is_idle() {
+            let fill = self.fill(state);
+            state.line.let_in(fill, Instant::now());
+        }
+        self.wrote.notify_all();
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -259,12 +277,7 @@ impl WriteBehind {
         self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
-        if !state.line.is_idle() {
-            // Here, so that nobody comes in between who did not wait.
-            let fill = self.fill(state);
-            state.line.let_in(fill, Instant::now());
-        }
-        self.wrote.notify_all();
+        self.made_room(state);
     }
 
     /// Why nothing is written any more.

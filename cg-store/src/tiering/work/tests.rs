@@ -53,9 +53,9 @@ fn stored(
 fn beside_busy_threads<T: Send>(world: &World<MemEngine>, run: impl FnOnce() -> T + Send) -> T {
     let (held, receiver) = channel::<()>();
     let receiver = Arc::new(Mutex::new(receiver));
-    for _ in 0..world.inner().pool.thread_count() {
+    for _ in 0..world.unsettled().pool.thread_count() {
         let receiver = Arc::clone(&receiver);
-        world.inner().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
+        world.unsettled().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
     }
     thread::scope(|scope| {
         let (sender, receiver) = channel();
@@ -181,7 +181,7 @@ fn a_panic_behind_a_tick_does_not_pass_for_a_closed_world() {
 #[test]
 fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
     let (world, all, _) = stored(MemEngine::new(), &apart(), &[0]);
-    let inner = world.inner();
+    let inner = world.unsettled();
     let seen = ChunkAt::new(all[0].dimension, ChunkPos::constant(40, 0, 0));
     inner.tiering.touch([seen]);
     let cube = CubeAt::of(seen);
@@ -213,7 +213,7 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
         Ok::<_, Error>(())
     });
     drop(saved.unwrap());
-    let inner = world.inner();
+    let inner = world.unsettled();
     inner.keep_all_heat().unwrap();
     // The sweep met three cubes with heat and nothing else; then one was saved in, and one of those grew warm.
     let [hot, warm, empty] = [0, 4, 8].map(|x| CubeAt::of(at(x)));
@@ -253,7 +253,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
     world.forget_before(u64::MAX).unwrap();
-    let is_begun = || world.inner().maintenance.work(|work| work.forgetting.is_some());
+    let is_begun = || world.unsettled().maintenance.work(|work| work.forgetting.is_some());
     beside_busy_threads(&world, || {
         for now in 10..2000 {
             let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();

@@ -95,18 +95,22 @@ fn a_refusal_is_told_once_by_the_ticket_or_by_who_saves() {
     assert!(is_nowhere(&refused.wait().expect_err("is refused")));
     accepted.wait().expect("is none of its business");
     world.flush().expect("it was told");
-    // Three more, of which nobody asks.
-    for _ in 0..2 {
+    // More, of which nobody asks; one of them later.
+    let asked = world.hand_over(nowhere(&world, &ids)).expect("is taken");
+    for _ in 0..200 {
         drop(world.hand_over(nowhere(&world, &ids)).expect("is taken"));
     }
-    for _ in 0..2 {
-        let error = world.flush().expect_err("one is refused");
-        let Error::HandedOver { error } = &error else { panic!("{error}") };
-        assert!(is_nowhere(error), "{error}");
-    }
+    let settled = world.hand_over(nowhere(&world, &ids)).expect("is taken");
+    let error = world.flush().expect_err("they are refused");
+    let Error::HandedOver { error, others: 199 } = &error else { panic!("{error}") };
+    assert!(is_nowhere(error), "{error}");
+    world.flush().expect("all were told but those that have tickets");
+    assert!(settled.is_settled() && is_nowhere(&asked.wait().expect_err("is refused")));
+    drop(settled);
+    assert!(matches!(world.flush(), Err(Error::HandedOver { others: 0, .. })), "its ticket told nobody");
     world.flush().expect("all were told");
     assert_eq!(world.load(ids.at(70, 0, 0)).expect("loads"), None, "nothing of it was written");
-    assert_eq!(world.stats().hand_overs_refused, 3);
+    assert_eq!(world.stats().hand_overs_refused, 203);
     drop(world.hand_over(nowhere(&world, &ids)).expect("is taken"));
     drop(world.hand_over(batch(&world, &ids, [2])).expect("is taken"));
     let error = world.close().expect_err("one is refused");
@@ -165,6 +169,26 @@ fn batch_of_nothing_there(ids: &Ids) -> WriteBatch {
     let mut batch = WriteBatch::new();
     batch.set_block(ids.overworld, BlockPos::new(4 * 16, 0, 0), ids.stone);
     batch
+}
+
+/// Who holds the commit lock must not wait for what waits for it.
+#[test]
+fn deletions_are_forgotten_beside_hand_overs() {
+    let world = in_memory();
+    let ids = Ids::register(&world);
+    thread::scope(|scope| {
+        let (world, ids) = (&world, &ids);
+        scope.spawn(move || {
+            for x in 0..2_000 {
+                drop(world.hand_over(batch(world, ids, [x % 50])).expect("is taken"));
+            }
+        });
+        for _ in 0..300 {
+            world.forget_before(world.last_commit()).expect("forgets");
+        }
+    });
+    world.flush().expect("nothing is refused");
+    assert_sound(&world);
 }
 
 #[test]
