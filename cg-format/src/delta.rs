@@ -218,11 +218,7 @@ impl Delta {
 
 impl From<&DeltaView<'_>> for Delta {
     fn from(view: &DeltaView<'_>) -> Self {
-        Self {
-            sets: view.sets().collect(),
-            added: view.added().collect(),
-            removed: view.removed().collect(),
-        }
+        Self { sets: view.sets().collect(), added: view.added().collect(), removed: view.removed().collect() }
     }
 }
 

@@ -91,18 +91,44 @@ fn copy_ahead<const WIDTH: usize>(out: &mut [u8], at: usize, distance: usize) ->
     Some(())
 }
 
-/// Repeats what lies a distance back, which may be less than is to be written: then what was written is the source of
-/// the next copy, and is as long again each time.
+/// Repeats what lies a distance back, which may be less than is to be written.
 fn repeat_within(out: &mut [u8], at: usize, distance: usize, len: usize) -> Option<()> {
     if distance == 0 {
         return None;
     }
     let area = out.get_mut(at.checked_sub(distance)?..at.checked_add(len)?)?;
-    if distance == 1 {
-        let byte = *area.first()?;
-        area.fill(byte);
-        return Some(());
+    let (source, repeated) = area.split_at_mut_checked(distance)?;
+    match *source {
+        [byte] => repeated.fill(byte),
+        _ if distance <= MIDDLING && len > MIDDLING => repeat_pattern(source, repeated),
+        _ => repeat_doubling(area, distance),
     }
+    Some(())
+}
+
+/// Repeats a few bytes from a copy of them: what was just written is slow to read.
+fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
+    let mut pattern = [0; MIDDLING];
+    for part in pattern.chunks_mut(source.len()) {
+        for (byte, source) in part.iter_mut().zip(source) {
+            *byte = *source;
+        }
+    }
+    // So many of its bytes are whole repeats; those behind them are written over by the next.
+    let whole = MIDDLING / source.len() * source.len();
+    let mut rest = repeated;
+    while let Some(window) = rest.first_chunk_mut() {
+        *window = pattern;
+        rest = rest.split_at_mut_checked(whole).map_or(&mut [], |(_, behind)| behind);
+    }
+    for (byte, source) in rest.iter_mut().zip(pattern) {
+        *byte = source;
+    }
+}
+
+/// Repeats the first bytes of an area up to its end: what was written is the source of the next copy, and is as long again
+/// each time.
+fn repeat_doubling(area: &mut [u8], distance: usize) {
     let mut known = distance;
     while known < area.len() {
         // A multiple of the distance but for the last copy, so the repeat goes on in step.
@@ -110,7 +136,6 @@ fn repeat_within(out: &mut [u8], at: usize, distance: usize, len: usize) -> Opti
         area.copy_within(..more, known);
         known += more;
     }
-    Some(())
 }
 
 #[cfg(test)]

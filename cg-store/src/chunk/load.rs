@@ -54,7 +54,7 @@ impl<E: Engine> World<E> {
     /// down, so threads that look at the same chunks do not wait for each other.
     ///
     /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
-    /// column, costs no shared write. For that each thread holds up to 1,024 chunks that it was shown last, in all at most
+    /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
     /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
     /// [`cache_stats`](Self::cache_stats).
     ///
@@ -304,7 +304,7 @@ impl<E: Engine> Inner<E> {
                 Deltas::Said(deltas) => {
                     said.insert(*at, deltas);
                     true
-                },
+                }
                 Deltas::Stored => false,
             });
         }

@@ -70,8 +70,7 @@ impl Chunks {
         let OfChunk { commits, said } = self.deltas.entry(at).or_default();
         match says {
             Some(says)
-                if said.len() == commits.len()
-                    && self.said_bytes + said::bytes(&says) <= MAX_SAID_BYTES =>
+                if said.len() == commits.len() && self.said_bytes + said::bytes(&says) <= MAX_SAID_BYTES =>
             {
                 self.said_bytes += said::bytes(&says);
                 said.push(seq, says);
