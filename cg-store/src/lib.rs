@@ -109,7 +109,8 @@ pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{
-    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+    InMemory, PromotionInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
+    SegmentedWorld,
 };
 pub use snapshots::{KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
