@@ -63,8 +63,8 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
-    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since. Nothing was
-    /// merged then.
+    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
+    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
