@@ -76,14 +76,13 @@ impl Pair {
     /// Changes a block in every so-manieth chunk, until so many were.
     fn change(&mut self, each: usize) {
         self.turn += 1;
-        let other = BlockId::new(self.turn % 2);
-        let cell = LocalPos::new(3, 3, 3);
+        let cell = LocalPos::from_index((self.turn % 4096) as u16).expect("below 4096");
+        let schema = self.generator.schema();
         let changed = self.server.transaction(|tx| {
             for at in self.places.iter().step_by(each).take(CHANGED) {
                 let mut chunk = Chunk::clone(&*tx.load(*at)?.expect("is stored"));
-                chunk.set_block(cell, other, self.generator.schema()).expect("a registered block");
-                chunk.set_block(LocalPos::new(4, 3, 3), BlockId::new(1 - self.turn % 2), self.generator.schema())
-                    .expect("a registered block");
+                let other = BlockId::new(u64::from(chunk.block(cell).get() == 0));
+                chunk.set_block(cell, other, schema).expect("a registered block");
                 tx.save(*at, chunk);
             }
             Ok::<_, Error>(())

@@ -103,7 +103,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let mark = promoted_property()?;
             world.transaction_at(Durability::Safe, |tx| {
                 tx.let_in();
-                strays.into_iter().for_each(|id| tx.delete_entity(id));
+                for id in strays {
+                    tx.delete_entity(id);
+                }
                 tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
                 Ok::<_, Error>(())
             })?;

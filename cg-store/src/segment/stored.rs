@@ -23,6 +23,9 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
+/// A slot with the world in it, which is not closed meanwhile.
+type Open<'s, E> = RwLockReadGuard<'s, Option<World<E>>>;
+
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
     ///
@@ -174,7 +177,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         slot: &'s Slot<H::Engine>,
         make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
-    ) -> Result<Option<RwLockReadGuard<'s, Option<World<H::Engine>>>>, Error> {
+    ) -> Result<Option<Open<'s, H::Engine>>, Error> {
         loop {
             let world = slot.world.read_recursive();
             if world.is_some() {

@@ -78,7 +78,8 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
     }
     println!("promote: {}, 0 in between, opened again within {longest_open:.1?}", plural(kills, "kill"));
     for kill in 0..CONTROL_KILLS {
-        if let Err(caught) = torture.kill(&mut rng, 2 + Stage::ALL.len() as u64 * kill, &["--loses-intents"]) {
+        if let Err(caught) = torture.kill(&mut rng, 2 + Stage::ALL.len() as u64 * kill, &["--loses-intents"])
+        {
             println!(
                 "promote: control without an intent caught after {}: {caught}",
                 plural(kill + 1, "kill")

@@ -344,7 +344,7 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
         deleted.map(drop)
     };
     assert_stuck(world.with_segment(second, |world| past(world, places[1])), second);
-    world.with_segment(first, |world| world.flush()).expect("is open");
+    world.with_segment(first, World::flush).expect("is open");
 
     *home.full.lock() = None;
     let resumed = world.with_segment(second, |world| {

@@ -44,14 +44,16 @@ fn edit<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
 }
 
 /// What is in all places, and where the cows are.
-fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
+
+fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {
     let chunks = world.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| world.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
     (chunks.collect(), (1..=4).map(owner).collect())
 }
 
-fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> Content {
     let chunks = overlay.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| overlay.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
@@ -279,7 +281,7 @@ fn what_is_carried_out_is_not_carried_out_again() {
 }
 
 /// A promotion of [`edit`] that counts in the root, and in no segment.
-fn counts_only(home: &Crashing) -> (Ids, (Vec<Option<Chunk>>, Vec<Option<Owner>>)) {
+fn counts_only(home: &Crashing) -> (Ids, Content) {
     let world = home.open_with(true, &SegmentOptions { max_open: 4, ..segments() });
     let ids = register(&world);
     pave(&world, &ids);
