@@ -17,7 +17,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// What the engine says; some may be copied then.
     pub(crate) fn keep_copies(&self, rows: Vec<Row>) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         for (space, key, bytes) in rows {
             let mut committing = inner.commit_alone()?;
@@ -38,7 +38,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// What the engine says; some may be set aside then.
     pub(crate) fn set_aside_properties(&self, properties: &[Property]) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         for property in properties {
             let (space, row) = property.row();

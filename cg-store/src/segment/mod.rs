@@ -208,7 +208,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let shared = Shared {
             options: WorldOptions {
                 cache_bytes,
-                resources: root.inner().options.resources.clone(),
+                resources: root.settled()?.options.resources.clone(),
                 ..options.world.clone()
             },
             home,
@@ -358,7 +358,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segments.dedup();
         for segment in segments {
             let world = Arc::downgrade(&self.shared);
-            self.shared.root.inner().pool.spawn(move || {
+            self.shared.root.unsettled().pool.spawn(move || {
                 let Some(shared) = world.upgrade() else { return };
                 if let Err(error) = (Self { shared }).with_stored(segment, |_| Ok(())) {
                     tracing::warn!(%error, %segment, "opening a segment ahead of need failed");

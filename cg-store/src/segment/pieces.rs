@@ -133,7 +133,7 @@ struct Writing<'r, E: Engine> {
 
 impl<'r, E: Engine> Writing<'r, E> {
     fn begin(root: &'r World<E>) -> Result<Self, Error> {
-        let at_once_bytes = AT_ONCE_BYTES.min(root.inner().batch_limit()? / 2).max(1);
+        let at_once_bytes = AT_ONCE_BYTES.min(root.settled()?.batch_limit()? / 2).max(1);
         let piece_bytes = PIECE_BYTES.min(root.limits().property_bytes).min(at_once_bytes).max(2);
         Ok(Self {
             root,

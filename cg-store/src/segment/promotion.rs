@@ -227,7 +227,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Refuses what would fill the disk once it counts: the segments write it, each in parts if it is large, and the root has
     /// written it, which not every disk tells at once.
     fn check_room(&self, len_bytes: u64) -> Result<(), Error> {
-        let root = self.shared.root.inner();
+        let root = self.shared.root.settled()?;
         let times = if len_bytes > root.batch_limit()? { 3 } else { 2 };
         root.space.check(&*root.engine()?, len_bytes.saturating_mul(times))
     }
@@ -254,7 +254,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Vec::new());
             }
             // Before all of it is read in vain.
-            world.inner().queue.check()?;
+            world.settled()?.queue.check()?;
             let part = self.read_part(redo, segment)?;
             let changed = part.changed_behind(world, redo.commit_of(segment))?;
             if !changed.is_empty() {

@@ -169,7 +169,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         };
         match read() {
             Err(damage) if is_damage(&damage) => match self.redo_of_pieces()? {
-                (redo, lost) if lost.is_empty() => {
+                (redo, lost) if lost.is_empty() && !redo.segments.is_empty() => {
                     tracing::warn!(error = %damage, "a promotion is read from its pieces");
                     Ok(Some(redo))
                 }
@@ -221,7 +221,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             bytes.extend(pieces.read(kept.number, piece)?);
         }
         let catalog = self.catalog();
-        let upgrades = &self.shared.root.inner().options.upgrades;
+        let upgrades = &self.shared.root.settled()?.options.upgrades;
         let what = format!("promotion into {segment}");
         Part::decode(&what, &bytes, (redo, segment), &catalog, upgrades)
     }

@@ -193,7 +193,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 *world = make(self)?;
                 let Some(opened) = &*world else { return Ok(None) };
                 // One in memory has it since it was open before.
-                opened.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
+                opened.settled()?.door.get_or_init(|| Door::new(&self.shared.together, segment));
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::world::World;
+use crate::write_behind::Room;
 
 /// A transaction that is not accepted yet. It does not pass the world's door: the caller sees to that.
 pub(crate) struct Ahead<'w, E: Engine> {
@@ -27,7 +28,7 @@ impl<'w, E: Engine> Ahead<'w, E> {
         world: &'w World<E>,
         fill: impl FnOnce(&mut Transaction<'w, E>),
     ) -> Result<Self, Error> {
-        let mut tx = world.begin_transaction()?;
+        let mut tx = Transaction::begin(world.settled()?)?;
         fill(&mut tx);
         tx.reads.extend(tx.writes.chunks.keys().copied().map(ConflictKey::Chunk));
         tx.reads.extend(tx.writes.entities.keys().copied().map(ConflictKey::Entity));
@@ -40,7 +41,7 @@ impl<'w, E: Engine> Ahead<'w, E> {
     /// As [`World::transaction`].
     pub(crate) fn prepare(&mut self) -> Result<(), Error> {
         let world = self.tx.world;
-        let prepared = prepare(world, &self.tx.writes, Encoding::Later)?;
+        let prepared = prepare(world, &self.tx.writes, Encoding::Later, Room::Taken)?;
         // Encoded again by who writes it: nobody waits for that, and the rows of many worlds are not held at once.
         self.prepared = Some(Prepared { rows: None, ..prepared });
         world.queue.check()
@@ -75,8 +76,8 @@ impl<'w, E: Engine> Ahead<'w, E> {
     pub(crate) fn accept(mut self) -> Result<u64, Error> {
         let prepared = match self.prepared.take() {
             Some(prepared) => prepared,
-            None => prepare(self.tx.world, &self.tx.writes, Encoding::Later)?,
+            None => prepare(self.tx.world, &self.tx.writes, Encoding::Later, Room::Taken)?,
         };
-        accept_prepared(self.tx, prepared, Durability::Process)
+        accept_prepared(self.tx, prepared, Durability::Process, Room::Taken)
     }
 }
