@@ -1,11 +1,15 @@
 //! Compression of stored values: none, LZ4 blocks or Zstandard frames.
 //!
+//! LZ4 is written by `lz4_flex` and read by [a reader of our own](lz4).
+//!
 //! Zstandard is the pure Rust `ruzstd`, or the C library with the cargo feature `zstd`. The two read each other's
 //! output, but they do not write the same bytes: compare values, never compressed blocks.
 
 use alloc::vec::Vec;
 
 use crate::Problem;
+
+mod lz4;
 
 /// How a block of bytes is compressed. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -101,7 +105,7 @@ pub fn decompress(
         Codec::Lz4 if raw_len_bytes / 255 > stored.len() => None,
         Codec::Lz4 => {
             out.resize(start + raw_len_bytes, 0);
-            lz4_flex::block::decompress_into(stored, out.split_at_mut(start).1).ok()
+            lz4::decompress(stored, out.split_at_mut(start).1)
         }
         // A Zstandard block takes at least four bytes and stands for at most 128 KiB.
         Codec::Zstd if raw_len_bytes >> 15 > stored.len() => None,

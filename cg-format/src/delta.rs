@@ -15,14 +15,14 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::chunk::{CellLayer, Chunk, EditError};
+use crate::chunk::{CellLayer, Chunk, Counting, EditError};
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{BlockId, DecodeError, EntityId, LocalPos, Problem, SchemaView, Section};
 
 /// The layout that this release writes, and the newest that it reads.
 const DELTA_VERSION: u8 = 1;
 /// Bytes of one block set.
-const SET_LEN_BYTES: u64 = 2 + 1 + 8;
+const SET_LEN_BYTES: usize = 2 + 1 + 8;
 
 /// Blocks set, and entity references added and removed.
 ///
@@ -166,7 +166,7 @@ impl Delta {
         if !self.sets.is_empty() {
             let mut edited = chunk.clone();
             for (at, block) in self.sets() {
-                set_plain(&mut edited, at, block, schema)?;
+                set_plain(&mut edited, at, block, Counting::First, schema)?;
             }
             *chunk = edited;
         }
@@ -204,21 +204,111 @@ impl Delta {
     /// [`DecodeError`] in [`Section::Delta`] for another version, counts that the bytes cannot hold, cells outside
     /// the chunk, entries that do not ascend, and a reference that is both added and removed.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::read(Reader::new(bytes, Section::Delta))
+        DeltaView::new(bytes).map(|view| Self::from(&view))
     }
 
     /// Explains the stored form: the fields that [`decode`](Self::decode) reads, up to the first error.
     pub fn trace(bytes: &[u8]) -> (Vec<Span>, Result<Self, DecodeError>) {
         let trace = Trace::default();
-        let result = Self::read(Reader::new(bytes, Section::Delta).traced(Some(&trace)));
+        let result = DeltaView::read(Reader::new(bytes, Section::Delta).traced(Some(&trace)));
+        let result = result.map(|view| Self::from(&view));
         (trace.into_inner(), result)
     }
+}
 
-    fn read(mut reader: Reader<'_>) -> Result<Self, DecodeError> {
+impl From<&DeltaView<'_>> for Delta {
+    fn from(view: &DeltaView<'_>) -> Self {
+        Self { sets: view.sets().collect(), added: view.added().collect(), removed: view.removed().collect() }
+    }
+}
+
+/// A stored delta that was checked once and is read in place.
+///
+/// ```
+/// use cg_format::chunk::{CellLayer, Chunk};
+/// use cg_format::delta::{Delta, DeltaView};
+/// use cg_format::schema::NoComponents;
+/// use cg_format::{BlockId, LocalPos};
+///
+/// let (cell, glass) = (LocalPos::new(1, 2, 3), BlockId::new(7));
+/// let mut delta = Delta::new();
+/// delta.set_block(CellLayer::base(cell), glass);
+/// let mut bytes = Vec::new();
+/// delta.encode(&mut bytes);
+///
+/// let mut chunk = Chunk::filled(BlockId::new(1), &NoComponents)?;
+/// DeltaView::new(&bytes)?.fold_into(&mut chunk, &NoComponents)?;
+/// assert_eq!(chunk.block(cell), glass);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeltaView<'a> {
+    sets: &'a [[u8; SET_LEN_BYTES]],
+    added: &'a [[u8; EntityId::LEN_BYTES]],
+    removed: &'a [[u8; EntityId::LEN_BYTES]],
+}
+
+impl<'a> DeltaView<'a> {
+    /// Checks the stored form. Allocates nothing.
+    ///
+    /// # Errors
+    /// As [`Delta::decode`].
+    pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::read(Reader::new(bytes, Section::Delta))
+    }
+
+    /// The blocks set, by cell, then layer.
+    pub fn sets(&self) -> impl ExactSizeIterator<Item = (CellLayer, BlockId)> + use<'a> {
+        self.sets.iter().map(|set| {
+            let [cell0, cell1, layer, block @ ..] = *set;
+            let cell = LocalPos::from_index(u16::from_le_bytes([cell0, cell1]));
+            let cell = cell.expect("checked when the view was made");
+            (CellLayer::new(cell, layer), BlockId::new(u64::from_le_bytes(block)))
+        })
+    }
+
+    /// The references added, ascending.
+    pub fn added(&self) -> impl ExactSizeIterator<Item = EntityId> + use<'a> {
+        self.added.iter().map(|id| EntityId::from_bytes(*id))
+    }
+
+    /// The references removed, ascending.
+    pub fn removed(&self) -> impl ExactSizeIterator<Item = EntityId> + use<'a> {
+        self.removed.iter().map(|id| EntityId::from_bytes(*id))
+    }
+
+    /// Does to a chunk what the delta says, as [`Delta::apply`] does, for who has just decoded the chunk.
+    ///
+    /// The blocks of a chunk whose blocks were not counted yet are not counted for it, and nothing is copied: costs
+    /// what the delta is long. A kind of which no block is left then stays in the palette until the chunk is edited, and its
+    /// first [`encode`](Chunk::encode) looks at every cell once.
+    ///
+    /// # Errors
+    /// As [`Delta::apply`]. The chunk has a part of the delta then: drop it.
+    pub fn fold_into(
+        &self,
+        chunk: &mut Chunk,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<(), ApplyError> {
+        for (at, block) in self.sets() {
+            set_plain(chunk, at, block, Counting::Later, schema)?;
+        }
+        for id in self.removed() {
+            chunk.remove_entity(id);
+        }
+        for id in self.added() {
+            chunk.add_entity(id);
+        }
+        Ok(())
+    }
+
+    /// The one reader of the layout.
+    fn read(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         reader.version_u8("delta version", DELTA_VERSION)?;
         let sets = read_sets(&mut reader)?;
         let added = read_references(&mut reader, "added count", "added", |_| false)?;
-        let removed = read_references(&mut reader, "removed count", "removed", |id| added.contains(&id))?;
+        let is_added = |id| added.binary_search_by_key(&id, |added| EntityId::from_bytes(*added)).is_ok();
+        let removed = read_references(&mut reader, "removed count", "removed", is_added)?;
         reader.end("bytes behind the references")?;
         Ok(Self { sets, added, removed })
     }
@@ -233,6 +323,7 @@ fn set_plain(
     chunk: &mut Chunk,
     at: CellLayer,
     block: BlockId,
+    counting: Counting,
     schema: &(impl SchemaView + ?Sized),
 ) -> Result<(), ApplyError> {
     let old = chunk.layer(at.cell, at.layer);
@@ -240,18 +331,13 @@ fn set_plain(
     if let Some(block) = [Some(block), old].into_iter().flatten().find(carries) {
         return Err(ApplyError::CarriesComponents { at, block });
     }
-    if usize::from(at.layer) == chunk.layer_count(at.cell) {
-        chunk.push_layer(at.cell, block, schema)?;
-    } else {
-        chunk.set_layer(at, block, schema)?;
-    }
-    Ok(())
+    Ok(chunk.put(at, block, counting, schema)?)
 }
 
-fn read_sets(reader: &mut Reader<'_>) -> Result<BTreeMap<CellLayer, BlockId>, DecodeError> {
-    let count = read_count(reader, "set count", "sets", SET_LEN_BYTES)?;
-    let mut sets = BTreeMap::new();
-    for _ in 0..count {
+fn read_sets<'a>(reader: &mut Reader<'a>) -> Result<&'a [[u8; SET_LEN_BYTES]], DecodeError> {
+    let items = read_count(reader, "set count", "sets")?;
+    let mut last = None;
+    for _ in items {
         let here = reader.clone();
         let index = reader.u16("set cell")?;
         let Some(cell) = LocalPos::from_index(index) else {
@@ -259,34 +345,33 @@ fn read_sets(reader: &mut Reader<'_>) -> Result<BTreeMap<CellLayer, BlockId>, De
             return Err(here.error(Problem::OutOfRange { field: "set cell", found, allowed }));
         };
         let at = CellLayer::new(cell, reader.u8("set layer")?);
-        if let Some((last, _)) = sets.last_key_value().filter(|(last, _)| **last >= at) {
+        if let Some(last) = last.replace(at).filter(|last| *last >= at) {
             let (field, found) = ("set cell", index.into());
-            let problem = if *last == at {
+            let problem = if last == at {
                 Problem::Duplicate { field, found }
             } else {
                 Problem::OutOfRange { field, found, allowed: "a cell and layer above those before them" }
             };
             return Err(here.error(problem));
         }
-        sets.insert(at, BlockId::new(reader.u64("set block")?));
+        reader.u64("set block")?;
     }
-    Ok(sets)
+    Ok(items)
 }
 
 /// Reads ascending references, of which none may be excluded. Errors show the first half of a UUID.
-fn read_references(
-    reader: &mut Reader<'_>,
+fn read_references<'a>(
+    reader: &mut Reader<'a>,
     count_field: &'static str,
     field: &'static str,
     is_excluded: impl Fn(EntityId) -> bool,
-) -> Result<BTreeSet<EntityId>, DecodeError> {
-    let count = read_count(reader, count_field, field, EntityId::LEN_BYTES as u64)?;
-    let mut references = BTreeSet::new();
-    for _ in 0..count {
+) -> Result<&'a [[u8; EntityId::LEN_BYTES]], DecodeError> {
+    let items = read_count(reader, count_field, field)?;
+    let mut last = None;
+    for _ in items {
         let here = reader.clone();
         let id = EntityId::from_bytes(reader.array(field)?);
         let (found, _) = id.get().as_u64_pair();
-        let last = references.last().copied();
         if last == Some(id) || is_excluded(id) {
             return Err(here.error(Problem::Duplicate { field, found }));
         }
@@ -294,25 +379,25 @@ fn read_references(
             let allowed = "a UUID above the one before it";
             return Err(here.error(Problem::OutOfRange { field, found, allowed }));
         }
-        references.insert(id);
+        last = Some(id);
     }
-    Ok(references)
+    Ok(items)
 }
 
-/// Reads a count that the bytes left must be able to hold.
-fn read_count(
-    reader: &mut Reader<'_>,
+/// Reads a count that the bytes left must be able to hold, and gives so many items without taking them.
+fn read_count<'a, const WIDTH: usize>(
+    reader: &mut Reader<'a>,
     count_field: &'static str,
     field: &'static str,
-    width: u64,
-) -> Result<u64, DecodeError> {
+) -> Result<&'a [[u8; WIDTH]], DecodeError> {
     let here = reader.clone();
     let count = u64::from(reader.u32(count_field)?);
-    let left = reader.left_bytes() as u64;
-    if count * width > left {
+    let (width, left) = (WIDTH as u64, reader.left_bytes() as u64);
+    let items = reader.clone().traced(None).take_items(field, count, width);
+    let Ok(items) = items else {
         return Err(here.error(Problem::CountExceedsInput { field, count, width, left }));
-    }
-    Ok(count)
+    };
+    Ok(items.as_chunks().0)
 }
 
 #[cfg(test)]

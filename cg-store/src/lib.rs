@@ -113,7 +113,8 @@ pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{
-    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+    InMemory, PromotionInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
+    SegmentedWorld,
 };
 pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
 pub use stats::Stats;

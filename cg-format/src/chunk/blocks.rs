@@ -10,6 +10,9 @@ use crate::{DecodeError, LocalPos, Section};
 /// The local ids of layer 0, one per cell in storage order.
 pub(super) type LocalIds = [u32; LocalPos::COUNT];
 
+/// The local ids of a chunk of one kind.
+pub(super) static ALL_OF_ONE: LocalIds = [0; LocalPos::COUNT];
+
 /// Stored layer 0, read in place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlocksView<'a> {

@@ -81,6 +81,15 @@ pub enum EditError {
     },
 }
 
+/// Whether the blocks of each kind are counted before an edit, so that kinds of which none is left make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Costs a look at every cell once.
+    First,
+    /// Kinds of which no block is left stay in the palette until somebody counts or packs.
+    Later,
+}
+
 /// What happens to components that both the old and the new block have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shared {
@@ -107,7 +116,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(CellLayer::base(cell), block, Shared::Reset, schema)
+        self.replace(CellLayer::base(cell), block, Shared::Reset, Counting::First, schema)
     }
 
     /// Puts a block into a layer that exists, as [`set_block`](Self::set_block) does into layer 0.
@@ -120,7 +129,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(at, block, Shared::Reset, schema)
+        self.replace(at, block, Shared::Reset, Counting::First, schema)
     }
 
     /// Changes the kind of a block that stays the same thing: a chest that is turned, a furnace that is lit.
@@ -135,7 +144,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(at, block, Shared::Keep, schema)
+        self.replace(at, block, Shared::Keep, Counting::First, schema)
     }
 
     /// Puts a block above all others of a cell and gives its layer.
@@ -148,13 +157,23 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<u8, EditError> {
+        self.push(cell, block, Counting::First, schema)
+    }
+
+    fn push(
+        &mut self,
+        cell: LocalPos,
+        block: BlockId,
+        counting: Counting,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<u8, EditError> {
         let layer = self.layer_count(cell);
         if layer > MAX_UPPER_LAYERS {
             return Err(EditError::TooManyLayers { cell });
         }
         let at = CellLayer::new(cell, layer as u8);
         let new = self.new_instances(block, schema)?;
-        self.count_palette();
+        self.count_palette(counting);
         let local = self.palette.acquire(block);
         let place = self.upper.partition_point(|entry| entry.cell <= cell);
         self.upper.insert(place, Upper { cell, local });
@@ -174,7 +193,7 @@ impl Chunk {
         let place = self.upper_place(at).ok_or(EditError::NoLayer { at, count: self.layer_count(cell) })?;
         let old = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
         self.may_change(old)?;
-        self.count_palette();
+        self.count_palette(Counting::First);
         let entry = self.upper.remove(place);
         self.palette.release(entry.local);
         self.remove_instances(at, &[]);
@@ -295,6 +314,21 @@ impl Chunk {
 }
 
 impl Chunk {
+    /// Puts a block into a layer that is there, or right above the topmost of its cell.
+    pub(crate) fn put(
+        &mut self,
+        at: CellLayer,
+        block: BlockId,
+        counting: Counting,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Result<(), EditError> {
+        if usize::from(at.layer) == self.layer_count(at.cell) {
+            self.push(at.cell, block, counting, schema).map(drop)
+        } else {
+            self.replace(at, block, Shared::Reset, counting, schema).map(drop)
+        }
+    }
+
     /// Drops the component data that the schema did not explain. The blocks that may have owned it keep what was read.
     ///
     /// The chunk's schema must explain what is left, or it does not validate.
@@ -307,6 +341,7 @@ impl Chunk {
         at: CellLayer,
         block: BlockId,
         shared: Shared,
+        counting: Counting,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
         let count = self.layer_count(at.cell);
@@ -317,7 +352,7 @@ impl Chunk {
         }
         self.may_change(old)?;
         let new = self.new_instances(block, schema)?;
-        self.count_palette();
+        self.count_palette(counting);
         self.palette.release(old_local);
         let local = self.palette.acquire(block);
         if at.layer == 0 {
@@ -396,9 +431,9 @@ impl Chunk {
         });
     }
 
-    /// Counts the blocks of each kind, once before the first edit.
-    fn count_palette(&mut self) {
-        if !self.palette.is_counted() {
+    /// Counts the blocks of each kind, once before the first edit that wants it.
+    fn count_palette(&mut self, counting: Counting) {
+        if counting == Counting::First && !self.palette.is_counted() {
             let ids = self.blocks.unpacked();
             self.palette.count(&ids, self.upper.iter().map(|entry| entry.local));
         }

@@ -38,6 +38,7 @@ mod palette;
 mod validate;
 mod view;
 
+pub(crate) use edit::Counting;
 pub use edit::EditError;
 pub use instances::CellLayer;
 pub use owned::Chunk;

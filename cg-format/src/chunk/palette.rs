@@ -116,9 +116,15 @@ impl Palette {
         self.dead = self.counts.iter().filter(|count| **count == 0).count();
     }
 
-    /// Adds a block of a kind and gives its local id.
+    /// Adds a block of a kind and gives its local id. While nothing is counted, no entry is known to be dead.
     pub(super) fn acquire(&mut self, block: BlockId) -> u32 {
         let known = self.find(block);
+        if !self.is_counted() {
+            return known.unwrap_or_else(|| {
+                self.ids.push(block);
+                self.ids.len() as u32 - 1
+            });
+        }
         let local = match known {
             Some(local) => local as usize,
             None if self.dead > 0 => {

@@ -69,21 +69,28 @@ impl<'a> ChunkView<'a> {
         let kinds = palette.count() as u32;
         let blocks_offset = reader.offset_bytes();
         let blocks = BlocksView::read(&mut reader, header.width())?;
-        let mut ids = [0; LocalPos::COUNT];
-        blocks.unpack(&mut ids);
-        let is_in_order = blocks::check(&ids, kinds, blocks.width, blocks_offset)?;
+        let mut unpacked;
+        let (ids, is_in_order) = if blocks.width == 0 {
+            // One kind, and no bytes that say where it is: nothing to be looked at.
+            (&blocks::ALL_OF_ONE, true)
+        } else {
+            unpacked = [0; LocalPos::COUNT];
+            blocks.unpack(&mut unpacked);
+            let is_in_order = blocks::check(&unpacked, kinds, blocks.width, blocks_offset)?;
+            (&unpacked, is_in_order)
+        };
         let layers = LayersView::read(&mut reader, header.layered_count, header.width(), kinds)?;
 
         let columns_len = header.entity_offset_bytes - header.component_offset_bytes;
         let section = split(&mut reader, columns_len)?;
-        let expected = components::expected_instances(&palette, &ids, &layers, schema);
-        let (columns, unread) = components::read_section(section, expected, &palette, &ids, &layers, schema)?;
+        let expected = components::expected_instances(&palette, ids, &layers, schema);
+        let (columns, unread) = components::read_section(section, expected, &palette, ids, &layers, schema)?;
 
         let entities = EntitiesView::read(&mut reader)?;
         let chunk_len_bytes = (reader.offset_bytes() - start) as usize;
         let sides = Sides::read(&mut reader)?;
         let has_canonical_blocks =
-            if layers.count() == 0 { is_in_order } else { is_first_met_order(&ids, &layers, kinds) };
+            if layers.count() == 0 { is_in_order } else { is_first_met_order(ids, &layers, kinds) };
         Ok(Self {
             palette,
             blocks,

@@ -35,7 +35,7 @@ pub use assemble::{
 pub use directory::SlotInfo;
 pub use header::{FORMAT_VERSION, header_len_bytes};
 pub use slot::{GROUP_SLOT_COUNT, Slot};
-pub use stored::{GroupBytes, StoredCluster, trace};
+pub use stored::{GroupBytes, LastGroup, StoredCluster, trace};
 pub use view::{ClusterView, trace_seed};
 
 #[cfg(test)]

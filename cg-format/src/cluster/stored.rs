@@ -106,37 +106,85 @@ impl<'a> StoredCluster<'a> {
     /// [`Problem::LimitExceeded`] before anything is allocated. Errors in [`Section::ClusterHeader`] count their
     /// offset in the decompressed group, all others from the start of the row.
     pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
-        let Some(entry) = self.entry(group) else {
+        let Some((entry, at, stored)) = self.checked(group)? else {
             return Ok(None);
         };
-        let at = self.body_offset_bytes + u64::from(entry.offset_bytes);
-        let fail = |problem| Err(DecodeError::new(Section::ClusterGroup, at, problem));
-        let stored = self.stored(&entry)?;
-        let sum = crc32c::crc32c(stored);
-        if sum != entry.checksum {
-            return fail(Problem::Checksum { found: entry.checksum, expected: sum });
-        }
-        let bytes = if entry.is_compressed() {
-            limits.spend(Section::ClusterGroup, at, "group", entry.raw_len_bytes.into())?;
-            let mut raw = Vec::new();
-            if let Err(problem) = decompress(self.codec, stored, entry.raw_len_bytes as usize, &mut raw) {
-                return fail(problem);
-            }
+        let mut raw = Vec::new();
+        let bytes = if self.decompress(&entry, at, stored, limits, &mut raw)? {
             Cow::Owned(raw)
         } else {
             Cow::Borrowed(stored)
         };
-        let view = ClusterView::new(&bytes)?;
-        if view.tier() != ClusterTier::L1 {
-            let (field, found) = ("scale level", view.tier().scale_level().into());
-            let problem = Problem::Disagrees { field, found, expected: 1 };
-            return Err(DecodeError::new(Section::ClusterHeader, 8, problem));
+        let decompressed_bytes = if entry.is_compressed() { bytes.len() } else { 0 };
+        GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
+    }
+
+    /// As [`group`](Self::group), for who reads one group after the other: what a group is decompressed into is used again,
+    /// and one that is stored in the same bytes as the group before is not decompressed again. Those are many where all
+    /// is air.
+    ///
+    /// # Errors
+    /// As [`group`](Self::group).
+    pub fn group_after<'g>(
+        &self,
+        group: u8,
+        limits: &mut Limits,
+        last: &'g mut LastGroup,
+    ) -> Result<Option<GroupBytes<'g>>, DecodeError>
+    where
+        'a: 'g,
+    {
+        let Some((entry, at, stored)) = self.checked(group)? else {
+            return Ok(None);
+        };
+        let is_same = entry.is_compressed() && last.is(self.codec, &entry, stored);
+        let mut decompressed_bytes = 0;
+        if !is_same {
+            last.stored.clear();
+            last.raw.clear();
+            if !self.decompress(&entry, at, stored, limits, &mut last.raw)? {
+                return GroupBytes::new(self.tier(), group, (&entry, at), Cow::Borrowed(stored), 0).map(Some);
+            }
+            decompressed_bytes = last.raw.len();
+            last.codec = self.codec;
+            if stored.len() <= LastGroup::MAX_BYTES {
+                last.stored.extend_from_slice(stored);
+            }
         }
-        let found = view.presence();
-        if found != entry.presence {
-            return fail(Problem::Disagrees { field: "presence", found, expected: entry.presence });
+        let bytes = Cow::Borrowed(last.raw.as_slice());
+        GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
+    }
+
+    /// A group that has chunks, and its bytes as stored, compared with their checksum; and where they lie.
+    fn checked(&self, group: u8) -> Result<Option<(GroupEntry, u64, &'a [u8])>, DecodeError> {
+        let Some(entry) = self.entry(group) else {
+            return Ok(None);
+        };
+        let at = self.body_offset_bytes + u64::from(entry.offset_bytes);
+        let stored = self.stored(&entry)?;
+        let sum = crc32c::crc32c(stored);
+        if sum != entry.checksum {
+            let problem = Problem::Checksum { found: entry.checksum, expected: sum };
+            return Err(DecodeError::new(Section::ClusterGroup, at, problem));
         }
-        Ok(Some(GroupBytes { tier: self.tier(), group, bytes }))
+        Ok(Some((entry, at, stored)))
+    }
+
+    /// Decompresses a group's bytes into an empty buffer; `false` if they are not compressed.
+    fn decompress(
+        &self,
+        entry: &GroupEntry,
+        at: u64,
+        stored: &[u8],
+        limits: &mut Limits,
+        raw: &mut Vec<u8>,
+    ) -> Result<bool, DecodeError> {
+        if entry.is_compressed() {
+            limits.spend(Section::ClusterGroup, at, "group", entry.raw_len_bytes.into())?;
+            decompress(self.codec, stored, entry.raw_len_bytes as usize, raw)
+                .map_err(|problem| DecodeError::new(Section::ClusterGroup, at, problem))?;
+        }
+        Ok(entry.is_compressed())
     }
 
     /// The cluster in the seed form, which leaves out versions and generations.
@@ -202,12 +250,56 @@ impl<'a> StoredCluster<'a> {
     }
 }
 
+/// The group that was decompressed last, for [`StoredCluster::group_after`].
+#[derive(Debug, Default)]
+pub struct LastGroup {
+    codec: Codec,
+    /// Its bytes as stored, if they are few.
+    stored: Vec<u8>,
+    raw: Vec<u8>,
+}
+
+impl LastGroup {
+    /// Groups that are stored in more bytes are seldom met twice.
+    const MAX_BYTES: usize = 4096;
+
+    fn is(&self, codec: Codec, entry: &GroupEntry, stored: &[u8]) -> bool {
+        // No group is stored in no bytes.
+        self.stored == stored && self.codec == codec && self.raw.len() == entry.raw_len_bytes as usize
+    }
+}
+
 /// One group of a stored cluster, decompressed and checked: the seed form of a 4³ cube.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupBytes<'a> {
     tier: ClusterTier,
     group: u8,
     bytes: Cow<'a, [u8]>,
+    decompressed_bytes: usize,
+}
+
+impl<'a> GroupBytes<'a> {
+    /// Checks the header of a group's bytes.
+    fn new(
+        tier: ClusterTier,
+        group: u8,
+        (entry, at): (&GroupEntry, u64),
+        bytes: Cow<'a, [u8]>,
+        decompressed_bytes: usize,
+    ) -> Result<Self, DecodeError> {
+        let view = ClusterView::new(&bytes)?;
+        if view.tier() != ClusterTier::L1 {
+            let (field, found) = ("scale level", view.tier().scale_level().into());
+            let problem = Problem::Disagrees { field, found, expected: 1 };
+            return Err(DecodeError::new(Section::ClusterHeader, 8, problem));
+        }
+        let found = view.presence();
+        if found != entry.presence {
+            let problem = Problem::Disagrees { field: "presence", found, expected: entry.presence };
+            return Err(DecodeError::new(Section::ClusterGroup, at, problem));
+        }
+        Ok(Self { tier, group, bytes, decompressed_bytes })
+    }
 }
 
 impl GroupBytes<'_> {
@@ -240,12 +332,9 @@ impl GroupBytes<'_> {
         })
     }
 
-    /// Bytes decompressed; 0 if the group was stored uncompressed.
-    pub fn decompressed_bytes(&self) -> usize {
-        match &self.bytes {
-            Cow::Owned(bytes) => bytes.len(),
-            Cow::Borrowed(_) => 0,
-        }
+    /// Bytes decompressed for it; 0 if the group was stored uncompressed, or had been decompressed before.
+    pub const fn decompressed_bytes(&self) -> usize {
+        self.decompressed_bytes
     }
 }
 

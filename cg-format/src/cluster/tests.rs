@@ -52,6 +52,18 @@ fn seal(builder: &ClusterBuilder<'_>) -> Result<Option<Vec<u8>>, AssembleError> 
 fn read(tier: ClusterTier, row: &[u8]) -> Result<(Chunks, Vec<DecodeError>), DecodeError> {
     let cluster = StoredCluster::open(tier, KEY, row)?;
     let (mut chunks, mut errors) = (Chunks::new(), Vec::new());
+    let mut last = LastGroup::default();
+    // Each twice, so that what follows a group is once the same and once another.
+    for group in cluster.groups().flat_map(|group| [group, group]) {
+        let alone = cluster.group(group, &mut Limits::default());
+        let after = cluster.group_after(group, &mut Limits::default(), &mut last);
+        let bytes = |read: &Result<Option<GroupBytes<'_>>, DecodeError>| {
+            read.as_ref()
+                .map(|group| group.as_ref().map(|group| group.bytes().to_vec()))
+                .map_err(Clone::clone)
+        };
+        assert_eq!(bytes(&after), bytes(&alone), "group {group} behind another");
+    }
     for group in cluster.groups() {
         match cluster.group(group, &mut Limits::default()) {
             Ok(bytes) => chunks.extend(bytes.unwrap().chunks().map(|(slot, value)| {
@@ -142,6 +154,29 @@ fn reading_a_group_decompresses_only_that_group() {
     assert_eq!(limits.left_bytes(), 5000 - raw_len_bytes as u64);
     let error = cluster.group(63, &mut limits).unwrap_err();
     assert!(matches!(error.problem, Problem::LimitExceeded { needed: 100_521, .. }), "{error}");
+}
+
+#[test]
+fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
+    let tier = ClusterTier::L2;
+    // The first and the third group hold the same chunks, the second others.
+    let all: Chunks = [(0, b"air"), (64, b"ore"), (128, b"air")]
+        .into_iter()
+        .map(|(index, value)| (slot(tier, index), (chunk(slot(tier, index)).0, value.repeat(200))))
+        .collect();
+    let row = build(tier, Codec::Lz4, &all);
+    let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
+    let mut last = LastGroup::default();
+    let mut spent = |group: u8| {
+        let mut limits = Limits::new(1 << 20);
+        let read = cluster.group_after(group, &mut limits, &mut last).unwrap().unwrap();
+        assert_eq!(read.chunks().map(|(slot, _)| slot.group()).collect::<Vec<_>>(), [group]);
+        assert_eq!(limits.left_bytes() + read.decompressed_bytes() as u64, 1 << 20);
+        read.decompressed_bytes() > 0
+    };
+    let [first, second, third] = [0, 64, 128].map(|index| slot(tier, index).group());
+    let steps = [first, first, third, second, third, first, second];
+    assert_eq!(steps.map(&mut spent), [true, false, false, true, true, false, true]);
 }
 
 #[test]

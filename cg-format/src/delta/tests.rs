@@ -258,6 +258,9 @@ fn check_refused(at: CellLayer, block: u64, expected: Expect) {
     let mut chunk = room();
     expected.assert_eq(&delta.apply(&mut chunk, &Chests).unwrap_err().to_string());
     assert_eq!(chunk, room(), "the chunk is as it was");
+    let bytes = encoded(&delta);
+    let folded = DeltaView::new(&bytes).unwrap().fold_into(&mut chunk, &Chests);
+    expected.assert_eq(&folded.unwrap_err().to_string());
 }
 
 #[test]
@@ -415,4 +418,78 @@ proptest! {
             prop_assert!(fewer || moved || sides(&old) != sides(&new), "{old:?} {new:?}");
         }
     }
+}
+
+/// A chunk as it is decoded: nothing of it is counted.
+fn decoded(chunk: &Chunk) -> Chunk {
+    Chunk::decode(&chunk.to_bytes(), &Chests).unwrap()
+}
+
+fn fold(deltas: &[Delta], chunk: &mut Chunk) {
+    for delta in deltas {
+        DeltaView::new(&encoded(delta)).unwrap().fold_into(chunk, &Chests).unwrap();
+    }
+}
+
+/// Words about any cell and the layer above it, which a chunk of one layer may be told in this order.
+fn any_sets() -> impl Strategy<Value = Vec<Word>> {
+    let set = (0_u16..4096, 2_u64..40).prop_map(|(index, block)| {
+        Word::Set(CellLayer::base(LocalPos::from_index(index).unwrap()), BlockId::new(block))
+    });
+    let above = (0_u8..3, 2_u64..9).prop_map(|(x, block)| Word::Set(at(x, 5, 5, 1), BlockId::new(block)));
+    proptest::collection::vec(prop_oneof![8 => set, 1 => above], 0..60)
+}
+
+proptest! {
+    #[test]
+    fn folding_is_applying(
+        base in any_sets(),
+        deltas in proptest::collection::vec((any_words(), any_sets()), 0..6),
+        later in any_sets(),
+    ) {
+        let is_plain = |word: &Word| !matches!(word, Word::Set(_, block) if block.get() == 1);
+        let deltas: Vec<Delta> = deltas
+            .into_iter()
+            .map(|(few, anywhere)| delta_of(few.into_iter().filter(is_plain).chain(anywhere)))
+            .collect();
+        let mut slow = Chunk::filled(BlockId::new(0), &Chests).unwrap();
+        delta_of(base).apply(&mut slow, &Chests).unwrap();
+        let mut folded = decoded(&slow);
+        fold(&deltas, &mut folded);
+        for delta in &deltas {
+            delta.apply(&mut slow, &Chests).unwrap();
+        }
+        let kinds = |chunk: &Chunk| chunk.kinds().into_iter().collect::<BTreeSet<_>>();
+        for _ in 0..2 {
+            prop_assert_eq!(folded.validate(&Chests), Ok(()));
+            prop_assert_eq!(&folded, &slow);
+            prop_assert_eq!(folded.to_bytes(), slow.to_bytes());
+            prop_assert!(folded.max_len_bytes() >= folded.to_bytes().len());
+            prop_assert_eq!(folded.palette(), slow.palette());
+            prop_assert_eq!(kinds(&folded), kinds(&slow));
+            prop_assert_eq!(decoded(&folded), slow.clone());
+            prop_assert_eq!(Delta::between(&folded, &slow, &Chests, 0), Some(Delta::new()));
+            let mut packed = folded.clone();
+            packed.pack();
+            prop_assert_eq!(packed.validate(&Chests), Ok(()));
+            prop_assert_eq!(&packed, &slow);
+            // What was folded is edited like any other chunk.
+            let later = delta_of(later.clone());
+            later.apply(&mut folded, &Chests).unwrap();
+            later.apply(&mut slow, &Chests).unwrap();
+        }
+    }
+}
+
+#[test]
+fn folding_counts_nothing() {
+    let mut delta = Delta::new();
+    delta.set_block(at(0, 0, 0, 0), BlockId::new(5));
+    let mut back = Delta::new();
+    back.set_block(at(0, 0, 0, 0), BlockId::new(0));
+    let mut chunk = decoded(&room());
+    fold(&[delta, back], &mut chunk);
+    let counted = room();
+    assert!(chunk.max_len_bytes() > counted.max_len_bytes(), "block 5 is still in the palette");
+    assert_eq!(chunk, counted);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::cluster::{Slot, SlotInfo, StoredCluster};
+use cg_format::cluster::{LastGroup, Slot, SlotInfo, StoredCluster};
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Space, key};
 
 use super::StoredChunk;
@@ -58,12 +58,14 @@ struct Search<'p, T> {
     missing: Vec<usize>,
     /// Positions that were found where only a snapshot says for certain that it is the live copy.
     doubtful: Vec<usize>,
+    /// What was decompressed last.
+    last: LastGroup,
 }
 
 impl<'p, T> Search<'p, T> {
     fn new(at: &'p [ChunkAt]) -> Self {
         let found = at.iter().map(|_| None).collect();
-        Self { at, found, missing: (0..at.len()).collect(), doubtful: Vec::new() }
+        Self { at, found, missing: (0..at.len()).collect(), doubtful: Vec::new(), last: LastGroup::default() }
     }
 
     /// Takes back what a commit during the search may have made untrue; `false` if there is nothing of it.
@@ -189,8 +191,9 @@ impl<'p, T> Search<'p, T> {
                 None => self.missing.push(place),
             }
         }
+        let mut last = std::mem::take(&mut self.last);
         for (index, members) in groups {
-            match cluster.group(index, &mut Limits::default()) {
+            match cluster.group_after(index, &mut Limits::default(), &mut last) {
                 Err(problem) => {
                     self.damaged(tier, key, members.into_iter().map(|(place, _)| place), problem);
                 }
@@ -204,6 +207,7 @@ impl<'p, T> Search<'p, T> {
                 }
             }
         }
+        self.last = last;
     }
 
     fn damaged(

@@ -1,17 +1,20 @@
 //! Loading: from memory, else from the engine, decoded once and shared.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
+use foldhash::HashMap;
 
+use super::alike::Alike;
 use super::decode::upgrade;
 use super::{StoredChunk, find, find_in, find_many};
 use crate::cache::{Stored, Ticket};
-use crate::delta::{find_folded_in, fold_stored};
-use crate::engine::{Engine, ReadView};
+use crate::delta::{Deltas, Said, fold_said, fold_stored, show_folded};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::pool::caught;
 use crate::stats::Counters;
@@ -51,7 +54,7 @@ impl<E: Engine> World<E> {
     /// down, so threads that look at the same chunks do not wait for each other.
     ///
     /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
-    /// column, costs no shared write. For that each thread holds up to 1,024 chunks that it was shown last, in all at most
+    /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
     /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
     /// [`cache_stats`](Self::cache_stats).
     ///
@@ -212,13 +215,24 @@ impl<E: Engine> Inner<E> {
         if let Some(queued) = self.queue.chunk(at) {
             return Ok(queued);
         }
+        let Deltas::Said(said) = self.deltas.of(at) else { return self.read_rows(at) };
         let catalog = self.registry.catalog();
-        if self.deltas.has(at) {
-            let engine = self.engine()?;
-            let view = engine.snapshot_of_now();
-            return find_in(&view, &self.counters, at, |stored| self.read_folded(&view, &catalog, stored));
+        find(&*self.engine()?, &self.counters, at, |stored| {
+            self.read_folded(&catalog, stored, || fold_said(&said, &catalog, stored))
+        })
+    }
+
+    /// A chunk as its row and those of its deltas say, whatever the queue and memory have.
+    pub(crate) fn read_rows(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        let catalog = self.registry.catalog();
+        let engine = self.engine()?;
+        if !self.deltas.has(at) {
+            return find(&*engine, &self.counters, at, |stored| self.read(&catalog, stored));
         }
-        find(&*self.engine()?, &self.counters, at, |stored| self.read(&catalog, stored))
+        let view = engine.snapshot_of_now();
+        find_in(&view, &self.counters, at, |stored| {
+            self.read_folded(&catalog, stored, || fold_stored(&view, &catalog, stored))
+        })
     }
 
     /// Finds a chunk and shows its bytes, with its deltas folded in if it has any.
@@ -227,11 +241,21 @@ impl<E: Engine> Inner<E> {
         at: ChunkAt,
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
     ) -> Result<Lookup<T>, Error> {
-        if self.deltas.has(at) {
-            let catalog = self.registry.catalog();
-            return find_folded_in(&self.engine()?.snapshot_of_now(), &self.counters, &catalog, at, read);
+        let deltas = self.deltas.of(at);
+        let engine = self.engine()?;
+        let catalog = || self.registry.catalog();
+        match deltas {
+            Deltas::None => find(&*engine, &self.counters, at, read),
+            Deltas::Said(said) => find(&*engine, &self.counters, at, |stored| {
+                show_folded(fold_said(&said, &catalog(), stored)?, stored, read)
+            }),
+            Deltas::Stored => {
+                let view = engine.snapshot_of_now();
+                find_in(&view, &self.counters, at, |stored| {
+                    show_folded(fold_stored(&view, &catalog(), stored)?, stored, read)
+                })
+            }
         }
-        find(&*self.engine()?, &self.counters, at, read)
     }
 
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
@@ -280,14 +304,31 @@ impl<E: Engine> Inner<E> {
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
     }
 
-    /// Many chunks as the engine has them, read together but for those that have deltas.
+    /// Many chunks as the engine has them, read together but for those whose deltas memory does not have.
     fn read_many_through(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        let plain: Vec<_> = at.iter().copied().filter(|at| !self.deltas.has(*at)).collect();
         let catalog = self.registry.catalog();
+        let (mut together, mut said) = (Cow::Borrowed(at), HashMap::<ChunkAt, Said>::default());
+        if self.deltas.has_any() {
+            together.to_mut().retain(|at| match self.deltas.of(*at) {
+                Deltas::None => true,
+                Deltas::Said(deltas) => {
+                    said.insert(*at, deltas);
+                    true
+                }
+                Deltas::Stored => false,
+            });
+        }
         let Ok(engine) = self.engine() else { return at.iter().map(|at| self.read_through(*at)).collect() };
-        let read = find_many(&*engine, &self.counters, &plain, |stored| self.read(&catalog, stored));
-        let mut read = plain.iter().zip(read).peekable();
-        let next = |at: &ChunkAt| match read.next_if(|(plain, _)| *plain == at) {
+        let mut alike = Alike::default();
+        let read = find_many(&*engine, &self.counters, &together, |stored| match said.get(&stored.at) {
+            Some(said) => self.read_folded(&catalog, stored, || fold_said(said, &catalog, stored)),
+            None => alike.or_read(stored, || self.read(&catalog, stored)),
+        });
+        if together.len() == at.len() {
+            return read;
+        }
+        let mut read = together.iter().zip(read).peekable();
+        let next = |at: &ChunkAt| match read.next_if(|(together, _)| *together == at) {
             Some((_, read)) => read,
             None => self.read_through(*at),
         };
@@ -317,15 +358,15 @@ impl<E: Engine> Inner<E> {
         Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version, is_current })
     }
 
-    /// As [`read`](Self::read), with what the chunk's deltas say, which the view has as well.
-    pub(super) fn read_folded<V: ReadView>(
+    /// As [`read`](Self::read), with what the chunk's deltas say.
+    pub(super) fn read_folded(
         &self,
-        view: &V,
         catalog: &Catalog,
         stored: StoredChunk<'_>,
+        fold: impl FnOnce() -> Result<(Chunk, u64), Error>,
     ) -> Result<Stored, Error> {
         Counters::add(&self.counters.chunks_decoded, 1);
-        let (chunk, version) = fold_stored(view, catalog, stored)?;
+        let (chunk, version) = fold()?;
         let chunk = upgrade(catalog, &self.options.upgrades, stored, chunk)?;
         let is_current = stored.schema_generation == catalog.current_generation();
         Ok(Stored { chunk: Arc::new(chunk), version, is_current })

@@ -1,6 +1,7 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
 mod absent;
+mod alike;
 mod column;
 mod cubes;
 pub(crate) mod decode;

@@ -11,7 +11,7 @@ use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
 use crate::cache::{ChunkCache, Moment};
-use crate::delta::WithDeltas;
+use crate::delta::{WithDeltas, fold_stored};
 use crate::engine::{Engine, ReadView as _};
 use crate::error::Error;
 use crate::iterate::entities;
@@ -77,7 +77,8 @@ impl<E: Engine> StillWorld<'_, E> {
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
         let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
             let stored = if self.with_deltas.has(chunk.at) {
-                world.read_folded(&self.view, &self.catalog, chunk)?
+                let fold = || fold_stored(&self.view, &self.catalog, chunk);
+                world.read_folded(&self.catalog, chunk, fold)?
             } else {
                 world.read(&self.catalog, chunk)?
             };

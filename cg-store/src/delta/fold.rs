@@ -4,18 +4,17 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::delta::{ApplyError, Delta};
+use cg_format::delta::{ApplyError, DeltaView};
 use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::{self, Family};
-use cg_format::{ChunkAt, DecodeError, Lookup, Problem, Section, Space};
-use cg_registry::Catalog;
+use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
+use cg_registry::{Catalog, Schema};
 
-use super::WithDeltas;
+use super::{Said, WithDeltas};
 use crate::chunk::decode::{decode_as_stored, schema_of};
-use crate::chunk::{Area, StoredChunk, find_in, walk};
+use crate::chunk::{Area, StoredChunk, walk};
 use crate::engine::{Engine, ReadView};
 use crate::error::{Damage, Error};
-use crate::stats::Counters;
 use crate::world::Inner;
 
 /// Decodes a chunk with the schema of its row and applies what its deltas say; its version is that of the last.
@@ -26,30 +25,60 @@ pub(crate) fn fold_stored<V: ReadView>(
     catalog: &Catalog,
     stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
-    let mut chunk = decode_as_stored(catalog, stored)?;
-    let schema = schema_of(catalog, stored)?;
-    let mut version = stored.version;
+    let mut folded = Folded::begin(catalog, stored)?;
     let (first, last) = (key::delta(stored.at, stored.version), key::delta(stored.at, u64::MAX));
     let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
     let failed = view.scan(Family::ChunkDelta, range, |row_key, row| {
-        let damage = |problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem);
-        let applied = read(row_key, row).and_then(|(seq, delta)| {
-            delta.apply(&mut chunk, &schema).map_err(|why| unfit(&why))?;
-            Ok(seq)
-        });
+        let applied = read(row_key, row).and_then(|(seq, delta, _)| folded.apply(seq, &delta));
         match applied {
-            Ok(seq) => {
-                version = seq;
-                ControlFlow::Continue(())
+            Ok(()) => ControlFlow::Continue(()),
+            Err(problem) => {
+                ControlFlow::Break(Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
             }
-            Err(problem) => ControlFlow::Break(damage(problem)),
         }
     })?;
-    failed.map_or(Ok((chunk, version)), Err)
+    failed.map_or(Ok((folded.chunk, folded.version)), Err)
 }
 
-/// A delta's row.
-pub(crate) fn read(row_key: &[u8], row: &[u8]) -> Result<(u64, Delta), DecodeError> {
+/// As [`fold_stored`], with deltas from memory, which were taken before the row was read.
+pub(crate) fn fold_said(
+    said: &Said,
+    catalog: &Catalog,
+    stored: StoredChunk<'_>,
+) -> Result<(Chunk, u64), Error> {
+    let mut folded = Folded::begin(catalog, stored)?;
+    // A row that was written meanwhile has what is as old as it is.
+    for (seq, says) in said.iter().filter(|(seq, _)| *seq > stored.version) {
+        let applied = DeltaView::new(says).and_then(|delta| folded.apply(seq, &delta));
+        applied.map_err(|problem| {
+            Damage::of_chunk(Space::ChunkDelta, &key::delta(stored.at, seq), stored.at, problem)
+        })?;
+    }
+    Ok((folded.chunk, folded.version))
+}
+
+/// A chunk with what some of its deltas say.
+struct Folded {
+    chunk: Chunk,
+    schema: Schema,
+    version: u64,
+}
+
+impl Folded {
+    fn begin(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Self, Error> {
+        let chunk = decode_as_stored(catalog, stored)?;
+        Ok(Self { chunk, schema: schema_of(catalog, stored)?, version: stored.version })
+    }
+
+    fn apply(&mut self, seq: u64, delta: &DeltaView<'_>) -> Result<(), DecodeError> {
+        delta.fold_into(&mut self.chunk, &self.schema).map_err(|why| unfit(&why))?;
+        self.version = seq;
+        Ok(())
+    }
+}
+
+/// A delta's row: the commit, and what it says, as a view and as bytes.
+pub(crate) fn read<'r>(row_key: &[u8], row: &'r [u8]) -> Result<(u64, DeltaView<'r>, &'r [u8]), DecodeError> {
     let (_, seq) = key::decode_delta(row_key)?;
     let frame = FrameView::open(Space::ChunkDelta, row_key, row)?;
     if frame.header().kind != FrameKind::Deltas {
@@ -60,7 +89,7 @@ pub(crate) fn read(row_key: &[u8], row: &[u8]) -> Result<(u64, Delta), DecodeErr
             Problem::OutOfRange { field: "kind", found, allowed: "4 (deltas)" },
         ));
     }
-    Ok((seq, Delta::decode(frame.payload())?))
+    Ok((seq, DeltaView::new(frame.payload())?, frame.payload()))
 }
 
 /// A delta that says what cannot be done to its chunk.
@@ -74,16 +103,14 @@ fn unfit(why: &ApplyError) -> DecodeError {
     DecodeError::new(Section::Delta, frame::LEN_BYTES as u64, problem)
 }
 
-/// Shows a chunk's bytes with its deltas folded in, in the schema generation of its row.
-fn show_folded<V: ReadView, T>(
-    view: &V,
-    catalog: &Catalog,
+/// Shows the bytes of a chunk with its deltas folded in, in the schema generation of its row.
+pub(crate) fn show_folded<T>(
+    (chunk, version): (Chunk, u64),
     stored: StoredChunk<'_>,
     show: impl FnOnce(StoredChunk<'_>) -> T,
-) -> Result<T, Error> {
-    let (chunk, version) = fold_stored(view, catalog, stored)?;
+) -> T {
     let value = chunk.to_bytes();
-    Ok(show(StoredChunk { value: &value, version, ..stored }))
+    show(StoredChunk { value: &value, version, ..stored })
 }
 
 /// What the deltas of a view say, for walks over it.
@@ -112,8 +139,8 @@ impl<'v, V: ReadView> Folding<'v, V> {
     ) -> ControlFlow<B> {
         match stored {
             Ok(stored) if self.with_deltas.has(stored.at) => {
-                match show_folded(self.view, &self.catalog, stored, |stored| visit(Ok(stored))) {
-                    Ok(flow) => flow,
+                match fold_stored(self.view, &self.catalog, stored) {
+                    Ok(folded) => show_folded(folded, stored, |stored| visit(Ok(stored))),
                     Err(error) => visit(Err(error)),
                 }
             }
@@ -131,15 +158,4 @@ pub(crate) fn walk_folded<V: ReadView, E: Engine, B>(
 ) -> Result<Option<B>, Error> {
     let folding = Folding::of(world, view)?;
     walk(view, &world.counters, area, |stored| folding.show(stored, &mut visit))
-}
-
-/// Finds a chunk in a view and shows its bytes with its deltas folded in.
-pub(crate) fn find_folded_in<V: ReadView, T>(
-    view: &V,
-    counters: &Counters,
-    catalog: &Catalog,
-    at: ChunkAt,
-    read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
-) -> Result<Lookup<T>, Error> {
-    find_in(view, counters, at, |stored| show_folded(view, catalog, stored, read)?)
 }

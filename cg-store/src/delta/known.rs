@@ -37,18 +37,21 @@ impl Gaps {
     }
 }
 
-/// Shows every delta's chunk and commit, in the order of the keys, and returns where nobody can tell.
-pub(super) fn each_delta<V: ReadView>(view: &V, mut visit: impl FnMut(ChunkAt, u64)) -> Result<Gaps, Error> {
+/// Shows every delta's chunk, commit and row, in the order of the keys, and returns where nobody can tell.
+pub(super) fn each_delta<V: ReadView>(
+    view: &V,
+    mut visit: impl FnMut(ChunkAt, u64, &[u8]),
+) -> Result<Gaps, Error> {
     let (mut gaps, mut last) = (Gaps::default(), None::<Vec<u8>>);
     scan_past_damage(view, Family::ChunkDelta, ALL_KEYS, |met| {
         match met {
-            Met::Row(key, _) => {
+            Met::Row(key, row) => {
                 let last = last.get_or_insert_default();
                 last.clear();
                 last.extend_from_slice(key);
                 // A key that nobody can read belongs to no chunk; verification reports it.
                 if let Ok((at, seq)) = key::decode_delta(key) {
-                    visit(at, seq);
+                    visit(at, seq, row);
                 }
             }
             Met::Gap { until, error } => {
@@ -74,7 +77,7 @@ impl WithDeltas {
     pub(crate) fn of<V: ReadView>(view: &V) -> Result<Self, Error> {
         let mut last = HashMap::new();
         // The keys of a chunk's deltas ascend with their commits, so the last one stays.
-        let gaps = each_delta(view, |at, seq| {
+        let gaps = each_delta(view, |at, seq, _| {
             last.insert(at, seq);
         })?;
         Ok(Self { last, gaps })

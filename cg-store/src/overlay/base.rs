@@ -154,6 +154,15 @@ pub(crate) fn origin_of<T>(found: &Found<T>) -> Origin {
     }
 }
 
+/// An object as it was found; one that was deleted counts on, and is no origin that a later look could be compared with: its
+/// deletion may be forgotten at any time.
+pub(super) fn without_deletion(found: Found<StoredObject>) -> Found<StoredObject> {
+    found.map(|(object, origin)| {
+        let origin = if object.bytes.is_some() { origin } else { Origin::ABSENT };
+        (object, origin)
+    })
+}
+
 impl<E: Engine> Base for World<E> {
     fn identity(&self) -> Identity {
         Identity { uuid: self.uuid(), incarnation: self.incarnation() }
@@ -220,7 +229,7 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(found(self.settled()?.found_object(key)?))
+        Ok(without_deletion(found(self.settled()?.found_object(key)?)))
     }
 
     fn list_objects(

@@ -90,8 +90,11 @@ impl<E: Engine> World<E> {
 impl<E: Engine> Inner<E> {
     /// The damaged row at which a look-up of a chunk ends; `None` if it ends well.
     fn damaged_chunk(&self, at: ChunkAt) -> Result<Option<Damaged>, Error> {
-        // Memory holds no damage, so the engine is asked, not the cache.
-        let (space, row) = match self.read_through(at) {
+        // Memory holds no damage, so the engine is asked, not the cache, and not what is remembered of deltas.
+        if self.queue.chunk(at).is_some() {
+            return Ok(None);
+        }
+        let (space, row) = match self.read_rows(at) {
             Ok(_) => return Ok(None),
             Err(Error::Corrupt(damage)) => (damage.space, damage.key),
             Err(Error::Engine(EngineError::Corrupt { place: Place::Row { family, key }, .. })) => {

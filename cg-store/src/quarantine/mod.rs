@@ -17,6 +17,7 @@ mod commit;
 mod entity;
 mod object;
 mod record;
+mod replaced;
 
 use std::ops::{Bound, ControlFlow};
 
@@ -32,6 +33,7 @@ use crate::world::{Inner, World};
 pub use chunk::CHUNK_SET_ASIDE;
 #[cfg(feature = "rocks")]
 pub use commit::CommitInPart;
+pub(crate) use replaced::Row as ReplacedRow;
 
 /// A damaged row that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]

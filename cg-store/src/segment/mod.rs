@@ -9,12 +9,14 @@
 //! [cross](SegmentedWorld::cross) borders, and overlays are merged into as many segments as they changed, without loss or
 //! half of anything whatever crashes.
 
+mod aside;
 mod crossing;
 mod error;
 mod home;
 mod inside;
 mod layers;
 mod open;
+mod pieces;
 mod place;
 mod promotion;
 mod redo;
@@ -35,6 +37,7 @@ use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use parking_lot::{Mutex, RwLock};
 
+pub use aside::PromotionInPart;
 use crossing::Traveller;
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]

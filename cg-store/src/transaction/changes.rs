@@ -221,7 +221,7 @@ impl Rows {
         }
         Counters::add(&counters.deltas_written, deltas.len() as u64);
         for (at, row) in deltas {
-            index.add(at, seq);
+            index.add(at, seq, row.payload());
             batch.put(Space::ChunkDelta, key::delta(at, seq), row, Stamp::Commit);
         }
         (batch, whole)

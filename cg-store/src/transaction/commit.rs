@@ -81,10 +81,23 @@ fn in_doubt(error: Error) -> Error {
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
 fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability, room: Room) -> Result<u64, Error> {
-    let world = tx.world;
-    let encoding = if durability.is_queued() { Encoding::Later } else { Encoding::Now };
+    let prepared = prepare(tx.world, &tx.writes, encoding_at(durability), room)?;
+    accept_prepared(tx, prepared, durability, room)
+}
+
+const fn encoding_at(durability: Durability) -> Encoding {
+    if durability.is_queued() { Encoding::Later } else { Encoding::Now }
+}
+
+/// As [`accept`], of what is prepared already.
+pub(super) fn accept_prepared<E: Engine>(
+    tx: Transaction<'_, E>,
+    mut prepared: Prepared,
+    durability: Durability,
+    room: Room,
+) -> Result<u64, Error> {
+    let (world, encoding) = (tx.world, encoding_at(durability));
     let mut tries = 0;
-    let mut prepared = prepare(world, &tx.writes, encoding, room)?;
     loop {
         let committing = world.commits.commit();
         let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();

@@ -1,5 +1,6 @@
 //! Transactions: changes that are seen together or not at all, after any crash.
 
+mod ahead;
 mod changes;
 mod check;
 mod chunk_writes;
@@ -18,13 +19,13 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use changes::{Changes, Rows};
 pub(crate) use check::Check;
 pub use commit::{Committed, Durable};
 pub(crate) use commit::{accept_promised, commit_snapshot};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
-use prepare::{Encoding, prepare};
 pub(crate) use writes::{Writes, set_side};
 
 use crate::commit_log::Begun;
@@ -35,7 +36,6 @@ use crate::inside::{Doing, Inside};
 use crate::property::Property;
 use crate::segment::Door;
 use crate::world::{Inner, World};
-use crate::write_behind::Room;
 
 /// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
 ///
@@ -114,23 +114,6 @@ impl<E: Engine> World<E> {
         let _let_in = door.map(Door::pass).transpose().map_err(Error::from)?;
         let seq = commit::commit(tx, durability)?;
         Ok(Committed::new(self.visitor(), value, seq))
-    }
-
-    /// Tells what a transaction of these changes would be refused for, and changes nothing. Costs what preparing it costs.
-    ///
-    /// # Errors
-    /// As [`transaction`](Self::transaction), but for conflicts.
-    pub(crate) fn rehearse<X: From<Error>>(
-        &self,
-        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), X>,
-    ) -> Result<(), X> {
-        let inner = self.unsettled();
-        let _on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
-        inner.settle_hand_overs()?;
-        let mut tx = Transaction::begin(inner)?;
-        body(&mut tx)?;
-        prepare(tx.world, &tx.writes, Encoding::Later, Room::Needed)?;
-        Ok(tx.world.queue.check()?)
     }
 }
 

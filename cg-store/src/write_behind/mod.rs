@@ -128,8 +128,8 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        if room == Room::Needed && !self.admits(&mut state, commit.bytes) {
-            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        if room == Room::Needed {
+            self.admit(&mut state, commit.bytes)?;
         }
         if self.is_empty() {
             self.oldest.store(commit.seq, Ordering::Release);
@@ -196,13 +196,18 @@ impl WriteBehind {
         }
     }
 
-    /// Whether a commit fits, and is not before its turn.
-    fn admits(&self, state: &mut State, bytes: u64) -> bool {
+    /// Lets what fits in, if it is not before its turn.
+    fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
         let fill = self.fill(state);
-        if state.line.is_idle() && (fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes) {
-            return true;
+        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
+        // Mostly nobody waits, and nobody needs to know which thread this is.
+        let is_admitted = (fits && state.line.is_idle())
+            || state.line.admit(thread::current().id(), bytes, fill, Instant::now());
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
         }
-        state.line.admit(thread::current().id(), bytes, fill, Instant::now())
     }
 
     fn fill(&self, state: &State) -> Fill {
@@ -217,9 +222,7 @@ impl WriteBehind {
     pub(crate) fn promise(&self, bytes: u64) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        if !self.admits(&mut state, bytes) {
-            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
-        }
+        self.admit(&mut state, bytes)?;
         state.bytes += bytes;
         Ok(())
     }

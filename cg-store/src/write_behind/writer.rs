@@ -99,6 +99,7 @@ impl<E: Engine> Inner<E> {
             assert_eq!(written.get(), seq, "commits are numbered without a gap");
         }
         self.tiering.wrote(put);
+        self.deltas.wrote(seq);
         for at in whole {
             self.deltas.forget_up_to(at, seq);
         }
