@@ -52,36 +52,31 @@ impl<E: Engine> Inner<E> {
         Ok(())
     }
 
-    /// Waits for the cube whose marks are being forgotten; `false` if the deadline comes first.
-    pub(super) fn await_forgetting(
-        &self,
-        work: &mut Work,
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<bool, Error> {
-        let Some(Forgetting { cube, receiver }) = work.forgetting.take() else { return Ok(true) };
-        match due.receive(&receiver) {
-            Ok(Ok(end)) => {
-                end_forgetting(work, cube, end, counts);
-                Ok(true)
-            }
-            Ok(Err(error)) => {
-                // They may have been deleted all the same.
-                work.known.moved(cube);
-                Err(error)
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                work.forgetting = Some(Forgetting { cube, receiver });
-                Ok(false)
-            }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
-        }
-    }
-
     fn forgotten(&self, cube: CubeAt) -> Result<Outcome, Error> {
         let before = self.forgotten_before.load(Ordering::Relaxed);
         past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))
+    }
+}
+
+/// Waits for the cube whose marks are being forgotten; `false` if the deadline comes first.
+pub(super) fn await_forgetting(work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
+    let Some(Forgetting { cube, receiver }) = work.forgetting.take() else { return Ok(true) };
+    match due.receive(&receiver) {
+        Ok(Ok(end)) => {
+            end_forgetting(work, cube, end, counts);
+            Ok(true)
+        }
+        Ok(Err(error)) => {
+            // They may have been deleted all the same.
+            work.known.moved(cube);
+            Err(error)
+        }
+        Err(RecvTimeoutError::Timeout) => {
+            work.forgetting = Some(Forgetting { cube, receiver });
+            Ok(false)
+        }
+        // The thread went away with the world.
+        Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
     }
 }
 

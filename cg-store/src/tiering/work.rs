@@ -7,7 +7,7 @@ use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, MovePlan, Step};
 
 use super::cold::Cold;
-use super::marks::Forgetting;
+use super::marks::{Forgetting, await_forgetting};
 use super::promoting::Promoting;
 use super::shrink::Shrinking;
 use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
@@ -154,7 +154,7 @@ impl<E: Engine> Inner<E> {
             // One kind of move at a time: none is made beside those that are made behind ticks.
             if !self.await_cold(work, due, counts)?
                 || !self.await_shrinking(work, due, counts)?
-                || !self.await_forgetting(work, due, counts)?
+                || !await_forgetting(work, due, counts)?
             {
                 return Ok(false);
             }

@@ -384,7 +384,7 @@ fn what_is_missing_behind_a_sound_head_is_found<E: Engine>(world: &World<E>) {
     // Parts that are there and are not those of the head.
     put(world, "all", 5, b"longer than one byte, and newer");
     put(world, "all", 9, b"behind the end");
-    let seq = kept(&world)[0].seq;
+    let seq = kept(world)[0].seq;
     let expected = [
         format!("all 5: it is newer than the head, which commit {seq} kept; restore it from a checkpoint"),
         "all 5: frame: the length of a part is 31, but the rest of the value implies 1 (at byte 0); restore it from a \

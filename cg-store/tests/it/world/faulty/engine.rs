@@ -90,10 +90,10 @@ impl Plan {
         read: impl FnOnce() -> Vec<Result<V, EngineError>>,
     ) -> Vec<Result<V, EngineError>> {
         let mut found = read();
-        if let Some(first) = found.first_mut() {
-            if let Err(error) = self.read() {
-                *first = Err(error);
-            }
+        if let Some(first) = found.first_mut()
+            && let Err(error) = self.read()
+        {
+            *first = Err(error);
         }
         found
     }

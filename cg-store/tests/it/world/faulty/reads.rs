@@ -53,7 +53,7 @@ fn filled_world() -> Failing<MemEngine> {
         Ok::<_, Error>(())
     });
     filled.expect("commits");
-    world.keep_snapshot("kept", &[7; KEPT_BYTES]).expect("keeps");
+    world.keep_snapshot("kept", &[7].repeat(KEPT_BYTES)).expect("keeps");
     Failing { world, plan, ids }
 }
 
@@ -150,7 +150,7 @@ fn draw(failing: &Failing<MemEngine>) -> Result<(), Error> {
 fn keep(failing: &Failing<MemEngine>) -> Result<(), Error> {
     // One that failed behind this is still there.
     failing.world.delete_snapshot("new")?;
-    failing.world.keep_snapshot("new", &[1; KEPT_BYTES])?;
+    failing.world.keep_snapshot("new", &[1].repeat(KEPT_BYTES))?;
     let kept = failing.world.snapshots()?;
     assert_eq!(kept.iter().filter(|kept| kept.is_ok()).count(), 2, "{kept:?}");
     assert!(failing.world.delete_snapshot("new")?);
@@ -161,7 +161,7 @@ fn read_kept(failing: &Failing<MemEngine>) -> Result<(), Error> {
     let mut reader = failing.world.snapshot("kept")?.expect("it is kept");
     let mut bytes = Vec::new();
     match reader.read_to_end(&mut bytes) {
-        Ok(_) => assert!(bytes == [7; KEPT_BYTES]),
+        Ok(_) => assert!(bytes == [7].repeat(KEPT_BYTES)),
         Err(error) => return Err(*error.into_inner().expect("carries it").downcast().expect("a store's")),
     }
     Ok(())

@@ -62,9 +62,9 @@ fn a_commit_that_takes_most_of_the_queue_needs_to_wait_once_however_many_small_o
                         assert!(matches!(error, Error::Busy { .. }), "{error}");
                         // One waits, and two do not.
                         if part == 1 {
-                            world.wait_for_room().expect("there will be")
+                            world.wait_for_room().expect("there will be");
                         } else {
-                            thread::yield_now()
+                            thread::yield_now();
                         }
                     }
                 }
