@@ -146,8 +146,8 @@ impl<E: Engine> World<E> {
         mut map: impl FnMut(BlockId) -> T,
     ) -> Result<u64, Error> {
         let layout = Layout::new(area, order, out.len())?;
-        let engine = self.inner().engine()?;
-        let still = self.inner().still(&engine)?;
+        let engine = self.settled()?.engine()?;
+        let still = self.settled()?.still(&engine)?;
         let (mut absent, mut blocks) = (0, unpacked());
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();

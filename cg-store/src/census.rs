@@ -76,7 +76,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails otherwise than by a damaged row.
     pub fn census(&self) -> Result<Census, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let mut census = Census::default();

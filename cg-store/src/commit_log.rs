@@ -13,6 +13,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;
+use crate::inside::{Doing, Inside};
 use crate::recent::RecentChanges;
 
 /// The recent writes of a world, and the lock under which it commits.
@@ -37,6 +38,8 @@ pub(crate) struct Begun<'a> {
 pub(crate) struct Committing<'a> {
     log: &'a CommitLog,
     writes: MutexGuard<'a, Writes>,
+    /// What this thread calls meanwhile must not commit.
+    _inside: Inside,
 }
 
 #[derive(Debug)]
@@ -103,7 +106,7 @@ impl CommitLog {
 
     /// Waits for the right to commit.
     pub(crate) fn commit(&self) -> Committing<'_> {
-        Committing { log: self, writes: self.writes.lock() }
+        Committing { log: self, writes: self.writes.lock(), _inside: Inside::enter(Doing::Commit, self) }
     }
 }
 

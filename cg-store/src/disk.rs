@@ -43,7 +43,7 @@ impl World<RocksEngine> {
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(engine, rows, ready.clone(), Some(dir.into()), options)?;
-        world.inner().engine()?.sync()?;
+        world.settled()?.engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
         Ok(world)
@@ -115,7 +115,7 @@ impl World<RocksEngine> {
         options: &WorldOptions,
     ) -> Result<Plan, Error> {
         let world = Self::open_read_only(dir, options)?;
-        Ok(cg_registry::reconcile(&world.inner().registry.catalog(), packs, &options.packs))
+        Ok(cg_registry::reconcile(&world.settled()?.registry.catalog(), packs, &options.packs))
     }
 
     /// Copies the world as it is now into a new directory, by hard links where the disk allows.
@@ -127,18 +127,18 @@ impl World<RocksEngine> {
     /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         let dir = dir.as_ref();
-        self.inner().check_open()?;
-        if !self.inner().engine()?.caps().checkpoint {
+        self.settled()?.check_open()?;
+        if !self.settled()?.engine()?.caps().checkpoint {
             let what = "write a checkpoint when opened for reading only";
             return Err(EngineError::Unsupported { what }.into());
         }
         claim(dir)?;
-        WorldFile { state: State::Creating, ..self.inner().file.clone() }.write(dir)?;
-        let engine = self.inner().settled_engine()?;
+        WorldFile { state: State::Creating, ..self.settled()?.file.clone() }.write(dir)?;
+        let engine = self.settled()?.settled_engine()?;
         let at_rest = engine.at_rest()?;
         engine.checkpoint(&directory::engine_dir(dir))?;
         drop(at_rest);
-        WorldFile { state: State::Checkpoint, ..self.inner().file.clone() }.write(dir)?;
+        WorldFile { state: State::Checkpoint, ..self.settled()?.file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())
     }

@@ -16,7 +16,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if it is stored and damaged; [`Error::EntityNotUpgraded`] if a component of it needs a
     /// function that the host has not brought.
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        self.inner().entity(id)
+        self.settled()?.entity(id)
     }
 
     /// The commit that last wrote an entity, or `None` if the world does not have it. One key read, nothing decoded.
@@ -41,10 +41,10 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the storage fails.
     pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
-        if let Some((version, entity)) = self.inner().queue.entity(id) {
+        if let Some((version, entity)) = self.settled()?.queue.entity(id) {
             return Ok(entity.map(|_| version));
         }
-        let engine = self.inner().engine()?;
+        let engine = self.settled()?.engine()?;
         let row = engine.get(Space::Entity, &key::entity(id))?;
         Ok(row.and_then(|row| version_of(&row)))
     }

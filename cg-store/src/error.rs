@@ -165,7 +165,8 @@ pub enum Error {
         /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
         min_free_bytes: u64,
     },
-    /// So much is accepted and not yet written that nothing more is taken. Nothing of the transaction was kept.
+    /// So much is accepted and not yet written that nothing more is taken, or what is left is for those who
+    /// [wait for it](crate::World::wait_for_room). Nothing of the transaction was kept.
     #[error(
         "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"
     )]
@@ -174,6 +175,15 @@ pub enum Error {
         queued_bytes: u64,
         /// The world's limit.
         limit_bytes: u64,
+    },
+    /// A batch that was [handed over](crate::World::hand_over) was refused when it was accepted. Nothing of it was written; all
+    /// that the call itself promises is done.
+    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}{}", and_more(*others))]
+    HandedOver {
+        /// What a transaction of the same writes would have been refused for.
+        error: Box<Error>,
+        /// How many more were refused since.
+        others: u64,
     },
     /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
     #[error(
@@ -338,6 +348,10 @@ pub enum ConflictKey {
     /// A spatial record.
     #[error("record {0}")]
     Record(RecordId),
+}
+
+fn and_more(others: u64) -> String {
+    if others == 0 { String::new() } else { format!("; so are {others} more, which the log names") }
 }
 
 /// Bytes as a person compares them.

@@ -50,14 +50,14 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// What the engine says. Objects that were not forgotten then are by the next call.
     pub fn forget_before(&self, commit: u64) -> Result<u64, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         inner.drain()?;
         let commit = commit.min(inner.commits.published().saturating_add(1));
         let mut deleted = inner.objects_deleted_before(commit)?.into_iter().peekable();
         loop {
             let mut committing = inner.commit_alone()?;
-            let known = self.forgotten_before();
+            let known = inner.forgotten_before.load(Ordering::Relaxed);
             let forgotten_before = commit.max(known);
             let mut batch = Batch::new();
             if commit > known {
@@ -83,7 +83,7 @@ impl<E: Engine> World<E> {
     /// What the engine says.
     pub fn deletions_before(&self, commit: u64) -> Result<u64, Error> {
         let mut marks = 0;
-        let engine = self.inner().settled_engine()?;
+        let engine = self.settled()?.settled_engine()?;
         engine.snapshot()?.scan_past(Family::ChunkL0, ALL_KEYS, |_, row| {
             let is_mark = frame::kind_of(row) == Some(FrameKind::Tombstone);
             marks += u64::from(is_mark && frame::version_of(row).is_some_and(|version| version < commit));
@@ -94,6 +94,6 @@ impl<E: Engine> World<E> {
 
     /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.
     pub fn forgotten_before(&self) -> u64 {
-        self.inner().forgotten_before.load(Ordering::Relaxed)
+        self.unsettled().forgotten_before.load(Ordering::Relaxed)
     }
 }

@@ -178,7 +178,7 @@ mod tests {
             Ok::<_, Error>(())
         });
         write.unwrap();
-        let inner = world.inner();
+        let inner = world.unsettled();
         while !inner.engine.gate().is_closed() {
             step.send(()).unwrap();
             thread::sleep(Duration::from_millis(1));

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::durability::Durability;
 use crate::engine::{Caps, Engine};
+use crate::hand_over::Accepter;
 use crate::steady_sync::SteadySync;
 use crate::world::Inner;
 use crate::write_behind::Writer;
@@ -23,6 +24,8 @@ pub(crate) struct Handle<E: Engine> {
     sync: Option<SteadySync>,
     /// Started by the first commit that is queued.
     writer: Mutex<Option<Writer>>,
+    /// Started by the first hand-over.
+    accepter: Mutex<Option<Accepter>>,
 }
 
 /// A way to a world that does not keep it open.
@@ -35,8 +38,13 @@ impl<E: Engine> Handle<E> {
     /// Holds a world, and syncs its commits if they are to outlive the process.
     pub(crate) fn new(inner: Inner<E>, caps: Caps) -> io::Result<Self> {
         let syncs = inner.options.durability != Durability::Fast;
-        let mut handle =
-            Self { inner: Arc::new(inner), visits: Arc::default(), sync: None, writer: Mutex::default() };
+        let mut handle = Self {
+            inner: Arc::new(inner),
+            visits: Arc::default(),
+            sync: None,
+            writer: Mutex::default(),
+            accepter: Mutex::default(),
+        };
         if caps.durable && !caps.read_only && syncs {
             handle.sync = Some(SteadySync::start(handle.visitor())?);
         }
@@ -56,6 +64,15 @@ impl<E: Engine> Handle<E> {
         Ok(())
     }
 
+    /// Makes sure that what is handed over gets accepted.
+    pub(crate) fn start_accepting(&self) -> io::Result<()> {
+        let mut accepter = self.accepter.lock();
+        if accepter.is_none() {
+            *accepter = Some(Accepter::start(Arc::clone(&self.inner.hand_overs), self.visitor())?);
+        }
+        Ok(())
+    }
+
     pub(crate) fn visitor(&self) -> Visitor<E> {
         Visitor { inner: Arc::downgrade(&self.inner), visits: Arc::clone(&self.visits) }
     }
@@ -70,6 +87,9 @@ impl<E: Engine> Drop for Handle<E> {
         self.visits.end(synced.get());
         if let Some(sync) = &mut self.sync {
             sync.end();
+        }
+        if let Some(accepter) = self.accepter.get_mut() {
+            accepter.end();
         }
         if let Some(writer) = self.writer.get_mut() {
             writer.end();

@@ -43,7 +43,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
     pub fn content_hash(&self) -> Result<ContentHash, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let catalog = inner.registry.catalog();
@@ -106,7 +106,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`content_hash`](Self::content_hash).
     pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let mut sum = Sum::default();

@@ -61,7 +61,7 @@ impl<E: Engine> World<E> {
         area: Area,
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         walk_folded(inner, &inner.settled_engine()?.snapshot()?, area, visit)
     }
 
@@ -92,7 +92,7 @@ impl<E: Engine> World<E> {
         area: Area,
         mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let folding = Folding::of(inner, &view)?;
@@ -118,7 +118,7 @@ impl<E: Engine> World<E> {
         area: Area,
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let folding = Folding::of(inner, &view)?;
@@ -143,7 +143,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::UnknownGeneration`] or [`Error::NotUpgraded`].
     pub fn decode(&self, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         inner.decode(&inner.registry.catalog(), stored)
     }
 
@@ -155,7 +155,7 @@ impl<E: Engine> World<E> {
         &self,
         visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        entities(&self.inner().settled_engine()?.snapshot()?, visit)
+        entities(&self.settled()?.settled_engine()?.snapshot()?, visit)
     }
 }
 

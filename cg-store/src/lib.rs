@@ -32,14 +32,17 @@ mod error;
 mod forget;
 mod gate;
 mod gather;
+mod hand_over;
 mod handle;
 mod hash;
+mod inside;
 mod iterate;
 mod lease;
 mod maintain;
 mod meta;
 mod metrics;
 mod move_tier;
+mod nap;
 mod object;
 mod opacity;
 mod options;
@@ -89,6 +92,7 @@ pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
 pub use durability::Durability;
 pub use durations::Durations;
 pub use error::{ConflictKey, Damage, Error, NotResumed, OpenError};
+pub use hand_over::{HandedOver, WriteBatch};
 pub use hash::ContentHash;
 pub use iterate::StoredPlace;
 pub use maintain::TickReport;
@@ -109,9 +113,10 @@ pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{
-    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
+    InMemory, PromotionInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
+    SegmentedWorld,
 };
-pub use snapshots::{KeptSnapshot, SnapshotReader};
+pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
 pub use stats::Stats;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,

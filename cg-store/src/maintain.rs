@@ -12,6 +12,7 @@ use crate::engine::{ALL_KEYS, Engine};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::opacity::TileBehind;
+use crate::stats::Counters;
 use crate::tiering::{DamageMet, Due, MoveCounts, Work};
 use crate::world::{Inner, World};
 
@@ -33,8 +34,12 @@ pub struct TickReport {
     pub tiles_folded: usize,
     /// Chunks whose deltas were folded into their rows.
     pub deltas_folded: usize,
-    /// Whether the budget ended before the work did that is known of.
+    /// Whether the budget ended before the work did that is known of. What waits for [room](Self::lacks_room) does not count.
     pub work_left: bool,
+    /// Whether the disk has less room than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands:
+    /// nothing was moved, folded or written anew, and all of that waits. Deletions that nobody needs any more were
+    /// forgotten all the same.
+    pub lacks_room: bool,
     /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
     /// [`World::set_aside`] or a checkpoint helps.
     pub damaged: Vec<DamageMet>,
@@ -94,24 +99,25 @@ impl<E: Engine> World<E> {
     /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
     /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
     /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
-    /// Blocks for as long as it works; what is
-    /// compressed is compressed by the store's own threads, if they are not busy with what was asked of them before. Exceeds the
+    /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
+    /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
     /// budget by the work of one 4³ cube or one chunk at most,
     /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
     /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
     /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
-    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one.
+    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
+    /// [too little room](TickReport::lacks_room), nothing is done but what only deletes.
     ///
     /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
     ///
     /// # Errors
     /// If the engine fails otherwise.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        self.inner().ticks.time("a tick", || self.run_tick(now, players, budget))
+        self.unsettled().ticks.time("a tick", || self.run_tick(now, players, budget))
     }
 
     fn run_tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         inner.check_open()?;
         // A budget that nobody can count to has no end.
         let deadline = Instant::now().checked_add(budget);
@@ -126,6 +132,7 @@ impl<E: Engine> World<E> {
             tiles_folded: 0,
             deltas_folded: 0,
             work_left: true,
+            lacks_room: false,
             made_way: false,
             damaged: Vec::new(),
         };
@@ -137,6 +144,8 @@ impl<E: Engine> World<E> {
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
         inner.tick_excess.note(over.unwrap_or_default());
         inner.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
+        report.lacks_room = progress.work.lacks_room.take().is_some();
+        Counters::add(&inner.counters.ticks_without_room, u64::from(report.lacks_room));
         worked?;
         report.damaged = progress.work.told.take();
         Ok(report)
@@ -148,7 +157,7 @@ impl<E: Engine> World<E> {
         deadline: Option<Instant>,
         report: &mut TickReport,
     ) -> Result<(), Error> {
-        let (inner, now) = (self.inner(), report.now);
+        let (inner, now) = (self.unsettled(), report.now);
         if inner.engine.gate().is_closed() {
             report.made_way = true;
             return Ok(());
@@ -172,10 +181,14 @@ impl<E: Engine> World<E> {
 
     /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
     fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
         if due.is_over() {
             return Ok(false);
+        }
+        if !inner.has_room(work)? {
+            inner.forget_heat(work, due)?;
+            return Ok(true);
         }
         if report.now.since(*heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
             *heat_kept_at = report.now;
@@ -196,18 +209,20 @@ impl<E: Engine> World<E> {
     /// wait meanwhile; loads and saves do not.
     ///
     /// # Errors
-    /// If the engine fails.
+    /// If the engine fails; [`Error::NoRoom`] if the disk has less room than the options demand: what was moved by then is
+    /// moved.
     pub fn settle_tiers(
         &self,
         after_ticks: u64,
         mut progress: impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let mut state = inner.maintenance.state.lock();
         let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
         let due = Due::when_nobody_comes(at);
         let state = &mut *state;
+        inner.check_room()?;
         let folded = inner.settle_waiting(&mut state.unsettled, Which::All, due, &mut state.work.told)?;
         let counts = inner.settle(&self.visitor(), &mut state.work, due, &mut progress)?;
         if counts.moved() > 0 || folded > 0 {
@@ -228,11 +243,26 @@ impl<E: Engine> World<E> {
 
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
-        self.inner().maintenance.state.lock().clock
+        self.unsettled().maintenance.state.lock().clock
     }
 }
 
 impl<E: Engine> Inner<E> {
+    /// Takes all steps.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if that is not possible.
+    fn work_with_room(
+        &self,
+        visitor: &Visitor<E>,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        self.work(visitor, work, due, counts)?;
+        work.lacks_room.take().map_or(Ok(()), Err)
+    }
+
     /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
     fn settle(
         &self,
@@ -249,10 +279,10 @@ impl<E: Engine> Inner<E> {
             self.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
             while self.sweep_one(work, due)? {
                 if work.plan.left().steps >= STEPS_GATHERED {
-                    self.work(visitor, work, due, &mut counts)?;
+                    self.work_with_room(visitor, work, due, &mut counts)?;
                 }
             }
-            self.work(visitor, work, due, &mut counts)?;
+            self.work_with_room(visitor, work, due, &mut counts)?;
             work.keep_heat(self)?;
             self.forget_heat(work, due)?;
             progress(&counts);
@@ -295,6 +325,7 @@ mod tests {
                 tiles_folded: 0,
                 deltas_folded: 0,
                 work_left: true,
+                lacks_room: false,
                 made_way: false,
                 damaged: vec![],
             }
@@ -308,6 +339,7 @@ mod tests {
                 tiles_folded: 3,
                 deltas_folded: 0,
                 work_left: false,
+                lacks_room: false,
                 made_way: false,
                 damaged: vec![],
             }
@@ -322,7 +354,7 @@ mod tests {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
         let (begun, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
-            let inner = world.inner();
+            let inner = world.unsettled();
             scope.spawn(move || {
                 inner.maintenance.work(|_| {
                     begun.send(()).unwrap();

@@ -22,10 +22,12 @@ pub struct Metrics {
     pub last_written: u64,
     /// The newest commit that a power cut leaves.
     pub last_synced: u64,
-    /// Commits that are accepted and not written yet, and the memory that they hold.
+    /// Commits that are accepted and not written yet.
     pub queued_commits: u64,
-    /// See [`queued_commits`](Self::queued_commits).
+    /// The memory that they hold, and what was handed over.
     pub queued_bytes: u64,
+    /// Batches that were handed over and are not accepted yet.
+    pub handed_over: u64,
     /// Calls of `transaction`, the host's closure included: the stalls that a tick thread meets.
     pub transactions: Durations,
     /// Calls of `tick`.
@@ -46,7 +48,7 @@ pub struct Metrics {
 impl<E: Engine> World<E> {
     /// How the world is doing. Asks the system for the room on the disk, and otherwise reads counters.
     pub fn metrics(&self) -> Metrics {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let (queued_commits, queued_bytes) = inner.queue.load();
         let [written, synced] = inner.engine.reached();
         Metrics {
@@ -57,6 +59,7 @@ impl<E: Engine> World<E> {
             last_synced: synced.get(),
             queued_commits,
             queued_bytes,
+            handed_over: inner.hand_overs.len(),
             transactions: inner.transactions.read(),
             ticks: inner.ticks.read(),
             tick_excess: inner.tick_excess.read(),

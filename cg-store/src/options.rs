@@ -14,7 +14,8 @@ pub struct WorldOptions {
     /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
     pub queue_bytes: u64,
     /// What is to stay free on the disk: below it commits that put anything fail with
-    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails. Default 1 GiB; 0 demands nothing.
+    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails, and ticks neither move chunks nor fold. Default
+    /// 1 GiB; 0 demands nothing.
     pub min_free_bytes: u64,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
     /// Beside it stand the areas of [`keep_in_memory`](crate::World::keep_in_memory), a 64th for what is known of absent

@@ -12,10 +12,6 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::engine::EngineError;
 use crate::error::Error;
 
-/// How much nicer than the host's threads the store's are.
-#[cfg(all(target_os = "linux", feature = "rocks"))]
-const NICER: i32 = 5;
-
 /// Named threads that end, and are waited for, with the value.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -67,10 +63,10 @@ impl Pool {
         }
     }
 
-    /// Does the same with each of a few things, and waits for that. The threads share them out; where all are busy the
-    /// caller does it himself, one after the other, and waits behind nobody.
+    /// Does the same with each of a few things, and waits for that. The threads share them out; a single one, and all where
+    /// all threads are busy, the caller does himself, one after the other, and waits behind nobody.
     pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-        if self.is_busy() {
+        if things.len() < 2 || self.is_busy() {
             return things.iter().map(work).collect();
         }
         self.install(|| things.par_iter().map(&work).collect())
@@ -116,13 +112,50 @@ impl Drop for Given {
 
 /// Lets the host's threads go before this one, where the system counts priorities by thread.
 ///
-/// Threads that work for the store wake while a host's tick runs: at its priority they would take the processor from it
-/// for milliseconds. They still get a quarter of one that the host uses up.
+/// Threads that work for the store wake while a host's tick runs. At its priority they would take the processor from it for
+/// milliseconds; in the class of batch work they take it from nobody by waking. They still get a quarter of one
+/// that the host uses up.
 pub(crate) fn give_way() {
+    work_in_batches(NICER);
+}
+
+/// Takes the processor from nobody by waking, and else runs as the thread that started this one does: for threads for which
+/// others may wait.
+pub(crate) fn interrupt_nobody() {
+    work_in_batches(0);
+}
+
+/// How much nicer than the host's threads the store's are.
+const NICER: i32 = 5;
+
+fn work_in_batches(nicer: i32) {
     #[cfg(all(target_os = "linux", feature = "rocks"))]
-    if let Err(error) = rustix::process::nice(NICER) {
+    if let Err(error) = enter_batch_class(nicer) {
         tracing::debug!(%error, "a thread of the store keeps its host's priority");
     }
+    #[cfg(not(all(target_os = "linux", feature = "rocks")))]
+    let _ = nicer;
+}
+
+#[cfg(all(target_os = "linux", feature = "rocks"))]
+fn enter_batch_class(nicer: i32) -> rustix::io::Result<()> {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    };
+    /// What the crate takes for a niceness of 0. It can set none together with a class but an absolute one.
+    const ORDINARY: u8 = 49;
+    let before = rustix::process::nice(0)?;
+    let batch = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Batch);
+    let priority =
+        ThreadPriorityValue::try_from(ORDINARY).map_or(ThreadPriority::Min, ThreadPriority::Crossplatform);
+    let this = thread_priority::thread_native_id();
+    if let Err(error) = thread_priority::set_thread_priority_and_policy(this, priority, batch) {
+        // The class comes first; what is refused is a niceness below the host's.
+        tracing::debug!(?error, "a thread of the store keeps its host's niceness for now");
+    }
+    let now = rustix::process::nice(0)?;
+    rustix::process::nice(before + nicer - now)?;
+    Ok(())
 }
 
 impl Drop for Pool {

@@ -76,7 +76,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        self.inner().property(property)
+        self.settled()?.property(property)
     }
 
     /// Shows the named properties that begin with a text, ascending by name, until `visit` breaks. A damaged one is
@@ -109,8 +109,10 @@ impl<E: Engine> World<E> {
         mut visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let from = (Bound::Included(prefix.as_bytes()), Bound::Unbounded);
-        let ended =
-            self.inner().settled_engine()?.snapshot()?.scan(Family::WorldProperties, from, |key, row| {
+        let ended = self.settled()?.settled_engine()?.snapshot()?.scan(
+            Family::WorldProperties,
+            from,
+            |key, row| {
                 if !key.starts_with(prefix.as_bytes()) {
                     return ControlFlow::Break(None);
                 }
@@ -123,7 +125,8 @@ impl<E: Engine> World<E> {
                     Err(damage) => visit(Err(damage)),
                 }
                 .map_break(Some)
-            })?;
+            },
+        )?;
         Ok(ended.flatten())
     }
 }

@@ -93,7 +93,7 @@ fn put(batch: &mut Batch, name: &str, bytes: Vec<u8>) {
 impl<E: Engine> World<E> {
     /// The registry as it is now: names, ids and schemas. Cheap; it goes on answering as it was when it grows.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.inner().registry.catalog()
+        self.unsettled().registry.catalog()
     }
 
     /// The number of a dimension, or `None` if its name is not registered.
@@ -109,7 +109,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Registry`] if an offer does not fit what is stored; nothing was changed then.
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let mut committing = inner.commit_alone()?;
         let before = inner.registry.catalog();
@@ -134,7 +134,7 @@ impl<E: Engine> World<E> {
 
     /// Takes over the names of a world that issues them for this one too, which are at least those that it has.
     pub(crate) fn adopt_names(&self, names: &Arc<Catalog>) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let mut committing = inner.commit_alone()?;
         let batch = folded(&*inner.engine()?, names)?;

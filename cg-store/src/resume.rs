@@ -72,8 +72,9 @@ impl<E: Engine> World<E> {
     /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
     /// What writing the queue fails with; the world is read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         if inner.resume(PATIENCE)? {
+            inner.settle_hand_overs()?;
             let engine = inner.settled_engine()?;
             Ok(engine.sync()?)
         } else {
@@ -315,13 +316,13 @@ mod tests {
         set(&world, 2).unwrap_err();
         fails_at.store(0, Ordering::Relaxed);
         let walked = world.for_each_chunk(Area::World, |_| {
-            let error = world.inner().resume(Duration::ZERO).unwrap_err();
+            let error = world.unsettled().resume(Duration::ZERO).unwrap_err();
             assert!(matches!(error, Error::NotResumed(NotResumed::InUse { .. })), "{error}");
             ControlFlow::Break(())
         });
         assert_eq!(walked.unwrap(), Some(()), "there is a chunk");
         set(&world, 2).unwrap_err();
-        assert!(world.inner().resume(Duration::ZERO).unwrap());
+        assert!(world.unsettled().resume(Duration::ZERO).unwrap());
         set(&world, 3).unwrap();
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
     }

@@ -17,7 +17,7 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, ReadView as _, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Met, Stamp, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::transaction::{Changes, commit_snapshot};
 use crate::world::{Inner, World};
@@ -36,6 +36,17 @@ pub struct KeptSnapshot {
     pub len_bytes: u64,
     /// The commit that made it visible.
     pub seq: u64,
+}
+
+/// A snapshot that is there and cannot be read, or a gap in what can be read, where some may lie.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct DamagedSnapshot {
+    /// Its name, if that can be read.
+    pub name: Option<String>,
+    /// What is damaged.
+    #[source]
+    pub error: Error,
 }
 
 /// What part 0 says.
@@ -76,7 +87,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::NoRoom`], and what the engine says.
     pub fn keep_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let _one_at_a_time = inner.keeping.lock();
         // One whose commit failed is written by now, or never will be.
@@ -88,22 +99,26 @@ impl<E: Engine> World<E> {
         inner.change_snapshot(SnapshotChange { name: name.into(), value: Some(value.into()), before })
     }
 
-    /// The snapshots that the world keeps, ascending by name. Reads the keys of their rows; nothing of the values.
+    /// The snapshots that the world keeps, ascending by name, and in their places those of which the head is damaged.
+    /// Reads the keys of their rows; nothing of the values, which may be damaged too. Parts without a head are no snapshot:
+    /// [`verify`](Self::verify) finds them.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a head is damaged, and what the engine says.
-    pub fn snapshots(&self) -> Result<Vec<KeptSnapshot>, Error> {
-        let mut kept = Vec::new();
-        let engine = self.inner().settled_engine()?;
+    /// What the engine says, but for damage.
+    pub fn snapshots(&self) -> Result<Vec<Result<KeptSnapshot, DamagedSnapshot>>, Error> {
+        let mut found = Vec::new();
+        let engine = self.settled()?.settled_engine()?;
         let view = engine.snapshot()?;
-        let failed = view.scan(Family::Snapshot, ALL_KEYS, |row_key, row| match kept_in(row_key, row) {
-            Ok(found) => {
-                kept.extend(found);
-                ControlFlow::Continue(())
+        scan_past_damage(&view, Family::Snapshot, ALL_KEYS, |met| {
+            match met {
+                Met::Row(row_key, row) => found.extend(kept_in(row_key, row)),
+                Met::Gap { error, .. } => {
+                    found.push(Err(DamagedSnapshot { name: None, error: error.into() }))
+                }
             }
-            Err(error) => ControlFlow::Break(error),
+            ControlFlow::<()>::Continue(())
         })?;
-        failed.map_or(Ok(kept), Err)
+        Ok(found)
     }
 
     /// A snapshot's value, to be read in parts; `None` if there is none of that name.
@@ -112,7 +127,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being carried out to its end, which may be that of
     /// the snapshot; and what the engine says.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader<E>>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.engine()?;
         // A head that is there before its parts is of a snapshot that is being carried out.
         let at_rest = engine.at_rest()?;
@@ -129,7 +144,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// What the engine says. A damaged snapshot is deleted all the same.
     pub fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let _one_at_a_time = inner.keeping.lock();
         inner.drain()?;
@@ -273,14 +288,22 @@ pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeErro
 }
 
 /// The snapshot that a row is the head of.
-fn kept_in(row_key: &[u8], row: &[u8]) -> Result<Option<KeptSnapshot>, Error> {
-    let broken_key = |problem| Damage::of_row(Space::Snapshot, row_key, "a snapshot", problem);
-    let (name, part) = key::decode_snapshot(row_key).map_err(broken_key)?;
-    if part > 0 {
-        return Ok(None);
-    }
-    let head = decode_head(row_key, row).map_err(|problem| damaged(row_key, name, 0, problem))?;
-    Ok(Some(KeptSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }))
+fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<KeptSnapshot, DamagedSnapshot>> {
+    let (name, part) = match key::decode_snapshot(row_key) {
+        Ok(place) => place,
+        Err(problem) => {
+            let error = Damage::of_row(Space::Snapshot, row_key, "a snapshot", problem);
+            return Some(Err(DamagedSnapshot { name: None, error }));
+        }
+    };
+    let head = (part == 0).then(|| decode_head(row_key, row))?;
+    Some(match head {
+        Ok(head) => Ok(KeptSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }),
+        Err(problem) => {
+            let error = damaged(row_key, name, 0, problem);
+            Err(DamagedSnapshot { name: Some(name.into()), error })
+        }
+    })
 }
 
 /// A snapshot's value as a file. Reads one row for each mebibyte that is asked for.
@@ -310,7 +333,7 @@ impl<E: Engine> Read for SnapshotReader<E> {
         }
         let part = (self.at / PART_BYTES as u64) as u32 + 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != part) {
-            let bytes = self.world.inner().snapshot_part(&self.name, self.head, part);
+            let bytes = self.world.unsettled().snapshot_part(&self.name, self.head, part);
             let bytes = bytes.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             self.last = Some((part, bytes));
         }

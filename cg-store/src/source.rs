@@ -15,11 +15,11 @@ impl<E: Engine> ChunkSource for World<E> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        Ok(self.inner().stored(at)?.map(|stored| stored.chunk))
+        Ok(self.settled_for(&[at])?.stored(at)?.map(|stored| stored.chunk))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        let found = self.inner().stored_many(at);
+        let found = self.unsettled().settled_many(at);
         found.into_iter().map(|found| Ok(found?.map(|stored| stored.chunk))).collect()
     }
 

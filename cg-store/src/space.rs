@@ -1,7 +1,8 @@
 //! Room on the disk: commits are refused before the engine runs out of it.
 //!
 //! An engine that meets a full disk takes no commit any more until the world is [resumed](crate::World::resume). So the world stops sooner, while
-//! reads, deletions, maintenance and what is queued still have room.
+//! reads, deletions and what is queued still have room. Maintenance waits too: it moves chunks by writing them once more,
+//! and what it deletes takes room until the engine has rewritten its files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::world::Inner;
 
 /// The system is asked again after so long.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -69,6 +71,17 @@ impl Space {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Whether there is room for maintenance to write. Asks the system now and then.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if there is not.
+    pub(crate) fn check_room(&self) -> Result<(), Error> {
+        // Without an engine whoever wants to write says why.
+        self.engine().map_or(Ok(()), |engine| self.space.check(&*engine, 0))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::durations::Stopwatch;
 use crate::engine::{Batch, Engine, EngineError, Level, MemEngine, Usage};
 use crate::error::{Error, OpenError};
 use crate::gather::Gather;
+use crate::hand_over::HandOvers;
 use crate::handle::{Handle, Visitor};
 use crate::lease::{EngineSlot, Lease};
 use crate::maintain::Maintenance;
@@ -77,7 +78,7 @@ impl<E: Engine> Clone for World<E> {
 
 impl<E: Engine> std::fmt::Debug for World<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.inner().fmt(f)
+        self.unsettled().fmt(f)
     }
 }
 
@@ -90,6 +91,7 @@ pub(crate) struct Inner<E: Engine> {
     pub(crate) commits: CommitLog,
     pub(crate) deltas: DeltaIndex,
     pub(crate) queue: Arc<WriteBehind>,
+    pub(crate) hand_overs: Arc<HandOvers>,
     /// Held by who keeps or deletes a snapshot, until it is written.
     pub(crate) keeping: Mutex<()>,
     pub(crate) gather: Gather,
@@ -184,6 +186,7 @@ impl<E: Engine> World<E> {
             commits: CommitLog::new(engine.last_commit().get()),
             deltas: DeltaIndex::read(&engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
+            hand_overs: Arc::default(),
             keeping: Mutex::default(),
             gather: Gather::default(),
             space: Space::new(options.min_free_bytes),
@@ -215,8 +218,17 @@ impl<E: Engine> World<E> {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    pub(crate) fn inner(&self) -> &Inner<E> {
+    /// The world, whatever was handed over to it: for who looks at no content, or settles what it needs.
+    #[inline]
+    pub(crate) fn unsettled(&self) -> &Inner<E> {
         self.handle.inner()
+    }
+
+    /// Makes sure that what is handed over gets accepted, and written.
+    pub(crate) fn start_accepting(&self) -> Result<(), Error> {
+        self.start_writing()?;
+        let started = self.handle.start_accepting();
+        Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
     }
 
     /// Makes sure that what is queued gets written.
@@ -231,28 +243,28 @@ impl<E: Engine> World<E> {
 
     /// The world's identity, for ever.
     pub fn uuid(&self) -> Uuid {
-        self.inner().file.uuid
+        self.unsettled().file.uuid
     }
 
     /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
     pub fn incarnation(&self) -> Uuid {
-        self.inner().file.incarnation
+        self.unsettled().file.incarnation
     }
 
     /// What the application that made the world calls its layout; see
     /// [`WorldOptions::signature`](crate::WorldOptions::signature).
     pub fn signature(&self) -> Option<&str> {
-        self.inner().file.signature.as_deref()
+        self.unsettled().file.signature.as_deref()
     }
 
     /// Where the world lies; `None` for a world in memory.
     pub fn directory(&self) -> Option<&Path> {
-        self.inner().directory.as_deref()
+        self.unsettled().directory.as_deref()
     }
 
     /// The limits that the world keeps.
     pub fn limits(&self) -> StoreLimits {
-        *self.inner().limits.read()
+        *self.unsettled().limits.read()
     }
 
     /// Raises the world's limits for good. A limit that is not higher than the present one stays as it is.
@@ -260,7 +272,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::TooLarge`] if a batch over 1 GiB would be allowed, and what the engine says.
     pub fn raise_limits(&self, to: StoreLimits) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         if to.batch_bytes > MAX_BATCH_BYTES {
             let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
@@ -278,19 +290,19 @@ impl<E: Engine> World<E> {
 
     /// The newest commit.
     pub fn last_commit(&self) -> u64 {
-        self.inner().commits.published()
+        self.unsettled().commits.published()
     }
 
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
     pub fn engine(&self) -> impl Deref<Target = E> + '_ {
-        self.inner().engine().expect("tests and tools look at worlds that have one")
+        self.unsettled().engine().expect("tests and tools look at worlds that have one")
     }
 
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let mut stats = inner.counters.read();
         stats.cache_hits += inner.cache.hits();
         stats
@@ -301,25 +313,35 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.inner().engine()?.usage()?)
+        Ok(self.settled()?.engine()?.usage()?)
     }
 
-    /// Waits until every commit so far survives a power cut.
+    /// Waits until every commit so far, and everything that was handed over, survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on.
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::HandedOver`] if all that
+    /// could be stored is saved, and something that was handed over could not, of which nobody was told.
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.inner().settled_engine()?.sync()?)
+        let inner = self.unsettled();
+        inner.settle_hand_overs()?;
+        inner.settled_engine()?.sync()?;
+        inner.check_hand_overs()
     }
 
-    /// Waits until half of the queue is free: what to do after [`Error::Busy`].
+    /// Waits until there is room in the queue for the commit that this thread was refused last, and for half of the queue
+    /// at least: what to do after [`Error::Busy`].
+    ///
+    /// Threads that wait get room in the order in which they came; those that do not wait may commit a queue's worth of
+    /// bytes before the first of them, and are refused afterwards. So a commit that takes most of the queue is not kept
+    /// waiting by small ones. Its room is kept for this thread for a quarter of a second.
     ///
     /// # Errors
     /// What a queued write failed with; the world is read-only from then on.
     pub fn wait_for_room(&self) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         inner.check_open()?;
-        inner.queue.wait_for_room(inner.options.queue_bytes / 2)
+        inner.settle_hand_overs()?;
+        inner.queue.wait_for_room()
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
@@ -331,9 +353,9 @@ impl<E: Engine> World<E> {
     /// keep nothing locked.
     ///
     /// # Errors
-    /// If the last writes fail; the world is closed all the same.
+    /// If the last writes fail; the world is closed all the same. [`Error::HandedOver`] as [`flush`](Self::flush).
     pub fn close(&self) -> Result<(), Error> {
-        self.inner().close()
+        self.unsettled().close()
     }
 }
 
@@ -355,8 +377,13 @@ impl<E: Engine> Inner<E> {
 
     /// Closes the world, if it is not closed yet.
     pub(crate) fn close(&self) -> Result<(), Error> {
+        self.hand_overs.end();
+        let settled = self.settle_hand_overs();
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
+        }
+        if settled.is_err() {
+            self.give_hand_overs_up();
         }
         // What is being committed is committed; what comes later finds the engine closed.
         let committing = self.commits.commit();
@@ -368,7 +395,7 @@ impl<E: Engine> Inner<E> {
             self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
         };
         engine.close()?;
-        drained.and(folded)
+        settled.and(drained).and(folded).and_then(|()| self.check_hand_overs())
     }
 }
 

@@ -81,7 +81,8 @@ fn a_killed_promotion_is_there_wholly_or_not_at_all() {
             "promote: killed at the parts: ",
             "promote: killed at the intent: ",
             "promote: killed at the carrying-out: 0 times as before, ",
-            "promote: 6 kills, 0 in between, opened again within ",
+            "promote: killed at the overlay intent: 0 times as before, ",
+            "promote: 8 kills, 0 in between, opened again within ",
             "promote: control without an intent caught after ",
         ],
     );
@@ -93,12 +94,15 @@ fn a_killed_promotion_into_segments_is_in_all_of_them_or_in_none() {
         &["--only", "segments", "--ci"],
         &[
             "segments: seed 20, 600 chunks into 4 segments in ",
-            " MiB resident, the longest load beside it ",
+            " MiB resident, the longest load of a chunk beside it ",
             "segments: killed as the root puts it by: ",
             "segments: killed as the root counts it: ",
-            "segments: killed as segments get their parts: 0 times as before, ",
+            "segments: killed as a segment puts its part by: 0 times as before, ",
+            "segments: killed as a segment commits its part: 0 times as before, ",
+            "segments: killed as a segment carries its part out: 0 times as before, ",
             "segments: killed as the root forgets it: 0 times as before, ",
-            "segments: 8 kills, 0 in between, opened again within ",
+            "segments: killed as the overlay is emptied: 0 times as before, ",
+            "segments: 10 kills, 0 in between, opened again within ",
             "segments: control without a record caught after ",
         ],
     );

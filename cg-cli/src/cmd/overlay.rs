@@ -10,6 +10,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::name_of;
+use super::quarantine::{LOST, show_commit};
 use crate::args::{DiskWorld, WorldArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
@@ -18,6 +19,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 pub(crate) enum Command {
     Diff(Diff),
     Promote(Promote),
+    SetAside(SetAside),
 }
 
 /// List what an arena shows otherwise than the world that it lies over.
@@ -38,6 +40,19 @@ pub(crate) struct Diff {
 pub(crate) struct Promote {
     #[command(flatten)]
     layers: LayersArg,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+/// Set the damaged parts of a large commit aside with which the arenas do not open. Writes.
+///
+/// What the other parts write is there afterwards. Works on the arenas alone, and needs them closed. What is not damaged is
+/// left alone (exit code 1).
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetAside {
+    /// The directory of the arenas, which holds `overlay`.
+    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
+    arenas: PathBuf,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -101,6 +116,11 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::Diff(args) => diff(args, out),
         Command::Promote(args) => promote(args, out),
+        Command::SetAside(args) => {
+            args.yes.confirm(LOST)?;
+            let found = Arenas::<DiskWorld, RocksEngine>::set_aside_damaged_commit(&args.arenas, &options())?;
+            show_commit(found, "run `cg overlay diff` now", out)
+        }
     }
 }
 

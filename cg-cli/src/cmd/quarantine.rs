@@ -38,7 +38,8 @@ pub(crate) struct List {
 /// that refers to it is searched for in the whole world, and lets go of it. An object counts from 0 when it is written
 /// anew. A record that is sound is found again if its place is damaged or lost. Of a large commit that keeps the world
 /// closed, as it is to be carried out and a part of it is damaged, what the other parts write is there afterwards; restore
-/// a checkpoint if there is one. What is not damaged is left alone (exit code 1).
+/// a checkpoint if there is one. A segment and the root of a segmented world are worlds too: `WORLD/root`. What is not
+/// damaged is left alone (exit code 1).
 #[derive(Debug, clap::Args)]
 #[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity", "object", "record", "commit"])]
 pub(crate) struct SetAside {
@@ -181,18 +182,24 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(done))
 }
 
+/// What is asked before a commit is set aside.
+pub(crate) const LOST: &str = "what the damaged parts of the commit would have written would be lost";
+
 fn set_aside_commit(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
-    args.yes.confirm("what the damaged parts of the commit would have written would be lost")?;
+    args.yes.confirm(LOST)?;
     let found = DiskWorld::set_aside_damaged_commit(args.world.path(), &options())?;
+    show_commit(found, "run `cg verify` now", out)
+}
+
+/// Says what became of a damaged commit, and what is to be done next.
+pub(crate) fn show_commit(found: Option<CommitInPart>, next: &str, out: &Output) -> Result<Outcome, Failure> {
     let done = found.is_some();
     let what = match found {
         None => "no commit is damaged, and nothing was done".to_owned(),
         Some(CommitInPart { carried_out_parts, lost }) => {
             let rows = lost.iter().map(|(row, what)| format!("\n  {}: {what}", hex(row)));
             let rows: String = rows.collect();
-            format!(
-                "{carried_out_parts} parts of the commit were carried out; set aside:{rows}\nrun `cg verify` now"
-            )
+            format!("{carried_out_parts} parts of the commit were carried out; set aside:{rows}\n{next}")
         }
     };
     out.print(&Done { done, what })?;

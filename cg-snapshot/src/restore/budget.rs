@@ -9,7 +9,8 @@ pub struct TickBudget {
     pub time: Duration,
     /// Sections that are captured, restored, lit again, or brought to the host's ids. Default: as many as the time allows.
     pub sections: usize,
-    /// Chunks for which a ticket is held at once. Default 64.
+    /// Chunks for which a ticket is held at once. Default 64. One operation may hold all; one that waits for a chunk gives
+    /// back what is more than an equal part when another needs some.
     pub concurrent_chunks: usize,
 }
 

@@ -1,5 +1,6 @@
 //! A target that changes nothing: what a restore would do.
 
+use std::fmt;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -8,15 +9,27 @@ use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource,
 
 /// Reads a source and forgets what is written: a [`RestoreJob`](crate::RestoreJob) over it shows every change that it would
 /// make, and makes none.
-#[derive(Debug)]
 pub struct DryRun<'s, S> {
     source: &'s S,
+    /// Another schema than the source's.
+    schema: Option<Arc<dyn SchemaView + Send + Sync>>,
 }
 
 impl<'s, S> DryRun<'s, S> {
     /// Over a source.
     pub const fn new(source: &'s S) -> Self {
-        Self { source }
+        Self { source, schema: None }
+    }
+
+    /// Over a source as if it had another schema: one with names that would be registered before.
+    pub fn with_schema(source: &'s S, schema: impl SchemaView + Send + Sync + 'static) -> Self {
+        Self { source, schema: Some(Arc::new(schema)) }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for DryRun<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DryRun").field("source", self.source).finish_non_exhaustive()
     }
 }
 
@@ -43,7 +56,7 @@ impl<X, S: ChunkSource<Error = X> + EntitySource<Error = X>> Editor for DryRun<'
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
-        self.source.schema()
+        self.schema.clone().unwrap_or_else(|| self.source.schema())
     }
 
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, X> {

@@ -1,7 +1,7 @@
 //! The queue of a server: operations come from any thread and are done by the tick thread, within its budget.
 //!
 //! **Invariant**: operations that meet are done in the order of submission, each wholly before the next. One that meets
-//! none before it may overtake those that wait for chunks.
+//! none before it may overtake those that wait for chunks, and gets a part of the tickets that they hold in vain.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -149,8 +149,6 @@ impl RestoreQueue {
             if !spending.allows(self.expected) {
                 break;
             }
-            let holds: usize = self.running.iter().map(|running| running.window.len()).sum();
-            let may_take = budget.concurrent_chunks.max(1).saturating_sub(holds);
             let meets_earlier =
                 |region: Region| self.running.iter().take(at).any(|earlier| earlier.region.meets(&region));
             let Some(region) = self.running.get(at).map(|running| running.region) else { break };
@@ -158,6 +156,7 @@ impl RestoreQueue {
                 at += 1;
                 continue;
             }
+            let may_take = self.tickets_for(at, host, budget.concurrent_chunks.max(1));
             let Some(running) = self.running.get_mut(at) else { break };
             if !running.has_started {
                 running.has_started = true;
@@ -222,6 +221,20 @@ impl RestoreQueue {
         }
     }
 
+    /// How many tickets an operation may take. If it has none and none is left, those that wait give back what is more than
+    /// an equal part of all: one for each is left to them.
+    fn tickets_for<H: Host>(&mut self, at: usize, host: &mut H, all: usize) -> usize {
+        let left = |queue: &Self| all.saturating_sub(queue.running.iter().map(Running::held).sum());
+        let has_none = self.running.get(at).is_some_and(|running| running.held() == 0);
+        if has_none && left(self) == 0 {
+            let holders = self.running.iter().filter(|running| running.held() > 0).count();
+            let part = (all / (holders + 1)).max(1);
+            let waiting = self.running.iter_mut().filter(|running| running.held_in_vain() > part);
+            waiting.for_each(|running| running.give_back(host, part));
+        }
+        left(self)
+    }
+
     fn receive(&mut self) {
         let submitted = self.inbox.take().into_iter();
         let running = |Submitted { id, operation, shared }| Running::new(id, shared, operation);
@@ -239,11 +252,9 @@ impl RestoreQueue {
     }
 
     fn end<H: Host>(&mut self, at: usize, host: &mut H, outcome: Outcome) {
-        let Some(running) = self.running.remove(at) else { return };
+        let Some(mut running) = self.running.remove(at) else { return };
         self.inbox.end(running.id, &running.shared, outcome);
-        for ahead in running.window {
-            host.release_ticket(ahead.at());
-        }
+        running.give_back(host, 0);
     }
 }
 

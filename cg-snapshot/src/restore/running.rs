@@ -28,8 +28,12 @@ pub(super) struct Running {
     pub(super) region: Region,
     work: Work,
     pub(super) has_started: bool,
-    /// Chunks with a ticket, in the order in which they are handled.
-    pub(super) window: VecDeque<Ahead>,
+    /// Chunks that are next, in the order in which they are handled.
+    window: VecDeque<Ahead>,
+    /// So many of them have a ticket, from the first on.
+    held: usize,
+    /// The first of them was not ready when it was last looked at.
+    waits: bool,
     /// The host is being asked for something. Still so at the next look: it panicked.
     is_in_host: bool,
 }
@@ -94,7 +98,40 @@ impl Running {
         let region = operation.own_region();
         shared.expect(u64::try_from(region.section_count()).unwrap_or(u64::MAX));
         let (work, window) = (Work::Waiting(operation), VecDeque::new());
-        Self { id, shared, region, work, has_started: false, window, is_in_host: false }
+        Self {
+            id,
+            shared,
+            region,
+            work,
+            has_started: false,
+            window,
+            held: 0,
+            waits: false,
+            is_in_host: false,
+        }
+    }
+
+    /// How many tickets it holds.
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
+    /// How many it holds while it can do nothing with them.
+    pub(super) const fn held_in_vain(&self) -> usize {
+        if self.waits { self.held } else { 0 }
+    }
+
+    /// Releases the tickets of the chunks that come last, down to so many. It takes them again when it may.
+    pub(super) fn give_back<H: Host>(&mut self, host: &mut H, left: usize) {
+        // It may have panicked over it before.
+        let was_in_host = std::mem::replace(&mut self.is_in_host, true);
+        while self.held > left {
+            self.held -= 1;
+            if let Some(ahead) = self.window.get(self.held) {
+                host.release_ticket(ahead.at());
+            }
+        }
+        self.is_in_host = was_in_host;
     }
 
     /// Finds where an operation that waits will work: it meets others there.
@@ -123,24 +160,31 @@ impl Running {
         }
         self.is_in_host = true;
         for _ in 0..may_take {
-            let Some(ahead) = self.next() else { break };
+            // Some may have had one before.
+            if self.window.len() == self.held {
+                let Some(ahead) = self.next() else { break };
+                self.window.push_back(ahead);
+            }
+            let Some(ahead) = self.window.get(self.held) else { break };
             host.take_ticket(ahead.at());
-            self.window.push_back(ahead);
+            self.held += 1;
         }
         self.is_in_host = false;
-        let Some(ahead) = self.window.front().copied() else {
+        let Some(ahead) = self.window.front().copied().filter(|_| self.held > 0) else {
             // Nothing is left, or no ticket may be taken.
             return match may_take {
                 0 => Step::Waits,
                 _ => Step::Ended(self.finish(catalog)),
             };
         };
-        if !host.is_ready(ahead.at()) {
+        self.waits = !host.is_ready(ahead.at());
+        if self.waits {
             return Step::Waits;
         }
         self.is_in_host = true;
         let handled = self.handle(ahead, host);
         self.window.pop_front();
+        self.held -= 1;
         host.release_ticket(ahead.at());
         self.is_in_host = false;
         match handled {

@@ -31,9 +31,12 @@ impl<E: Engine> World<E> {
         z: i64,
         ys: RangeInclusive<i64>,
     ) -> Result<Column, Error> {
-        let inner = self.inner();
+        let inner = self.unsettled();
         inner.check_open()?;
         let (lowest, highest) = ys.into_inner();
+        if inner.has_hand_overs() {
+            inner.settle_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
+        }
         let at = ColumnAt { dimension, x, z, lowest, highest };
         match inner.cache.column(&at) {
             Ok(column) => {
@@ -61,17 +64,17 @@ impl<E: Engine> World<E> {
     ///
     /// Costs a look at every chunk in memory, and waits for a commit under way.
     pub fn keep_in_memory(&self, dimension: Dimension, place: ChunkBox) -> KeepId {
-        self.inner().cache.keep(dimension, place)
+        self.unsettled().cache.keep(dimension, place)
     }
 
     /// Lets what was kept be evicted again, unless another kept box has it. Says whether it was kept. Costs as much as
     /// [`keep_in_memory`](Self::keep_in_memory).
     pub fn let_go(&self, id: KeepId) -> bool {
-        self.inner().cache.let_go(id)
+        self.unsettled().cache.let_go(id)
     }
 
     /// What the chunks in memory take.
     pub fn cache_stats(&self) -> CacheStats {
-        self.inner().cache.stats()
+        self.unsettled().cache.stats()
     }
 }

@@ -148,11 +148,16 @@ impl<'p, T> Search<'p, T> {
             Counters::add(&counters.engine_reads, 1);
             match view.get(space, &key) {
                 Ok(None) => self.missing.extend(places),
-                // An engine's error is told once for each chunk that it hides, by asking once for each.
-                Err(_) => {
+                // An engine's error is told once for each chunk that it hides, by asking once for each. What can be read
+                // then is what the engine says.
+                Err(error) => {
+                    let mut first = Some(error);
                     for place in places {
-                        let again = view.get(space, &key).map(|_| Lookup::NotHere);
-                        self.found[place] = Some(again.map_err(Error::from));
+                        match first.take().map_or_else(|| view.get(space, &key), Err) {
+                            Err(error) => self.found[place] = Some(Err(error.into())),
+                            Ok(None) => self.missing.push(place),
+                            Ok(Some(row)) => self.cluster(tier, (&key, &row), vec![place], counters, read),
+                        }
                     }
                 }
                 Ok(Some(row)) => {

@@ -47,7 +47,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
     pub fn load(&self, at: ChunkAt) -> LoadResult {
-        Ok(self.inner().stored(at)?.here().map(|stored| stored.chunk))
+        Ok(self.settled_for(&[at])?.stored(at)?.here().map(|stored| stored.chunk))
     }
 
     /// Shows a chunk to a closure, if it is stored. For readers who do not need to hold it: nothing is counted up and
@@ -64,7 +64,7 @@ impl<E: Engine> World<E> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn with<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
-        let inner = self.inner();
+        let inner = self.settled_for(&[at])?;
         inner.check_open()?;
         match inner.cache.show(at, show) {
             Ok(shown) => {
@@ -84,7 +84,8 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_versioned(&self, at: ChunkAt) -> Result<Option<(Arc<Chunk>, u64)>, Error> {
-        Ok(self.inner().stored(at)?.here().map(|stored| (stored.chunk, stored.version)))
+        let stored = self.settled_for(&[at])?.stored(at)?;
+        Ok(stored.here().map(|stored| (stored.chunk, stored.version)))
     }
 
     /// Many chunks, one result per position in the order asked. A damaged row fails the chunks in it and no others.
@@ -92,14 +93,19 @@ impl<E: Engine> World<E> {
     /// Costs one engine call for all that are hot, then one read for each cluster that may hold one of the rest; each
     /// 4³ group with a chunk that is asked for is decompressed once.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        self.inner().load_many(at)
+        self.unsettled().load_many(at)
     }
 
-    /// A chunk if memory has it. Never reads from disk and never waits for it.
+    /// A chunk if memory has it. Never reads from disk and never waits for it. Of a column into which something was
+    /// [handed over](Self::hand_over) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
-        match self.inner().cache.get(at) {
+        let inner = self.unsettled();
+        if inner.awaits_acceptance(&[at]) {
+            return Peek::NotLoaded;
+        }
+        match inner.cache.get(at) {
             Ok(found) => {
-                self.inner().note_asked(at, true);
+                inner.note_asked(at, true);
                 found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
             }
             Err(_) => Peek::NotLoaded,
@@ -108,7 +114,7 @@ impl<E: Engine> World<E> {
 
     /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
     pub fn forget_chunks(&self) {
-        self.inner().cache.clear();
+        self.unsettled().cache.clear();
     }
 
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
@@ -118,9 +124,13 @@ impl<E: Engine> World<E> {
     pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
         let (sender, receiver) = channel();
         let (world, at) = (self.visitor(), at.to_vec());
-        self.inner().pool.spawn(move || {
+        self.unsettled().pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
-            if let Ok(found) = world.visit(|world| caught(|| world.load_many(&at))) {
+            let load = |world: &Inner<E>| {
+                world.await_acceptance(&at);
+                world.load_many(&at)
+            };
+            if let Ok(found) = world.visit(|world| caught(|| load(world))) {
                 let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
@@ -138,7 +148,7 @@ impl<E: Engine> World<E> {
         at: ChunkAt,
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         if inner.queue.chunk(at).is_some() {
             inner.drain()?;
         }
@@ -249,7 +259,7 @@ impl<E: Engine> Inner<E> {
     }
 
     fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        let found = self.stored_many(at);
+        let found = self.settled_many(at);
         found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 

@@ -135,8 +135,8 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Closed`], and what a queued write failed with.
     pub fn still<T>(&self, read: impl FnOnce(&Still<'_, E>) -> T) -> Result<T, Error> {
-        let engine = self.inner().engine()?;
-        let still = Still { still: self.inner().still(&engine)? };
+        let engine = self.settled()?.engine()?;
+        let still = Still { still: self.settled()?.still(&engine)? };
         Ok(read(&still))
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_save_in_between_makes_folding_give_up() {
         let (world, at, [stone, glass]) = world();
-        let inner = world.inner();
+        let inner = world.unsettled();
         let saved = inner.settling(at).unwrap().unwrap();
         save(&world, at, glass, stone);
         set(&world, at.dimension, 2, stone);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_delta_in_between_goes_on_the_new_row() {
         let (world, at, [stone, _]) = world();
-        let inner = world.inner();
+        let inner = world.unsettled();
         let settling = inner.settling(at).unwrap().unwrap();
         set(&world, at.dimension, 3, stone);
         let before = stored(&world, at);
@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn a_move_in_between_is_no_change() {
         let (world, at, _) = world();
-        let inner = world.inner();
+        let inner = world.unsettled();
         let before = stored(&world, at);
         let warm = |world: &World<MemEngine>| {
             let heat = cg_tiering::Heat { last_access: cg_tiering::GameTick::new(0), moved_at: None };
-            let inner = world.inner();
+            let inner = world.unsettled();
             crate::move_tier::demote_warm(&*inner.engine().unwrap(), &inner.counters, CubeAt::of(at), heat)
                 .unwrap()
         };

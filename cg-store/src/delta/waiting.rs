@@ -142,7 +142,7 @@ mod tests {
         saved.unwrap();
         world.flush().unwrap();
 
-        let inner = world.inner();
+        let inner = world.unsettled();
         let (mut unsettled, mut told) = (Unsettled::default(), Told::default());
         let mut settle = || {
             let due = Due::when_nobody_comes(GameTick::new(0));

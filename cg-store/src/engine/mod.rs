@@ -53,6 +53,7 @@ mod batch;
 pub mod conformance;
 mod error;
 mod mem;
+mod over;
 mod range;
 mod readable;
 mod resources;

@@ -83,7 +83,7 @@ impl<E: Engine> Objects<E> {
     }
 
     fn engine(&self) -> Result<Lease<'_, E>, Error> {
-        self.world.inner().settled_engine()
+        self.world.settled()?.settled_engine()
     }
 }
 

@@ -121,7 +121,7 @@ impl<E: Engine> Objects<E> {
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have; [`Error::Corrupt`] if it is stored and damaged.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
-        let stored = self.world.inner().stored_object(&ObjectKey::new(key)?)?;
+        let stored = self.world.settled()?.stored_object(&ObjectKey::new(key)?)?;
         Ok(stored.and_then(StoredObject::here))
     }
 

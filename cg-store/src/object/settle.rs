@@ -19,6 +19,14 @@ pub(crate) enum ObjectWrite {
 }
 
 impl ObjectWrite {
+    /// What is written, if it is no deletion.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Put(bytes) | Self::PutAt(_, Some(bytes)) => Some(bytes),
+            Self::PutAt(_, None) | Self::Delete => None,
+        }
+    }
+
     /// What two writes of one transaction come to: behind a version from elsewhere, counting goes on from that.
     pub(crate) fn then(self, key: &ObjectKey, next: Self) -> Result<Self, Error> {
         let Self::PutAt(version, bytes) = self else { return Ok(next) };

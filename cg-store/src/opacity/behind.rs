@@ -50,7 +50,7 @@ impl<E: Engine> Inner<E> {
             let making = match behind.making.take() {
                 Some(making) => making,
                 None if due.is_over() => return Ok(folded),
-                None if self.unfolded.lock().next().is_none() => {
+                None if self.unfolded.lock().next(self.tiering.now()).is_none() => {
                     folded.is_all = true;
                     return Ok(folded);
                 }

@@ -10,7 +10,7 @@ mod parts;
 mod rebuild;
 mod unfolded;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeInclusive};
 
 use cg_format::chunk::Chunk;
@@ -67,10 +67,14 @@ pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl Sche
     (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
 }
 
-/// The tiles that get patches from a batch.
-pub(crate) fn patched_tiles(batch: &Batch) -> BTreeSet<TileKey> {
+/// The tiles that get patches from a batch, and how many each.
+pub(crate) fn patched_tiles(batch: &Batch) -> BTreeMap<TileKey, u32> {
     let patches = batch.keys_put(Space::OpacityPatch);
-    patches.filter_map(|key| key::decode_opacity_patch(key).ok()).map(key::opacity_tile).collect()
+    let mut tiles = BTreeMap::new();
+    for at in patches.filter_map(|key| key::decode_opacity_patch(key).ok()) {
+        *tiles.entry(key::opacity_tile(at)).or_default() += 1;
+    }
+    tiles
 }
 
 /// The patch of a chunk that was taken away without its outline being known.
@@ -92,7 +96,7 @@ impl<E: Engine> World<E> {
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
     pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
-        let engine = self.inner().settled_engine()?;
+        let engine = self.settled()?.settled_engine()?;
         let at_rest = engine.at_rest()?;
         let tile = folded(&*engine, key::opacity_tile(at))?;
         drop(at_rest);
@@ -101,14 +105,16 @@ impl<E: Engine> World<E> {
         Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
     }
 
-    /// Folds up to `tiles` tiles whose patches have gathered; returns how many were folded.
+    /// Folds up to `tiles` tiles whose patches have gathered; returns how many were folded. Ticks leave a tile alone for
+    /// some seconds after they folded it; this does not.
     ///
     /// # Errors
-    /// As [`opacity`](Self::opacity).
+    /// As [`opacity`](Self::opacity); [`Error::NoRoom`].
     pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
+        self.settled()?.check_room()?;
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some((tile, folded)) = self.inner().fold_next_tile(&behind)? else { break };
+            let Some((tile, folded)) = self.settled()?.fold_next_tile(&behind)? else { break };
             behind = behind_tile(&tile);
             done += usize::from(folded);
         }
@@ -136,7 +142,7 @@ impl<E: Engine> Inner<E> {
     /// Costs nothing when there is nothing to fold, however large the map is.
     fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
         self.check_open()?;
-        let next = self.unfolded.lock().next();
+        let next = self.unfolded.lock().next(self.tiering.now());
         let tile = match next {
             None => return Ok(Folding::Nothing),
             Some(Next::Tile(tile)) => tile,
@@ -206,8 +212,10 @@ impl<E: Engine> Inner<E> {
         self.unfolded.lock().forget(&tile_key);
         let folded = self.replace_by_folded(tile_key);
         // What is damaged stays so until it is drawn again, or a commit puts another patch in its place.
-        if !folded.as_ref().is_ok_and(|folded| *folded) && !folded.as_ref().is_err_and(keeps_unfolded) {
-            self.unfolded.lock().add([tile_key]);
+        if folded.as_ref().is_ok_and(|folded| *folded) {
+            self.unfolded.lock().rest(tile_key, self.tiering.now());
+        } else if !folded.as_ref().is_err_and(keeps_unfolded) {
+            self.unfolded.lock().add([(tile_key, 1)]);
         }
         folded
     }
@@ -229,7 +237,10 @@ impl<E: Engine> Inner<E> {
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
         match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                Counters::add(&self.counters.tiles_folded, 1);
+                Ok(true)
+            }
             Err(EngineError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }

@@ -31,18 +31,20 @@ impl<E: Engine> World<E> {
     /// replaced meanwhile keep their space until the end. Damaged chunks are taken to hide nothing.
     ///
     /// # Errors
-    /// If the engine fails, or was opened for reading only.
+    /// If the engine fails, or was opened for reading only; [`Error::NoRoom`].
     pub fn rebuild_opacity(&self) -> Result<u64, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         if inner.engine()?.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
         }
+        inner.check_room()?;
         // Which parts there are is asked of one state; what belongs into them, of the newest.
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let mut redrawn = 0;
         each_part(&view, &inner.counters, |part| {
+            inner.check_room()?;
             match part {
                 Part::Column(column) => inner.redraw_column(column, &mut redrawn)?,
                 Part::Stray(tile) => redrawn += u64::from(inner.redraw_tile(tile)?),
@@ -164,7 +166,7 @@ mod tests {
             saved.unwrap();
         };
         save(at(0, 0));
-        let inner = world.inner();
+        let inner = world.unsettled();
         let tile = key::opacity_tile(at(0, 0));
         let column = Column::of_tile(&tile).unwrap();
         let drawn_then = |meanwhile: ChunkAt| {

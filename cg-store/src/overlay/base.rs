@@ -154,6 +154,15 @@ pub(crate) fn origin_of<T>(found: &Found<T>) -> Origin {
     }
 }
 
+/// An object as it was found; one that was deleted counts on, and is no origin that a later look could be compared with: its
+/// deletion may be forgotten at any time.
+pub(super) fn without_deletion(found: Found<StoredObject>) -> Found<StoredObject> {
+    found.map(|(object, origin)| {
+        let origin = if object.bytes.is_some() { origin } else { Origin::ABSENT };
+        (object, origin)
+    })
+}
+
 impl<E: Engine> Base for World<E> {
     fn identity(&self) -> Identity {
         Identity { uuid: self.uuid(), incarnation: self.incarnation() }
@@ -168,16 +177,16 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn upgrades(&self) -> Arc<UpgradeFunctions> {
-        Arc::clone(&self.inner().options.upgrades)
+        Arc::clone(&self.unsettled().options.upgrades)
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let stored = self.inner().stored(at)?;
+        let stored = self.settled_for(&[at])?.stored(at)?;
         Ok(stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version })))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        let stored = self.inner().stored_many(at);
+        let stored = self.unsettled().settled_many(at);
         let origin = |version| Origin { layer: 0, version };
         stored
             .into_iter()
@@ -186,7 +195,7 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let origin = |version| Origin { layer: 0, version };
         if let Some((version, entity)) = inner.queue.entity(id) {
             return Ok(entity.map_or(Lookup::Deleted, |entity| Lookup::Here((entity, origin(version)))));
@@ -200,7 +209,7 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        Ok(found(self.inner().found_property(property)?))
+        Ok(found(self.settled()?.found_property(property)?))
     }
 
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
@@ -220,7 +229,7 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(found(self.inner().found_object(key)?))
+        Ok(without_deletion(found(self.settled()?.found_object(key)?)))
     }
 
     fn list_objects(
@@ -233,11 +242,11 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        Ok(found(self.inner().found_record(id)?))
+        Ok(found(self.settled()?.found_record(id)?))
     }
 
     fn record_shape(&self) -> RecordShape {
-        self.inner().record_shape
+        self.unsettled().record_shape
     }
 
     fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
@@ -245,7 +254,7 @@ impl<E: Engine> Base for World<E> {
     }
 
     fn keep_found(&self, level: Level) -> Result<(), Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.drain()?;
         let [written, synced] = inner.engine.reached();
         if level == Level::Power && synced < written && !inner.engine()?.caps().read_only {

@@ -152,15 +152,19 @@ fn compare_objects(
     let live = |object: &StoredObject| object.bytes.is_some();
     let here = stored.clone().filter(live);
     let shown_below = below.clone().filter(|(object, _)| live(object));
+    let count = below.map(|(object, _)| object.version);
     if here.is_none() && shown_below.is_none() {
-        let count = below.map(|(object, _)| object.version);
         let new = stored.filter(|object| Some(object.version) > count)?;
         // Whatever the base did meanwhile is not undone.
         return Some(Change { key, new: Some(new), origin: found, found, difference: None });
     }
     let here = here.map_or(Lookup::Deleted, Lookup::Here);
     let change = compare(key, here, origin, shown_below.map_or(Lookup::NotHere, Lookup::Here))?;
-    Some(Change { new: stored, found, ..change })
+    // It may have come and gone in the base since.
+    let behind = count.filter(|_| change.difference == Some(Difference::Added)).map(|count| count + 1);
+    let new =
+        stored.map(|object| StoredObject { version: behind.unwrap_or(0).max(object.version), ..object });
+    Some(Change { new, found, ..change })
 }
 
 fn compare<K, T: PartialEq>(

@@ -49,11 +49,7 @@ impl<S: Base> Arenas<S, RocksEngine> {
     }
 
     fn open_as(dir: &Path, base: S, options: &WorldOptions, access: Access) -> Result<Self, Error> {
-        let path = engine_dir(dir);
-        if !path.is_dir() {
-            let why = "it has no directory `overlay`";
-            return Err(OverlayError::NotAnOverlay { path: dir.into(), why }.into());
-        }
+        let path = overlay_engine_dir(dir)?;
         let engine = RocksEngine::open(&path, &rocks_options(options).with_access(access))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         if !holds_overlays(&engine)? {
@@ -81,6 +77,16 @@ impl<S: Base> Overlay<S, RocksEngine> {
     pub fn open(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
         Arenas::open(dir, base, options)?.resume(0)
     }
+}
+
+/// The engine's directory in that of a pool.
+pub(crate) fn overlay_engine_dir(dir: &Path) -> Result<PathBuf, OverlayError> {
+    let path = engine_dir(dir);
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let why = "it has no directory `overlay`";
+    Err(OverlayError::NotAnOverlay { path: dir.into(), why })
 }
 
 fn engine_dir(dir: &Path) -> PathBuf {

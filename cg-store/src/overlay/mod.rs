@@ -39,9 +39,13 @@ pub use arenas::{ArenaInfo, Arenas};
 pub(crate) use base::origin_of;
 pub use base::{Base, Found, Identity, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
+#[cfg(feature = "rocks")]
+pub(crate) use disk::overlay_engine_dir;
 pub use error::OverlayError;
 pub(crate) use promote::Takes;
 pub use promote::{Promoted, Promotion};
+#[cfg(feature = "rocks")]
+pub(crate) use store::holds_overlays;
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
@@ -346,7 +350,7 @@ impl<S: Base, E: Engine> Base for Overlay<S, E> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(self.show_object(key)?.found)
+        Ok(base::without_deletion(self.show_object(key)?.found))
     }
 
     fn list_objects(

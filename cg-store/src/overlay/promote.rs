@@ -21,6 +21,9 @@ use crate::property::Property;
 use crate::transaction::Transaction;
 use crate::world::World;
 
+/// So many chunks of a target are in memory at once while they are compared.
+const LOOKED_AT_ONCE: usize = 1024;
+
 /// What a promotion changes in its target.
 #[derive(Debug, Default)]
 pub struct Promotion {
@@ -60,8 +63,8 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
-    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since. Nothing was
-    /// merged then.
+    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
+    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
@@ -116,9 +119,12 @@ impl Promotion {
     /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
     /// transaction before, so that what changes behind this is a conflict.
     pub(crate) fn check(&self, target: &impl Base) -> Result<(), Error> {
-        let positions: Vec<_> = self.chunks.keys().copied().collect();
-        for ((at, promoting), found) in self.chunks.iter().zip(target.find_chunks(&positions)) {
-            unchanged(ConflictKey::Chunk(*at), promoting.origin, &found?)?;
+        let chunks: Vec<_> = self.chunks.iter().collect();
+        for some in chunks.chunks(LOOKED_AT_ONCE) {
+            let positions: Vec<_> = some.iter().map(|(at, _)| **at).collect();
+            for ((at, promoting), found) in some.iter().zip(target.find_chunks(&positions)) {
+                unchanged(ConflictKey::Chunk(**at), promoting.origin, &found?)?;
+            }
         }
         for (id, promoting) in &self.entities {
             unchanged(ConflictKey::Entity(*id), promoting.origin, &target.find_entity(*id)?)?;
@@ -220,7 +226,8 @@ macro_rules! takes {
 
 impl<E: Engine> Takes for Transaction<'_, E> {
     fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
-        self.load_many(at).into_iter().try_for_each(|read| read.map(drop))
+        let look = |some: &[ChunkAt]| self.load_many(some).into_iter().try_for_each(|read| read.map(drop));
+        at.chunks(LOOKED_AT_ONCE).try_for_each(look)
     }
 
     takes!();

@@ -597,7 +597,7 @@ impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
 
 /// Whether an engine holds overlays.
 #[cfg(feature = "rocks")]
-pub(super) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
+pub(crate) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
     Ok(read_head(engine)?.is_some())
 }
 

@@ -345,9 +345,6 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         entities.retain(|id, _| writes.entities.contains_key(id));
         let mut edits = Edits::default();
         for (at, change) in settled.chunks {
-            if !change.is_change() {
-                continue;
-            }
             if let Some(new) = &change.new {
                 check.chunk(at, new)?;
             }

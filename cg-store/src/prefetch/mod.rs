@@ -141,7 +141,7 @@ impl Prefetch {
 impl<E: Engine> World<E> {
     /// Foresees what players will want, and has it fetched for as long as a budget says.
     pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
-        let inner = self.inner();
+        let inner = self.unsettled();
         let Some(prefetch) = &inner.prefetch else { return };
         let is_known = |at: &ChunkAt| inner.cache.get(*at).is_ok();
         if prefetch.follow(players, now, budget, is_known, &inner.counters) {

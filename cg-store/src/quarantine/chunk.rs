@@ -38,7 +38,7 @@ impl<E: Engine> World<E> {
     /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one batch; nothing was written,
     /// and [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside(&self, at: ChunkAt) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.
@@ -79,7 +79,7 @@ impl<E: Engine> World<E> {
                 inner.deltas.forget_up_to(at, seq);
                 announced.publish(at, Lookup::Deleted);
                 if inner.options.opacity {
-                    inner.unfolded.lock().add([key::opacity_tile(at)]);
+                    inner.unfolded.lock().add([(key::opacity_tile(at), 1)]);
                 }
             })?;
             return Ok(true);

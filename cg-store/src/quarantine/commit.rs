@@ -9,6 +9,7 @@ use crate::engine::{Engine, EngineError, RocksEngine};
 use crate::error::{Error, OpenError};
 use crate::meta::WorldRows;
 use crate::options::WorldOptions;
+use crate::overlay::{Arenas, Base, holds_overlays, overlay_engine_dir};
 use crate::world::World;
 
 /// What became of a commit that could not be carried out as a whole.
@@ -42,20 +43,47 @@ impl World<RocksEngine> {
     ) -> Result<Option<CommitInPart>, Error> {
         let dir = dir.as_ref();
         read_finished(dir)?;
-        let refused = |source: EngineError| OpenError::Engine { path: dir.into(), source };
-        let path = directory::engine_dir(dir);
-        let examined = RocksEngine::examine(&path, &rocks_options(options)).map_err(refused)?;
         // A world of a newer release is refused, as it is when it is opened.
-        WorldRows::read(examined.reader())?;
-        let newest = examined.reader().last_commit().get();
-        let salvage = Salvage::find(examined.reader(), newest)?;
-        let lost: Vec<_> = salvage.lost().map(|(_, lost)| (lost.key.clone(), lost.what.clone())).collect();
-        if lost.is_empty() {
-            return Ok(None);
-        }
-        let engine = examined.open().map_err(refused)?;
-        salvage.carry_out(&engine)?;
-        engine.close()?;
-        Ok(Some(CommitInPart { carried_out_parts: salvage.sound_parts(), lost }))
+        set_aside_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
     }
+}
+
+impl<S: Base> Arenas<S, RocksEngine> {
+    /// As [`World::set_aside_damaged_commit`], of a pool of arenas. Copies of what was damaged stay in the pool's engine.
+    ///
+    /// # Errors
+    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as [`World::set_aside_damaged_commit`].
+    pub fn set_aside_damaged_commit(
+        dir: impl AsRef<Path>,
+        options: &WorldOptions,
+    ) -> Result<Option<CommitInPart>, Error> {
+        let dir = dir.as_ref();
+        let path = overlay_engine_dir(dir)?;
+        set_aside_in(dir, &path, options, |reader| {
+            let refused = || OpenError::HalfCreated { path: dir.into() };
+            if holds_overlays(reader)? { Ok(()) } else { Err(refused().into()) }
+        })
+    }
+}
+
+/// Sets aside what is damaged of commits that an engine is to carry out, if it holds what is expected.
+fn set_aside_in(
+    dir: &Path,
+    path: &Path,
+    options: &WorldOptions,
+    check: impl FnOnce(&RocksEngine) -> Result<(), Error>,
+) -> Result<Option<CommitInPart>, Error> {
+    let refused = |source: EngineError| OpenError::Engine { path: dir.into(), source };
+    let examined = RocksEngine::examine(path, &rocks_options(options)).map_err(refused)?;
+    check(examined.reader())?;
+    let newest = examined.reader().last_commit().get();
+    let salvage = Salvage::find(examined.reader(), newest)?;
+    let lost: Vec<_> = salvage.lost().map(|(_, lost)| (lost.key.clone(), lost.what.clone())).collect();
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    let engine = examined.open().map_err(refused)?;
+    salvage.carry_out(&engine)?;
+    engine.close()?;
+    Ok(Some(CommitInPart { carried_out_parts: salvage.sound_parts(), lost }))
 }

@@ -38,7 +38,7 @@ impl<E: Engine> World<E> {
     /// [`Error::TooLarge`] if it is too much for one batch; nothing was written, and
     /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside_entity(&self, id: EntityId) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.

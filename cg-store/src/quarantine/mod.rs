@@ -17,6 +17,7 @@ mod commit;
 mod entity;
 mod object;
 mod record;
+mod replaced;
 
 use std::ops::{Bound, ControlFlow};
 
@@ -32,6 +33,7 @@ use crate::world::{Inner, World};
 pub use chunk::CHUNK_SET_ASIDE;
 #[cfg(feature = "rocks")]
 pub use commit::CommitInPart;
+pub(crate) use replaced::Row as ReplacedRow;
 
 /// A damaged row that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +76,7 @@ impl<E: Engine> World<E> {
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed = self.inner().settled_engine()?.scan(Family::Index, range, |row_key, row| {
+        let failed = self.settled()?.settled_engine()?.scan(Family::Index, range, |row_key, row| {
             match Quarantined::decode(row_key, row) {
                 Ok(entry) => {
                     all.push(entry);
@@ -97,7 +99,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails.
     pub fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let copy = key::quarantine(space, row, commit);
         let mut committing = inner.commit_alone()?;

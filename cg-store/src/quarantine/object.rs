@@ -20,7 +20,7 @@ impl<E: Engine> World<E> {
     /// nothing was written, and [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
     pub fn set_aside_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let key = ObjectKey::new(key)?;
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let committing = inner.commit_alone()?;
         let Some(damaged) = inner.damaged_object(&key)? else { return Ok(false) };

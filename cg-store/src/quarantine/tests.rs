@@ -1,7 +1,6 @@
 //! What is committed while a row is being set aside: an engine that stops a scan in the middle to let it happen.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -15,10 +14,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::directory::{State, WorldFile};
-use crate::engine::{
-    Caps, CommitSeq, Failure, Guard, KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen,
-    Usage,
-};
+use crate::engine::{KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen};
 use crate::meta::WorldRows;
 use crate::{Durability, Property, WorldOptions};
 
@@ -59,9 +55,7 @@ impl ReadView for Watched {
         found
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
-        self.engine.get_many(keys)
-    }
+    crate::pass_on! { engine => get_many }
 
     fn scan<B>(
         &self,
@@ -78,13 +72,7 @@ impl ReadView for Watched {
 impl ReadView for WatchedSnapshot {
     type Val<'a> = MemValue;
 
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
-        self.snapshot.get(space, key)
-    }
-
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
-        self.snapshot.get_many(keys)
-    }
+    crate::pass_on! { snapshot => get get_many }
 
     fn scan<B>(
         &self,
@@ -101,65 +89,17 @@ impl ReadView for WatchedSnapshot {
 impl Engine for Watched {
     type Snapshot<'a> = WatchedSnapshot;
 
-    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
-        self.engine.commit(batch, guards, level)
+    crate::pass_on! {
+        engine => commit sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 
     fn snapshot(&self) -> WatchedSnapshot {
         WatchedSnapshot { snapshot: self.engine.snapshot(), hook: Arc::clone(&self.hook) }
     }
 
-    fn sync(&self) -> Result<(), EngineError> {
-        self.engine.sync()
-    }
-
-    fn last_commit(&self) -> CommitSeq {
-        self.engine.last_commit()
-    }
-
-    fn batch_count(&self) -> u64 {
-        self.engine.batch_count()
-    }
-
-    fn last_synced(&self) -> CommitSeq {
-        self.engine.last_synced()
-    }
-
-    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
-        self.engine.checkpoint(dir)
-    }
-
-    fn flush(&self) -> Result<(), EngineError> {
-        self.engine.flush()
-    }
-
-    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
-        self.engine.compact(family, range)
-    }
-
-    fn close(&self) -> Result<(), EngineError> {
-        self.engine.close()
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.engine.failure()
-    }
-
     fn reopening(&self) -> Reopen<Self> {
         let (reopen, hook) = (self.engine.reopening(), Arc::clone(&self.hook));
         Box::new(move |expects| Ok(reopen(expects)?.map(|engine| Self { engine, hook: Arc::clone(&hook) })))
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        self.engine.free_bytes()
-    }
-
-    fn caps(&self) -> Caps {
-        self.engine.caps()
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.engine.usage()
     }
 }
 

@@ -71,7 +71,7 @@ const INSERT_COUNT: usize = 8192;
 impl<E: Engine> Records<E> {
     /// The shape of the tree, which the world keeps for ever.
     pub fn shape(&self) -> RecordShape {
-        self.world.inner().record_shape
+        self.world.unsettled().record_shape
     }
 
     /// A record as last committed, or `None` if the world does not have it. Two key reads.
@@ -79,7 +79,7 @@ impl<E: Engine> Records<E> {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn get(&self, id: RecordId) -> Result<Option<Record>, Error> {
-        Ok(self.world.inner().stored_record(id)?.map(Arc::unwrap_or_clone))
+        Ok(self.world.settled()?.stored_record(id)?.map(Arc::unwrap_or_clone))
     }
 
     /// Stores many records, in transactions of some thousands each; returns how many were given.

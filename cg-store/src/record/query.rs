@@ -79,7 +79,7 @@ impl<E: Engine> Records<E> {
         query: &RecordQuery,
         mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let engine = self.world.inner().settled_engine()?;
+        let engine = self.world.settled()?.settled_engine()?;
         let view = engine.snapshot()?;
         scan_area(&view, &[], self.shape(), query.dimension, &query.area, |record| match record {
             Ok((_, record)) if !query.wants(&record) => ControlFlow::Continue(()),
@@ -96,7 +96,7 @@ impl<E: Engine> Records<E> {
         &self,
         visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        scan_records(&self.world.inner().settled_engine()?.snapshot()?, visit)
+        scan_records(&self.world.settled()?.settled_engine()?.snapshot()?, visit)
     }
 }
 

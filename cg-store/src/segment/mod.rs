@@ -9,12 +9,14 @@
 //! [cross](SegmentedWorld::cross) borders, and overlays are merged into as many segments as they changed, without loss or
 //! half of anything whatever crashes.
 
+mod aside;
 mod crossing;
 mod error;
 mod home;
 mod inside;
 mod layers;
 mod open;
+mod pieces;
 mod place;
 mod promotion;
 mod redo;
@@ -35,6 +37,7 @@ use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use parking_lot::{Mutex, RwLock};
 
+pub use aside::PromotionInPart;
 use crossing::Traveller;
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]
@@ -205,7 +208,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let shared = Shared {
             options: WorldOptions {
                 cache_bytes,
-                resources: root.inner().options.resources.clone(),
+                resources: root.settled()?.options.resources.clone(),
                 ..options.world.clone()
             },
             home,
@@ -355,7 +358,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segments.dedup();
         for segment in segments {
             let world = Arc::downgrade(&self.shared);
-            self.shared.root.inner().pool.spawn(move || {
+            self.shared.root.unsettled().pool.spawn(move || {
                 let Some(shared) = world.upgrade() else { return };
                 if let Err(error) = (Self { shared }).with_stored(segment, |_| Ok(())) {
                     tracing::warn!(%error, %segment, "opening a segment ahead of need failed");

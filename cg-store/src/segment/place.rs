@@ -8,7 +8,7 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
 //! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities on their way from one segment to another, see `crossing` |
-//! | `:promotion`, `:promotion/S.P` | changes of several segments that count, see `redo` |
+//! | `:promotion/S.P`, `:promotion` | changes of several segments, and that they count: see `redo` |
 //!
 //! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs, in `:promoted`
 //! which promotion of several segments it has its part of: the UUID of the last.
@@ -128,6 +128,9 @@ pub(super) const SEGMENT_PREFIX: &str = ":segment/";
 /// The prefix of the properties that say where entities are.
 pub(super) const ENTITY_PREFIX: &str = ":entity/";
 
+/// The prefix of the properties that pieces of promotions are.
+pub(super) const PROMOTION_PREFIX: &str = ":promotion/";
+
 pub(super) fn side_property() -> Result<Property, Error> {
     named(":segments")
 }
@@ -141,7 +144,7 @@ pub(super) fn promotion_property() -> Result<Property, Error> {
 }
 
 pub(super) fn promotion_piece_property(segment: u32, piece: u32) -> Result<Property, Error> {
-    named(&format!(":promotion/{segment:08x}.{piece:08x}"))
+    named(&format!("{PROMOTION_PREFIX}{segment:08x}.{piece:08x}"))
 }
 
 /// A segment's own property: the last promotion that it has its part of.

@@ -3,39 +3,45 @@
 //! What lies in one segment is one transaction there, and so are properties, objects and records in the root, which
 //! has them. What lies in more takes these steps:
 //!
-//! | step | a crash behind it leaves |
-//! |---|---|
-//! | segments that do not exist are created | empty segments |
-//! | its segments take no more commits; all that it changes is compared with what it wrote over, and rehearsed in each segment, which is synced | the same |
-//! | root, synced: what is to become of each segment ([`Redo`]), and where its entities are from now on; properties, objects and records. **It counts.** | the promotion, none of it carried out |
-//! | each segment, synced: its part, and in the same commit the promotion's UUID as its `:promoted` | the promotion, carried out in some |
-//! | root: the record is gone | the promotion |
+//! | step | who waits | a crash behind it leaves |
+//! |---|---|---|
+//! | segments that do not exist are created | nobody | empty segments |
+//! | all that it changes is compared with what it wrote over, and prepared in each segment, which is synced | nobody | the same |
+//! | root: what is to become of each segment, in pieces | nobody | the same, and pieces, which the next open deletes |
+//! | its segments take no more commits; what has been committed since is compared, and synced | who commits | the same |
+//! | root, synced: that it counts ([`Redo`]), and where its entities are from now on; properties, objects and records. **It counts.** | who reads, too | the promotion, none of it carried out |
+//! | each segment accepts its part, and in the same commit the promotion's UUID as its `:promoted` | who reads, too | the same |
+//! | each segment writes and syncs it | who commits | the promotion, carried out in some |
+//! | root: the record is gone | nobody | the promotion |
 //!
 //! Who opens the world carries out what the root remembers before anybody reads. A segment that has the UUID has its part,
-//! whatever was done to it since, and does not get it again; one that was deleted since gets nothing.
+//! whatever was done to it since, and does not get it again; one that was deleted since gets nothing. One that was opened
+//! alone since, without its root, and changed there: what of it is written over is copied into its quarantine first.
 //!
-//! **Invariant**: from the commit of the root on, until all segments have their part, nobody reads any of them but by
-//! [`with_segment`](SegmentedWorld::with_segment) where that got stuck.
+//! **Invariant**: from the commit of the root on, until all segments show their part, nobody reads any of them but by
+//! [`with_segment`](SegmentedWorld::with_segment) where that got stuck; and nobody commits in one that is not durable.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use cg_format::EntityId;
 use cg_format::entity::Owner;
+use cg_format::frame::{Codec, Draft};
+use cg_format::{EntityId, Space, key};
 use parking_lot::MutexGuard;
 use uuid::Uuid;
 
-use super::place::{entity_property, promoted_property};
-use super::redo::{Part, Redo};
+use super::place::{entity_property, promoted_property, promotion_property};
+use super::redo::{Part, Redo, is_damage};
 use super::together::ClosedSegments;
 use super::transaction::encode as encode_segment;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
+use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::overlay::{PromoteTarget as _, Promotion, Takes as _};
-
-/// A property of the root that is part of a record is not made longer than this.
-const PIECE_BYTES: u64 = 1 << 20;
+use crate::quarantine::ReplacedRow;
+use crate::transaction::Ahead;
+use crate::world::World;
 
 /// A segment, and the entities that it has no more.
 type Lost = (SegmentPos, Vec<EntityId>);
@@ -111,48 +117,90 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         plan: &Plan,
         alone: &MutexGuard<'_, ()>,
     ) -> Result<(), Error> {
-        for segment in plan.parts.keys() {
-            self.with_made(*segment, |_| Ok::<_, Error>(()))?;
-        }
-        let closed = self.shared.together.close(plan.parts.keys().copied());
-        promotion.check(self)?;
-        for (segment, part) in &plan.parts {
-            self.with_there(*segment, |world| {
-                world.rehearse(|tx| {
-                    part.fill(tx);
-                    Ok::<_, Error>(())
-                })?;
-                // What it was compared with and is put upon must not be lost where it is kept.
-                world.flush()
-            })?;
-        }
-        let redo = match self.decide(promotion, plan, &closed) {
-            Ok(redo) => redo,
-            Err(error) => {
-                // What the root shows may be lost yet, or may not.
-                if matches!(self.read_redo(), Ok(None)) && !is_in_doubt(&error) {
-                    closed.open();
-                } else {
-                    closed.stuck(&error.to_string());
-                }
-                return Err(error);
-            }
-        };
-        let deleted = self.carry_out(&redo, Some(&plan.parts), closed)?;
-        if let Err(error) = self.end_promotion(&redo, deleted, alone) {
+        let segments: Vec<_> = plan.parts.keys().copied().collect();
+        self.with_all_made(&segments, |worlds| self.promote_in_all(promotion, plan, worlds))?;
+        let lost = plan.parts.iter().map(|(segment, part)| (*segment, part.lost())).collect();
+        if let Err(error) = self.end_promotion(lost, alone) {
             // Every segment has its part, and knows it.
             tracing::warn!(%error, "the record of a promotion that was carried out stays for now");
         }
         Ok(())
     }
 
+    /// Promotes into segments whose worlds stay open meanwhile.
+    fn promote_in_all(
+        &self,
+        promotion: &Promotion,
+        plan: &Plan,
+        worlds: &[&World<H::Engine>],
+    ) -> Result<(), Error> {
+        let (id, mark) = (Uuid::new_v4(), promoted_property()?);
+        let mut ahead = Vec::with_capacity(worlds.len());
+        for (world, part) in worlds.iter().zip(plan.parts.values()) {
+            // Before it is compared: what comes behind this is a conflict.
+            ahead.push(Ahead::begin(world, |tx| {
+                part.fill(tx);
+                tx.set_property(mark.clone(), Some(id.as_bytes().to_vec()));
+            })?);
+        }
+        promotion.check(self)?;
+        ahead.iter_mut().try_for_each(Ahead::prepare)?;
+        let put_by = self.put_by(id, &plan.parts);
+        // What it was compared with and is put upon must not be lost where it is kept. Most of it is synced before others wait.
+        let synced = put_by.and_then(|put_by| {
+            worlds.iter().try_for_each(|world| world.flush())?;
+            Ok(put_by)
+        });
+        let (redo, len_bytes) = synced.inspect_err(|_| self.forget_in_vain())?;
+
+        let closed = self.shared.together.close(plan.parts.keys().copied());
+        let prepared = ahead.iter_mut().try_for_each(Ahead::settle);
+        let decided = prepared.and_then(|()| self.decide(promotion, plan, worlds, redo, len_bytes, &closed));
+        if let Err(error) = decided {
+            // What the root shows may be lost yet, or may not.
+            if matches!(self.read_redo(), Ok(None)) && !is_in_doubt(&error) {
+                closed.open();
+                self.forget_in_vain();
+            } else {
+                closed.stuck(&error.to_string());
+            }
+            return Err(error);
+        }
+        self.shared.promoted.store(true, Ordering::Release);
+        let mut done: Vec<_> = ahead.into_iter().map(|ahead| ahead.accept().map(drop)).collect();
+        if done.iter().all(Result::is_ok) {
+            closed.to_readers();
+        }
+        for (done, world) in done.iter_mut().zip(worlds) {
+            if done.is_ok() {
+                *done = world.flush();
+            }
+        }
+        end(closed, plan.parts.keys().copied().zip(done))
+    }
+
+    /// Deletes what was put by for a promotion that does not count, if that can be done.
+    fn forget_in_vain(&self) {
+        if let Err(error) = self.forget_pieces() {
+            tracing::warn!(%error, "the pieces of a promotion that does not count stay for now");
+        }
+    }
+
     /// Makes the promotion count.
-    fn decide(&self, promotion: &Promotion, plan: &Plan, closed: &ClosedSegments<'_>) -> Result<Redo, Error> {
-        let catalog = self.catalog();
-        let piece_bytes = PIECE_BYTES.min(self.shared.root.limits().property_bytes) as usize;
-        let generation = catalog.current_generation();
-        let (redo, rows) = Redo::encode(Uuid::new_v4(), generation, &plan.parts, piece_bytes)?;
-        self.check_room(rows.iter().map(|(_, bytes)| bytes.len() as u64).sum())?;
+    fn decide(
+        &self,
+        promotion: &Promotion,
+        plan: &Plan,
+        worlds: &[&World<H::Engine>],
+        mut redo: Redo,
+        len_bytes: u64,
+        closed: &ClosedSegments<'_>,
+    ) -> Result<(), Error> {
+        for (world, kept) in worlds.iter().zip(&mut redo.segments) {
+            world.flush()?;
+            kept.commit = world.last_commit();
+        }
+        self.check_room(len_bytes)?;
         let _nobody_puts = self.shared.borders.write();
         for (id, home) in &plan.homes {
             // Another segment's, which was not closed.
@@ -165,9 +213,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             tx.look_at_kept(promotion)?;
             promotion.check_kept(&self.shared.root)?;
             tx.take_kept(promotion)?;
-            for (property, bytes) in rows {
-                tx.set_property(property, Some(bytes));
-            }
+            tx.set_property(promotion_property()?, Some(redo.encode()));
             for (segment, part) in &plan.parts {
                 for (id, _) in part.entities.iter().filter(|(_, entity)| entity.is_some()) {
                     tx.set_property(entity_property(*id)?, Some(encode_segment(*segment)));
@@ -175,48 +221,31 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
             Ok::<_, Error>(())
         })?;
-        Ok(redo)
+        Ok(())
     }
 
-    /// Refuses what would fill the disk once it counts: the root and the segments write it, each in parts if it is large.
+    /// Refuses what would fill the disk once it counts: the segments write it, each in parts if it is large, and the root has
+    /// written it, which not every disk tells at once.
     fn check_room(&self, len_bytes: u64) -> Result<(), Error> {
-        let root = self.shared.root.inner();
-        let times = if len_bytes > root.batch_limit()? { 4 } else { 2 };
+        let root = self.shared.root.settled()?;
+        let times = if len_bytes > root.batch_limit()? { 3 } else { 2 };
         root.space.check(&*root.engine()?, len_bytes.saturating_mul(times))
     }
 
-    /// Gives each segment its part, and lets everybody in. Returns the entities that each segment lost by it.
-    ///
-    /// Whoever has the parts in memory gives them, because readers wait until all is done.
-    fn carry_out(
-        &self,
-        redo: &Redo,
-        parts: Option<&BTreeMap<SegmentPos, Part>>,
-        closed: ClosedSegments<'_>,
-    ) -> Result<Vec<Lost>, Error> {
+    /// Gives each segment its part as the root remembers it, and lets everybody in where that can be done. Returns the
+    /// entities that each segment lost by it.
+    fn carry_out(&self, redo: &Redo, closed: ClosedSegments<'_>) -> Result<Vec<Lost>, Error> {
         self.shared.promoted.store(true, Ordering::Release);
-        let lost = redo.segments().map(|segment| {
-            let part = parts.and_then(|parts| parts.get(&segment));
-            Ok((segment, self.carry_out_in(redo, segment, part)?))
-        });
-        match lost.collect::<Result<_, Error>>() {
-            Ok(lost) => {
-                closed.open();
-                Ok(lost)
-            }
-            Err(error) => {
-                closed.stuck(&error.to_string());
-                Err(error)
-            }
+        let (mut lost, mut done) = (Vec::new(), Vec::new());
+        for segment in redo.segments() {
+            let carried_out = self.carry_out_in(redo, segment);
+            done.push((segment, carried_out.map(|ids| lost.push((segment, ids)))));
         }
+        end(closed, done)?;
+        Ok(lost)
     }
 
-    fn carry_out_in(
-        &self,
-        redo: &Redo,
-        segment: SegmentPos,
-        known: Option<&Part>,
-    ) -> Result<Vec<EntityId>, Error> {
+    pub(super) fn carry_out_in(&self, redo: &Redo, segment: SegmentPos) -> Result<Vec<EntityId>, Error> {
         let mark = promoted_property()?;
         let lost = self.with_stored(segment, |world| {
             if world.property(&mark)?.as_deref() == Some(redo.id.as_bytes()) {
@@ -225,36 +254,39 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Vec::new());
             }
             // Before all of it is read in vain.
-            world.inner().queue.check()?;
-            let read = if known.is_some() { Part::default() } else { self.read_part(redo, segment)? };
-            let part = known.unwrap_or(&read);
+            world.settled()?.queue.check()?;
+            let part = self.read_part(redo, segment)?;
+            let changed = part.changed_behind(world, redo.commit_of(segment))?;
+            if !changed.is_empty() {
+                let count = changed.len();
+                tracing::warn!(%segment, count, "what was changed in a segment alone is copied into its quarantine");
+                world.keep_copies(changed)?;
+            }
             world.transaction_at(Durability::Safe, |tx| {
                 tx.let_in();
                 part.fill(tx);
                 tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
                 Ok::<_, Error>(())
             })?;
-            let lost = part.entities.iter().filter(|(_, entity)| entity.is_none());
-            Ok(lost.map(|(id, _)| *id).collect())
+            Ok(part.lost())
         })?;
         // One that is gone was deleted since.
         Ok(lost.unwrap_or_default())
     }
 
     /// Forgets a promotion that is carried out, and where entities were.
-    fn end_promotion(&self, redo: &Redo, lost: Vec<Lost>, _alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+    pub(super) fn end_promotion(&self, lost: Vec<Lost>, _alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
         for (segment, ids) in lost {
             let _nobody_puts = self.shared.borders.write();
             self.unclaim(segment, &ids)?;
         }
-        let properties = redo.properties()?;
+        let record = promotion_property()?;
         self.shared.root.transaction_at(Durability::Process, |tx| {
-            for property in properties {
-                tx.set_property(property, None);
-            }
+            tx.set_property(record, None);
             Ok::<_, Error>(())
         })?;
         self.shared.promoted.store(false, Ordering::Release);
+        self.forget_in_vain();
         Ok(())
     }
 
@@ -268,29 +300,41 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         if self.has_promotion() { self.finish_what_counts(alone) } else { Ok(()) }
     }
 
-    fn finish_what_counts(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+    pub(super) fn finish_what_counts(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
         let Some(redo) = self.read_redo()? else {
             // It was in doubt, and does not count.
             self.shared.together.close_again([]).open();
             self.shared.promoted.store(false, Ordering::Release);
+            self.forget_in_vain();
             return Ok(());
         };
-        let closed = self.shared.together.close_again(redo.segments());
+        let closed = if self.shared.together.is_stuck() {
+            self.shared.together.close_again(self.shared.together.closed())
+        } else {
+            self.shared.together.close_again(redo.segments())
+        };
         if let Err(error) = self.shared.root.flush() {
             closed.stuck(&error.to_string());
             return Err(error);
         }
-        let lost = self.carry_out(&redo, None, closed)?;
-        self.end_promotion(&redo, lost, alone)
+        let lost = self.carry_out(&redo, closed)?;
+        self.end_promotion(lost, alone)
     }
 
     /// Carries out what a crash interrupted. What cannot be leaves its segments closed and the others open, and what is
-    /// carried out and cannot be forgotten keeps nobody out.
+    /// carried out and cannot be forgotten keeps nobody out. Where it cannot even be read which segments they are, all that
+    /// there are stay closed.
     pub(super) fn finish_promotion_at_open(&self) -> Result<(), Error> {
         let alone = self.shared.moving.lock();
         match self.finish_what_counts(&alone) {
             Err(error) if self.has_promotion() => {
                 tracing::warn!(%error, "a promotion is not carried out, or its record stays");
+                Ok(())
+            }
+            Err(error) if is_damage(&error) => {
+                tracing::warn!(%error, "a promotion counts and cannot be read; set it aside");
+                let all = self.shared.known.read().keys().copied().collect::<Vec<_>>();
+                self.shared.together.close_again(all).stuck(&error.to_string());
                 Ok(())
             }
             finished => finished,
@@ -324,6 +368,62 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(value);
             }
         }
+    }
+}
+
+/// Lets everybody into the segments that have their part, and says why to whoever comes to one of the others.
+fn end(
+    closed: ClosedSegments<'_>,
+    done: impl IntoIterator<Item = (SegmentPos, Result<(), Error>)>,
+) -> Result<(), Error> {
+    let failed = done.into_iter().filter_map(|(segment, done)| Some((segment, done.err()?)));
+    let (segments, errors): (Vec<_>, Vec<_>) = failed.unzip();
+    match errors.into_iter().next() {
+        None => {
+            closed.open();
+            Ok(())
+        }
+        Some(error) => {
+            closed.stuck_in(segments, &error.to_string());
+            Err(error)
+        }
+    }
+}
+
+impl Part {
+    /// The entities that its segment has no more.
+    fn lost(&self) -> Vec<EntityId> {
+        self.entities.iter().filter(|(_, entity)| entity.is_none()).map(|(id, _)| *id).collect()
+    }
+
+    /// The rows of what it writes over and somebody has written behind a commit.
+    fn changed_behind<E: Engine>(&self, world: &World<E>, commit: u64) -> Result<Vec<ReplacedRow>, Error> {
+        let mut rows = Vec::new();
+        if world.last_commit() <= commit {
+            return Ok(rows);
+        }
+        let generation = world.catalog().current_generation();
+        let mut add = |space, row_key: Vec<u8>, version, draft: Draft| {
+            let row = draft.seal(space, &row_key, version);
+            rows.push((space, row_key, row));
+        };
+        for (at, _) in &self.chunks {
+            if let Some((chunk, version)) =
+                world.load_versioned(*at)?.filter(|(_, version)| *version > commit)
+            {
+                let draft = Draft::plain(Codec::None, generation, |out| chunk.encode(out));
+                add(Space::ChunkL0, key::chunk(*at).to_vec(), version, draft);
+            }
+        }
+        for (id, _) in &self.entities {
+            if let Some(version) = world.entity_version(*id)?.filter(|version| *version > commit)
+                && let Some(entity) = world.entity(*id)?
+            {
+                let draft = Draft::plain(Codec::None, generation, |out| entity.encode(out));
+                add(Space::Entity, key::entity(*id).to_vec(), version, draft);
+            }
+        }
+        Ok(rows)
     }
 }
 

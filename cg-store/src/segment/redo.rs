@@ -1,28 +1,36 @@
 //! What the root remembers of a promotion that changes several segments, until it is carried out in all of them.
 //!
-//! The property `:promotion`, of which there is at most one:
+//! The property `:promotion`, of which there is at most one, makes it count:
 //!
 //! | width | field |
 //! |---|---|
-//! | 1 | version: 1 |
+//! | 1 | version: 2 |
 //! | 16 | the promotion's own UUID |
 //! | 4 | schema generation of its chunks |
 //! | 4 | segment count; then for each segment |
 //! | 32 | its place: dimension u64, x, y, z i64 |
 //! | 4 | count of its pieces |
+//! | 8 | its last commit when the promotion came to count |
 //!
 //! The pieces of a segment are the properties `:promotion/S.P`, number of the segment and of the piece as eight
-//! hexadecimal digits each. One behind the other they are the changes of that segment:
+//! hexadecimal digits each, and are there before it counts. Each begins with a byte, 1 in the last of its segment and 0 in
+//! the others. What follows it in one piece after the other is the part of that segment:
 //!
 //! | width | field |
 //! |---|---|
+//! | 1 | version: 2 |
+//! | 16 | the promotion's own UUID |
+//! | 4 | schema generation of its chunks |
+//! | 4 | segment count |
+//! | 32 | the place of this segment; then for each change |
 //! | 1 | 0 chunk, 1 entity |
 //! | 1 | 0 deleted, 1 here |
 //! | 32 or 16 | the chunk's key, or the entity's UUID |
 //! | 4 | if it is here: length in bytes |
 //! | … | if it is here: the chunk with its side data, or the entity |
+//!
+//! So the pieces say all that `:promotion` does, but for the commits, and where it is damaged they are read instead.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -32,22 +40,19 @@ use cg_format::{ChunkAt, DecodeError, EntityId, Problem, Section, Tier, key};
 use cg_registry::{Catalog, UpgradeFunctions};
 use uuid::Uuid;
 
-use super::place::{promotion_piece_property, promotion_property, whole};
+use super::pieces::Pieces;
+use super::place::{promotion_property, whole};
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 use crate::entity::upgrade;
 use crate::error::Error;
-use crate::property::Property;
 use crate::transaction::Transaction;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHUNK: u8 = 0;
 const ENTITY: u8 = 1;
-
-/// A property and its value.
-type PropertyRow = (Property, Vec<u8>);
 
 /// What a promotion changes in one segment; no value is a deletion.
 #[derive(Debug, Default, PartialEq)]
@@ -60,42 +65,47 @@ pub(super) struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Redo {
     pub(super) id: Uuid,
-    generation: u32,
-    /// Each with the number of its pieces.
-    segments: Vec<(SegmentPos, u32)>,
+    pub(super) generation: u32,
+    pub(super) segments: Vec<Kept>,
+}
+
+/// A segment of a promotion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// By which its pieces are named.
+    pub(super) number: u32,
+    pub(super) segment: SegmentPos,
+    /// How many pieces its part has.
+    pub(super) pieces: u32,
+    /// Its last commit when the promotion came to count; [`u64::MAX`] if nobody knows. What is newer was written by
+    /// somebody who opened the segment alone.
+    pub(super) commit: u64,
+}
+
+/// What a part begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PartHead {
+    pub(super) id: Uuid,
+    pub(super) generation: u32,
+    pub(super) segment_count: u32,
+    pub(super) segment: SegmentPos,
 }
 
 impl Redo {
-    /// The properties that say all of it, in pieces of so many bytes, and what they are told by.
-    pub(super) fn encode(
-        id: Uuid,
-        generation: u32,
-        parts: &BTreeMap<SegmentPos, Part>,
-        piece_bytes: usize,
-    ) -> Result<(Self, Vec<PropertyRow>), Error> {
-        let mut redo = Self { id, generation, segments: Vec::with_capacity(parts.len()) };
-        let mut rows = Vec::new();
-        for (number, (segment, part)) in (0..).zip(parts) {
-            let bytes = part.encode();
-            let mut count = 0;
-            for piece in bytes.chunks(piece_bytes.max(1)) {
-                rows.push((promotion_piece_property(number, count)?, piece.to_vec()));
-                count += 1;
-            }
-            redo.segments.push((*segment, count));
-        }
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
         writer.u8(VERSION);
-        writer.bytes(id.as_bytes());
-        writer.u32(generation);
-        writer.u32(u32::try_from(redo.segments.len()).unwrap_or(u32::MAX));
-        for (segment, count) in &redo.segments {
+        writer.bytes(self.id.as_bytes());
+        writer.u32(self.generation);
+        writer.u32(u32::try_from(self.segments.len()).unwrap_or(u32::MAX));
+        for Kept { number: _, segment, pieces, commit } in &self.segments {
             segment.encode(&mut bytes);
-            Writer::new(&mut bytes).u32(*count);
+            let mut writer = Writer::new(&mut bytes);
+            writer.u32(*pieces);
+            writer.u64(*commit);
         }
-        rows.push((promotion_property()?, bytes));
-        Ok((redo, rows))
+        bytes
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -104,53 +114,136 @@ impl Redo {
         let generation = reader.u32("schema generation")?;
         let count = reader.u32("segment count")?;
         let mut segments = Vec::new();
-        for _ in 0..count {
-            segments.push((SegmentPos::read(reader)?, reader.u32("piece count")?));
+        for number in 0..count {
+            let segment = SegmentPos::read(reader)?;
+            let (pieces, commit) = (reader.u32("piece count")?, reader.u64("last commit")?);
+            segments.push(Kept { number, segment, pieces, commit });
         }
         Ok(Self { id, generation, segments })
     }
 
     pub(super) fn segments(&self) -> impl Iterator<Item = SegmentPos> {
-        self.segments.iter().map(|(segment, _)| *segment)
+        self.segments.iter().map(|kept| kept.segment)
     }
 
-    /// Every property of it.
-    pub(super) fn properties(&self) -> Result<Vec<Property>, Error> {
-        let mut all = vec![promotion_property()?];
-        for (number, (_, count)) in (0..).zip(&self.segments) {
-            for piece in 0..*count {
-                all.push(promotion_piece_property(number, piece)?);
-            }
-        }
-        Ok(all)
+    fn of_segment(&self, segment: SegmentPos) -> Option<Kept> {
+        self.segments.iter().find(|kept| kept.segment == segment).copied()
+    }
+
+    /// The last commit of a segment when it came to count.
+    pub(super) fn commit_of(&self, segment: SegmentPos) -> u64 {
+        self.of_segment(segment).map_or(u64::MAX, |kept| kept.commit)
+    }
+}
+
+impl PartHead {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.u8(VERSION);
+        writer.bytes(self.id.as_bytes());
+        writer.u32(self.generation);
+        writer.u32(self.segment_count);
+        self.segment.encode(out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.version_u8("promotion version", VERSION)?;
+        Ok(Self {
+            id: reader.array("promotion uuid").map(Uuid::from_bytes)?,
+            generation: reader.u32("schema generation")?,
+            segment_count: reader.u32("segment count")?,
+            segment: SegmentPos::read(reader)?,
+        })
     }
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// The promotion that the root says counts and is not carried out everywhere.
+    ///
+    /// # Errors
+    /// What cannot be read of it, if the pieces do not say it either.
     pub(super) fn read_redo(&self) -> Result<Option<Redo>, Error> {
-        let Some(bytes) = self.shared.root.property(&promotion_property()?)? else { return Ok(None) };
-        whole("promotion", &bytes, Redo::decode).map(Some)
+        let read = || {
+            let Some(bytes) = self.shared.root.property(&promotion_property()?)? else { return Ok(None) };
+            whole("promotion", &bytes, Redo::decode).map(Some)
+        };
+        match read() {
+            Err(damage) if is_damage(&damage) => match self.redo_of_pieces()? {
+                (redo, lost) if lost.is_empty() && !redo.segments.is_empty() => {
+                    tracing::warn!(error = %damage, "a promotion is read from its pieces");
+                    Ok(Some(redo))
+                }
+                _ => Err(damage),
+            },
+            read => read,
+        }
+    }
+
+    /// The promotion as its pieces tell it, and the numbers of the parts of which it cannot be told whose they are.
+    ///
+    /// # Errors
+    /// What the engine says, unless that is damage.
+    pub(super) fn redo_of_pieces(&self) -> Result<(Redo, Vec<u32>), Error> {
+        let pieces = Pieces::of(&self.shared.root);
+        let mut redo = Redo { id: Uuid::nil(), generation: 0, segments: Vec::new() };
+        let (mut lost, mut count) = (Vec::new(), pieces.part_count()?);
+        let mut number = 0;
+        while number < count {
+            let read = pieces.read(number, 0).and_then(|piece| {
+                let head = part_head(number, &piece)?;
+                Ok((head, pieces.count(number)?))
+            });
+            match read {
+                Ok((head, count_of)) => {
+                    // Others may be left of one that came to nothing.
+                    (redo.id, redo.generation, count) = (head.id, head.generation, head.segment_count);
+                    redo.segments.push(Kept {
+                        number,
+                        segment: head.segment,
+                        pieces: count_of,
+                        commit: u64::MAX,
+                    });
+                }
+                Err(error) if is_damage(&error) => lost.push(number),
+                Err(error) => return Err(error),
+            }
+            number += 1;
+        }
+        Ok((redo, lost))
     }
 
     /// What it changes in one of its segments.
     pub(super) fn read_part(&self, redo: &Redo, segment: SegmentPos) -> Result<Part, Error> {
-        let of_segment = (0..).zip(&redo.segments).find(|(_, (other, _))| *other == segment);
-        let Some((number, (_, count))) = of_segment else { return Ok(Part::default()) };
+        let Some(kept) = redo.of_segment(segment) else { return Ok(Part::default()) };
+        let pieces = Pieces::of(&self.shared.root);
         let mut bytes = Vec::new();
-        for piece in 0..*count {
-            let property = promotion_piece_property(number, piece)?;
-            let Some(piece) = self.shared.root.property(&property)? else {
-                let problem = Reader::new(&[], Section::Overlay).take("piece of a promotion", 1);
-                let problem = problem.expect_err("nothing holds no byte");
-                return Err(SegmentError::DamagedRoot { what: property.to_string(), problem }.into());
-            };
-            bytes.extend(piece);
+        for piece in 0..kept.pieces {
+            bytes.extend(pieces.read(kept.number, piece)?);
         }
         let catalog = self.catalog();
-        let upgrades = &self.shared.root.inner().options.upgrades;
+        let upgrades = &self.shared.root.settled()?.options.upgrades;
         let what = format!("promotion into {segment}");
-        Part::decode(&what, &bytes, redo.generation, &catalog, upgrades)
+        Part::decode(&what, &bytes, (redo, segment), &catalog, upgrades)
+    }
+}
+
+fn part_head(number: u32, piece: &[u8]) -> Result<PartHead, Error> {
+    let mut reader = Reader::new(piece, Section::Overlay);
+    PartHead::read(&mut reader).map_err(|problem| {
+        let what = format!("part {number} of a promotion");
+        SegmentError::DamagedRoot { what, problem }.into()
+    })
+}
+
+/// Whether an error says that what was read is damaged, and not that a newer release wrote it or that the storage fails.
+pub(super) fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Corrupt(damage) => !matches!(damage.problem.problem, Problem::Newer { .. }),
+        Error::Segment(SegmentError::DamagedRoot { problem, .. }) => {
+            !matches!(problem.problem, Problem::Newer { .. })
+        }
+        Error::Engine(error) => matches!(error, EngineError::Corrupt { .. }),
+        _ => false,
     }
 }
 
@@ -171,28 +264,43 @@ impl Part {
         }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// Its bytes, given away a change at a time: who takes them leaves what he likes for later.
+    pub(super) fn encode(
+        &self,
+        head: &PartHead,
+        mut take: impl FnMut(&mut Vec<u8>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut bytes = Vec::new();
+        head.encode(&mut bytes);
         for (at, chunk) in &self.chunks {
             let value = chunk.as_deref().map(|chunk| |out: &mut Vec<u8>| chunk.encode(out));
             encode(CHUNK, &key::chunk(*at), value, &mut bytes);
+            take(&mut bytes)?;
         }
         for (id, entity) in &self.entities {
             let value = entity.as_ref().map(|entity| |out: &mut Vec<u8>| entity.encode(out));
             encode(ENTITY, &id.to_bytes(), value, &mut bytes);
+            take(&mut bytes)?;
         }
-        bytes
+        take(&mut bytes)
     }
 
     fn decode(
         what: &str,
         bytes: &[u8],
-        generation: u32,
+        (redo, segment): (&Redo, SegmentPos),
         catalog: &Catalog,
         upgrades: &UpgradeFunctions,
     ) -> Result<Self, Error> {
+        let Redo { id, generation, .. } = *redo;
         let damaged = |problem| SegmentError::DamagedRoot { what: what.into(), problem };
         let (mut part, mut reader) = (Self::default(), Reader::new(bytes, Section::Overlay));
+        let here = reader.clone();
+        let head = PartHead::read(&mut reader).map_err(damaged)?;
+        if head != (PartHead { id, generation, segment, ..head }) {
+            let (field, found, allowed) = ("part of a promotion", 0, "of the one that counts");
+            return Err(damaged(here.error(Problem::OutOfRange { field, found, allowed })).into());
+        }
         while reader.left_bytes() > 0 {
             match Change::read(&mut reader).map_err(damaged)? {
                 Change::Chunk(at, value) => {

@@ -12,14 +12,19 @@ use std::sync::Arc;
 
 use cg_format::EntityId;
 use cg_registry::{Catalog, ListKind};
+use parking_lot::RwLockReadGuard;
 use uuid::Uuid;
 
+use super::open::Slot;
 use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
 use super::{Door, SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
+
+/// A slot with the world in it, which is not closed meanwhile.
+type Open<'s, E> = RwLockReadGuard<'s, Option<World<E>>>;
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
@@ -135,16 +140,24 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 Some(world) => show(world),
                 None => Err(Error::from(SegmentError::Missing { segment }).into()),
             },
-            |world| {
-                let state = world.shared.known.read().get(&segment).copied();
-                let made = if state == Some(SegmentState::There) {
-                    world.open_segment(segment)
-                } else {
-                    world.create_segment(segment)
-                };
-                made.map(Some)
-            },
+            |world| world.open_or_create(segment).map(Some),
         )
+    }
+
+    /// Shows the worlds of several segments, which are created if they are not stored and are all open meanwhile.
+    pub(super) fn with_all_made<T>(
+        &self,
+        segments: &[SegmentPos],
+        show: impl FnOnce(&[&World<H::Engine>]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let slots: Vec<_> = segments.iter().map(|segment| self.shared.open.slot(*segment)).collect();
+        let mut held = Vec::with_capacity(slots.len());
+        for (segment, slot) in segments.iter().zip(&slots) {
+            let world = self.hold(*segment, slot, |world| world.open_or_create(*segment).map(Some))?;
+            held.push(world.ok_or(SegmentError::Missing { segment: *segment })?);
+        }
+        let worlds: Vec<_> = held.iter().filter_map(|world| world.as_ref()).collect();
+        show(&worlds)
     }
 
     fn with_slot<T, X: From<Error>>(
@@ -154,10 +167,21 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
     ) -> Result<T, X> {
         let slot = self.shared.open.slot(segment);
+        let world = self.hold(segment, &slot, make)?;
+        show(world.as_ref().and_then(|world| world.as_ref()))
+    }
+
+    /// The world in a slot, which stays open as long as it is held; `None` if there is none to be made.
+    fn hold<'s>(
+        &self,
+        segment: SegmentPos,
+        slot: &'s Slot<H::Engine>,
+        make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
+    ) -> Result<Option<Open<'s, H::Engine>>, Error> {
         loop {
             let world = slot.world.read_recursive();
             if world.is_some() {
-                return show(world.as_ref());
+                return Ok(Some(world));
             }
             drop(world);
             // Before the slot is held: who closes others holds theirs one at a time.
@@ -167,13 +191,19 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if world.is_none() {
                 self.shared.open.check()?;
                 *world = make(self)?;
-                let Some(opened) = &*world else {
-                    drop(world);
-                    return show(None);
-                };
+                let Some(opened) = &*world else { return Ok(None) };
                 // One in memory has it since it was open before.
-                opened.inner().door.get_or_init(|| Door::new(&self.shared.together, segment));
+                opened.settled()?.door.get_or_init(|| Door::new(&self.shared.together, segment));
             }
+        }
+    }
+
+    fn open_or_create(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+        let state = self.shared.known.read().get(&segment).copied();
+        if state == Some(SegmentState::There) {
+            self.open_segment(segment)
+        } else {
+            self.create_segment(segment)
         }
     }
 

@@ -1,8 +1,8 @@
 //! Keeps transactions and readers out of segments that change together.
 //!
-//! A change of several segments is committed by one commit of the root and carried out in one segment after the other. Who
-//! begins to read one of them meanwhile waits until all are done, so nobody who has seen some of it sees less of it
-//! afterwards. Segments that have nothing to do with it are never waited for.
+//! A change of several segments is committed by one commit of the root and shown in one segment after the other. Who
+//! begins to read one of them meanwhile waits until all show it, so nobody who has seen some of it sees less of it
+//! afterwards; who commits waits until it is written. Segments that have nothing to do with it are never waited for.
 //!
 //! **Invariant**: while a segment is closed no transaction commits in it, by whatever handle of its world it comes: each
 //! passes the world's [`Door`]. A crossing or a deletion may; they and the change take `moving` first.
@@ -120,6 +120,11 @@ impl Together {
         ClosedSegments { together: self }
     }
 
+    /// The segments that are closed.
+    pub(super) fn closed(&self) -> BTreeSet<SegmentPos> {
+        self.state.lock().closed.clone()
+    }
+
     /// Closes segments of which a change counts already: those that are stuck, or nobody has used yet.
     pub(super) fn close_again(&self, segments: impl IntoIterator<Item = SegmentPos>) -> ClosedSegments<'_> {
         self.state.lock().closed = segments.into_iter().collect();
@@ -177,6 +182,15 @@ impl ClosedSegments<'_> {
         self.together.closings.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Lets readers in: all of the change can be seen.
+    pub(super) fn to_readers(&self) {
+        let mut state = self.together.state.lock();
+        state.wait = Wait::Commits;
+        self.together.is_closed.store(false, Ordering::Release);
+        drop(state);
+        self.together.changed.notify_all();
+    }
+
     /// Lets everybody in.
     pub(super) fn open(self) {
         self.together.state.lock().wait = Wait::Commits;
@@ -185,6 +199,12 @@ impl ClosedSegments<'_> {
     /// Leaves them closed, and says why to whoever comes.
     pub(super) fn stuck(self, why: &str) {
         self.together.wait_is(Wait::Nobody(why.into()));
+    }
+
+    /// Leaves some of them closed, as [`stuck`](Self::stuck), and lets everybody into the others.
+    pub(super) fn stuck_in(self, segments: impl IntoIterator<Item = SegmentPos>, why: &str) {
+        self.together.state.lock().closed = segments.into_iter().collect();
+        self.stuck(why);
     }
 }
 

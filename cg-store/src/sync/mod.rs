@@ -7,8 +7,10 @@
 //! reply says which chunks changed since the client last asked about the area, and the client asks about those that it
 //! lacks ([`SyncClient::request_stale`]), as many at a time as it likes.
 //!
-//! What is cached is blocks of all layers, components and side data. Entities are not: chunks arrive without their
-//! references, so the content hash of a box is the server's where no entity belongs to its chunks.
+//! What is cached is blocks of all layers, components and side data: what stays where it is. Entities are not: they move
+//! from tick to tick, so a version of them is old before it arrives, and the host's own network tells its players of those
+//! that are near; a cache that is asked offline would show where they were once. Chunks arrive without their references, so
+//! the content hash of a box is the server's where no entity belongs to its chunks.
 //!
 //! **Invariant**: ids never travel without names, and mean in the cache what they meant to the server.
 //! **Invariant**: a version is compared with versions of the same incarnation alone.

@@ -66,7 +66,7 @@ impl<E: Engine> World<E> {
     /// [`SyncError::Message`] for a request that names what no world has; what the engine says. A chunk that is damaged
     /// fails no request: the reply says so, and the client keeps what it has.
     pub fn answer(&self, request: &SyncRequest, limits: &AnswerLimits) -> Result<SyncReply, SyncError> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         for (what, found, limit) in [
             ("cubes", request.cubes.len(), limits.asked_cubes),

@@ -1,10 +1,13 @@
 //! Whose decisions are carried out, for which moment, and until when.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
 
 use cg_format::Tier;
 use cg_tiering::{CubeAt, Decision, GameTick, Observation, Observers, Step};
+
+/// With less time than this nobody waits for another thread: a busy system wakes who sleeps milliseconds too late.
+const WORTH_WAITING: Duration = Duration::from_millis(20);
 
 /// Whose decisions are carried out, and until when.
 #[derive(Debug, Clone, Copy)]
@@ -55,11 +58,20 @@ impl Due {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Waits for what another thread makes, until the deadline.
+    /// Whether there is time enough to wait for another thread.
+    pub(super) fn waits(&self) -> bool {
+        self.deadline
+            .is_none_or(|deadline| deadline.saturating_duration_since(Instant::now()) >= WORTH_WAITING)
+    }
+
+    /// Takes what another thread makes, and waits for it until the deadline if that is far enough away.
     pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
         match self.deadline {
-            Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) if self.waits() => {
+                receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            }
+            Some(_) => try_receive(receiver),
         }
     }
 
@@ -82,4 +94,12 @@ impl Due {
     pub(super) fn confirms(&self, seen: &Observers, step: &Step) -> bool {
         self.who == Who::Nobody || seen.confirms(step, self.at)
     }
+}
+
+/// Takes what another thread has made, if it has.
+pub(super) fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+    receiver.try_recv().map_err(|error| match error {
+        TryRecvError::Empty => RecvTimeoutError::Timeout,
+        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+    })
 }

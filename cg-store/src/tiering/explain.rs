@@ -35,7 +35,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         inner.check_open()?;
         let found = find(&*inner.engine()?, &inner.counters, at, |stored| Ok((stored.tier, stored.version)))?;
         let Some((tier, version)) = found.here() else { return Ok(None) };

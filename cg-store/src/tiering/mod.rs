@@ -10,6 +10,7 @@ mod due;
 mod explain;
 mod heat;
 mod known;
+mod marks;
 mod promoting;
 mod recorder;
 mod search;
@@ -128,7 +129,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`HoldError`] for a box that is too large.
     pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
-        let tiering = &self.inner().tiering;
+        let tiering = &self.unsettled().tiering;
         tiering.observers(|seen| {
             let id = seen.hold(dimension, place, tiering.now())?;
             tiering.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
@@ -138,7 +139,7 @@ impl<E: Engine> World<E> {
 
     /// Releases what was held. Says whether it was.
     pub fn release(&self, id: HoldId) -> bool {
-        let tiering = &self.inner().tiering;
+        let tiering = &self.unsettled().tiering;
         tiering.observers(|seen| {
             tiering.recorder.told(&Event::Release(id.get()));
             seen.release(id, tiering.now())
@@ -147,7 +148,7 @@ impl<E: Engine> World<E> {
 
     /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
     pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
-        let tiering = &self.inner().tiering;
+        let tiering = &self.unsettled().tiering;
         tiering.observers(|seen| {
             let id = seen.pin(dimension, place);
             tiering.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
@@ -157,7 +158,7 @@ impl<E: Engine> World<E> {
 
     /// Allows it again. Says whether it was forbidden.
     pub fn unpin(&self, id: PinId) -> bool {
-        let tiering = &self.inner().tiering;
+        let tiering = &self.unsettled().tiering;
         tiering.observers(|seen| {
             tiering.recorder.told(&Event::Unpin(id.get()));
             seen.unpin(id)

@@ -1,13 +1,14 @@
 //! Promotions under way: the store's threads make them behind ticks, since an engine reads a cold cluster as a whole.
 //!
-//! A tick waits for their ends until its budget is over, and counts those that it sees. It does not wait where others keep
-//! all threads busy: its promotions come behind them.
+//! A tick with time for it waits for their ends until its budget is over; one without counts those that it sees. It does
+//! not wait where others keep all threads busy: its promotions come behind them.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use cg_tiering::Step;
 
+use super::due::try_receive;
 use super::{Due, MoveCounts, Work};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -62,14 +63,7 @@ impl<E: Engine> Inner<E> {
             let count = work.promoting.0.len();
             let Some((step, receiver)) = work.promoting.0.front() else { return Ok(true) };
             let waits = count > most && !(due.has_end() && self.pool.is_busy_beside(count));
-            let end = if waits {
-                due.receive(receiver)
-            } else {
-                receiver.try_recv().map_err(|error| match error {
-                    TryRecvError::Empty => RecvTimeoutError::Timeout,
-                    TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                })
-            };
+            let end = if waits { due.receive(receiver) } else { try_receive(receiver) };
             let (step, end) = match end {
                 Ok(end) => (*step, end),
                 Err(RecvTimeoutError::Timeout) => return Ok(count <= most),

@@ -114,7 +114,7 @@ impl<E: Engine> World<E> {
     /// [`TracePart::lost_events`]. 64 MiB last for about seven million loads and saves. While it records, each of them
     /// also encodes its chunk once to know its length.
     pub fn record_trace(&self, max_bytes: usize) {
-        let tiering = &self.inner().tiering;
+        let tiering = &self.unsettled().tiering;
         tiering.observers(|seen| {
             let mut bytes = Vec::new();
             let writer = TraceWriter::new(&mut bytes);
@@ -132,13 +132,13 @@ impl<E: Engine> World<E> {
     /// What was recorded since the last call, to be appended to the same file. Recording goes on, unless the part says
     /// otherwise. Empty if nothing is recorded.
     pub fn take_trace(&self) -> TracePart {
-        let mut recording = self.inner().tiering.recorder.recording.lock();
+        let mut recording = self.unsettled().tiering.recorder.recording.lock();
         recording.as_mut().map(Recording::take).unwrap_or_default()
     }
 
     /// Stops recording and hands out the rest.
     pub fn end_trace(&self) -> TracePart {
-        let recorder = &self.inner().tiering.recorder;
+        let recorder = &self.unsettled().tiering.recorder;
         recorder.is_on.store(false, Ordering::Relaxed);
         recorder.recording.lock().take().map(|mut recording| recording.take()).unwrap_or_default()
     }

@@ -3,19 +3,18 @@
 //! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done behind it:
 //! the row is as large as 64 cubes, and an engine reads it as a whole.
 
-use std::sync::atomic::Ordering;
-
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, MovePlan, Step};
 
 use super::cold::Cold;
+use super::marks::Forgetting;
 use super::promoting::Promoting;
 use super::shrink::Shrinking;
 use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
 use crate::engine::{Batch, Engine, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
-use crate::move_tier::{Outcome, demote_warm, forget_marks, past_damage, row_of};
+use crate::move_tier::{Outcome, demote_warm, past_damage, row_of};
 use crate::world::Inner;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -32,7 +31,12 @@ pub(crate) struct Work {
     pub(super) promoting: Promoting,
     pub(super) cold: Option<Cold>,
     pub(super) shrinking: Option<Shrinking>,
+    pub(super) forgetting: Option<Forgetting>,
     pub(crate) told: Told,
+    /// Whether another kind of move had to wait for promotions, and perhaps will again.
+    others_waited: bool,
+    /// Why something waits that is known of, if the disk has too little room for it.
+    pub(crate) lacks_room: Option<Error>,
 }
 
 impl Work {
@@ -61,7 +65,8 @@ impl Work {
     /// Whether nothing is planned or begun.
     pub(crate) fn is_done(&self) -> bool {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
-        let is_begun = self.cold.is_some() || self.shrinking.is_some() || self.promoting.is_under_way();
+        let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.forgetting.is_some();
+        let is_begun = is_behind || self.promoting.is_under_way();
         !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
 
@@ -124,8 +129,20 @@ impl<E: Engine> Inner<E> {
         }
     }
 
+    /// Whether there is room for what maintenance writes; notes it if there is not.
+    pub(crate) fn has_room(&self, work: &mut Work) -> Result<bool, Error> {
+        match self.check_room() {
+            Err(error @ Error::NoRoom { .. }) => {
+                work.lacks_room = Some(error);
+                Ok(false)
+            }
+            checked => checked.map(|()| true),
+        }
+    }
+
     /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
-    /// on each thread. `false` if something is left, be it only to be waited for.
+    /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
+    /// left is left as it is, apart from marks of deletions, and does not count.
     pub(crate) fn work(
         &self,
         visitor: &Visitor<E>,
@@ -135,13 +152,17 @@ impl<E: Engine> Inner<E> {
     ) -> Result<bool, Error> {
         loop {
             // One kind of move at a time: none is made beside those that are made behind ticks.
-            if !self.await_cold(work, due, counts)? || !self.await_shrinking(work, due, counts)? {
+            if !self.await_cold(work, due, counts)?
+                || !self.await_shrinking(work, due, counts)?
+                || !self.await_forgetting(work, due, counts)?
+            {
                 return Ok(false);
             }
-            let next = work.next_tier();
-            // Promotions go on beside each other: one on each thread, and one that waits for the first of them.
-            let most = if next == Some(Tier::L0) { self.pool.thread_count() } else { 0 };
+            let has_room = self.has_room(work)?;
+            let next = if has_room { work.next_tier() } else { None };
+            let most = if next == Some(Tier::L0) { self.promotions_at_once(work, due) } else { 0 };
             if !self.await_promotions(work, most, due, counts)? {
+                work.others_waited |= next != Some(Tier::L0);
                 return Ok(false);
             }
             if due.is_over() {
@@ -150,20 +171,22 @@ impl<E: Engine> Inner<E> {
             match next {
                 Some(Tier::L0) => self.begin_promotion(visitor, work, due),
                 Some(Tier::L1) => {
-                    let steps = work.next_steps(self.threads_to_use());
+                    let steps = work.next_steps(self.threads_to_use(due));
                     self.warm_cubes(work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) if work.is_cold_begun() => {
-                    let steps = work.next_steps(self.threads_to_use());
+                    let steps = work.next_steps(self.threads_to_use(due));
                     self.make_cold(visitor, work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) => self.begin_cold(visitor, work),
                 None => {
-                    if let Some((cluster, since)) = work.sweep.shadowed.pop() {
+                    let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
+                    if let Some((cluster, since)) = shadowed {
                         self.shrink(visitor, work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.forget_marks(work, cube, counts)?;
+                        self.forget_marks(visitor, work, cube, counts)?;
                     } else {
+                        work.others_waited = false;
                         return Ok(true);
                     }
                 }
@@ -171,8 +194,17 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    fn threads_to_use(&self) -> usize {
-        if self.pool.is_busy() { 1 } else { self.pool.thread_count() }
+    /// Promotions go on beside each other: one on each thread, and one that waits for the first of them. Where the tick
+    /// does not wait, the threads have something to do until the next one; but where that had another kind of move wait, no
+    /// more than is done by then.
+    fn promotions_at_once(&self, work: &Work, due: Due) -> usize {
+        const UNTIL_THE_NEXT_TICK: usize = 8;
+        let for_each = if due.waits() || work.others_waited { 1 } else { UNTIL_THE_NEXT_TICK };
+        self.pool.thread_count() * for_each
+    }
+
+    fn threads_to_use(&self, due: Due) -> usize {
+        if !due.waits() || self.pool.is_busy() { 1 } else { self.pool.thread_count() }
     }
 
     /// Demotes cubes into warm clusters.
@@ -214,25 +246,6 @@ impl<E: Engine> Inner<E> {
             counts.warmed += self.end(work, &[step.cube], end, counts);
         }
         failed.map_or(Ok(()), Err)
-    }
-
-    /// Forgets the marks of a cube that hide nothing and that the host allowed to forget.
-    fn forget_marks(&self, work: &mut Work, cube: CubeAt, counts: &mut MoveCounts) -> Result<(), Error> {
-        let before = self.forgotten_before.load(Ordering::Relaxed);
-        match past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))? {
-            Outcome::Done(moved) => {
-                counts.marks_forgotten += counts.add(moved);
-                work.known.moved(cube);
-            }
-            // What was saved meanwhile has no mark any more; the others are another number once they are read again.
-            Outcome::Overtaken => {
-                counts.overtaken += 1;
-                work.known.moved(cube);
-            }
-            Outcome::Damaged(damage) => work.told.tell(&damage),
-            Outcome::Nothing | Outcome::TooLarge => {}
-        }
-        Ok(())
     }
 
     /// Notes how a move of cubes ended; returns the chunks that it moved.

@@ -247,15 +247,6 @@ impl ChunkChange {
         }
     }
 
-    /// Whether anything is to be written.
-    pub(crate) fn is_change(&self) -> bool {
-        match (&self.old, &self.new) {
-            (Lookup::Here(old), Some(new)) => !Arc::ptr_eq(&old.chunk, new) && old.chunk != *new,
-            (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => true,
-            (Lookup::Deleted | Lookup::NotHere, None) => false,
-        }
-    }
-
     /// What the opacity map must learn; `None` if the outline stays as it was.
     fn patch(&self, catalog: &Catalog) -> Option<Draft> {
         let old = match &self.old {

@@ -23,7 +23,8 @@ const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
     let world = tx.world;
     let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
-    let seq = accept(tx, durability)?;
+    let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
+    let seq = accept(tx, durability, room)?;
     if !durability.is_queued() {
         world.drain_to(seq).map_err(in_doubt)?;
     }
@@ -37,12 +38,28 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
     Ok(seq)
 }
 
+/// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
+/// if what they edit was changed meanwhile: then another commit went on.
+pub(crate) fn accept_promised<E: Engine>(
+    world: &Inner<E>,
+    say: impl Fn(&mut Transaction<'_, E>) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    loop {
+        let mut tx = Transaction::begin(world)?;
+        say(&mut tx)?;
+        match accept(tx, Durability::Fast, Room::Promised) {
+            Err(Error::Conflict { .. }) => {}
+            accepted => return accepted,
+        }
+    }
+}
+
 /// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
 pub(crate) fn commit_snapshot<E: Engine>(world: &Inner<E>, changes: Changes) -> Result<u64, Error> {
     let changes = Arc::new(changes);
     // Nothing that is checked for conflicts depends on it.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
-    let seq = enter(world, world.commits.commit(), None, prepared, Durability::Process)?;
+    let seq = enter(world, world.commits.commit(), None, prepared, Durability::Process, Room::Taken)?;
     world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
@@ -63,11 +80,24 @@ fn in_doubt(error: Error) -> Error {
 ///
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
-fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
-    let world = tx.world;
-    let encoding = if durability.is_queued() { Encoding::Later } else { Encoding::Now };
+fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability, room: Room) -> Result<u64, Error> {
+    let prepared = prepare(tx.world, &tx.writes, encoding_at(durability), room)?;
+    accept_prepared(tx, prepared, durability, room)
+}
+
+const fn encoding_at(durability: Durability) -> Encoding {
+    if durability.is_queued() { Encoding::Later } else { Encoding::Now }
+}
+
+/// As [`accept`], of what is prepared already.
+pub(super) fn accept_prepared<E: Engine>(
+    tx: Transaction<'_, E>,
+    mut prepared: Prepared,
+    durability: Durability,
+    room: Room,
+) -> Result<u64, Error> {
+    let (world, encoding) = (tx.world, encoding_at(durability));
     let mut tries = 0;
-    let mut prepared = prepare(world, &tx.writes, encoding)?;
     loop {
         let committing = world.commits.commit();
         let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
@@ -80,12 +110,12 @@ fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u
             tries += 1;
             if tries < TRIES_OUTSIDE_THE_LOCK {
                 drop(committing);
-                prepared = prepare(world, &tx.writes, encoding)?;
+                prepared = prepare(world, &tx.writes, encoding, room)?;
                 continue;
             }
-            prepared = prepare(world, &tx.writes, encoding)?;
+            prepared = prepare(world, &tx.writes, encoding, room)?;
         }
-        return enter(world, committing, Some(&tx.begun), prepared, durability);
+        return enter(world, committing, Some(&tx.begun), prepared, durability, room);
     }
 }
 
@@ -96,6 +126,7 @@ fn enter<E: Engine>(
     begun: Option<&Begun<'_>>,
     prepared: Prepared,
     durability: Durability,
+    room: Room,
 ) -> Result<u64, Error> {
     let Prepared { changes, rows, written, .. } = prepared;
     if changes.is_empty() {
@@ -125,8 +156,6 @@ fn enter<E: Engine>(
         rows => {
             let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
-            // Who waits until it is written needs no room to be promised.
-            let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
             world.queue.push(commit, room).inspect_err(|error| {
                 Counters::add(&world.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
             })?;
@@ -163,7 +192,7 @@ pub struct Committed<T, E: Engine> {
 }
 
 impl<T, E: Engine> Committed<T, E> {
-    pub(super) fn new(world: Visitor<E>, value: T, seq: u64) -> Self {
+    pub(crate) fn new(world: Visitor<E>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 

@@ -1,7 +1,9 @@
 //! Transactions: changes that are seen together or not at all, after any crash.
 
+mod ahead;
 mod changes;
 mod check;
+mod chunk_writes;
 mod commit;
 mod objects;
 mod ownership;
@@ -9,7 +11,6 @@ mod prepare;
 mod records;
 mod writes;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,19 +19,20 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use changes::{Changes, Rows};
 pub(crate) use check::Check;
-pub(crate) use commit::commit_snapshot;
 pub use commit::{Committed, Durable};
+pub(crate) use commit::{accept_promised, commit_snapshot};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
-use prepare::{Encoding, prepare};
 pub(crate) use writes::{Writes, set_side};
 
 use crate::commit_log::Begun;
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
+use crate::inside::{Doing, Inside};
 use crate::property::Property;
 use crate::segment::Door;
 use crate::world::{Inner, World};
@@ -77,7 +79,7 @@ impl<E: Engine> World<E> {
         &self,
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
-        self.transaction_at(self.inner().options.durability, body)
+        self.transaction_at(self.unsettled().options.durability, body)
     }
 
     /// As [`transaction`](Self::transaction), returning at a level of its own.
@@ -90,7 +92,7 @@ impl<E: Engine> World<E> {
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
         let run = || self.run_transaction(durability, body);
-        self.inner().transactions.time("a transaction", run)
+        self.unsettled().transactions.time("a transaction", run)
     }
 
     fn run_transaction<T, X: From<Error>>(
@@ -98,37 +100,27 @@ impl<E: Engine> World<E> {
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
-        let _on_this_thread = Running::enter(self.inner())?;
-        let mut tx = self.begin_transaction()?;
+        let inner = self.unsettled();
+        let _on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
+        inner.settle_hand_overs()?;
+        let mut tx = Transaction::begin(inner)?;
         let value = body(&mut tx)?;
+        // What the closure itself handed over comes first, too.
+        inner.settle_hand_overs()?;
         if durability.is_queued() {
             self.start_writing()?;
         }
-        let door = self.inner().door.get().filter(|_| !tx.is_let_in && !tx.writes.is_empty());
+        let door = inner.door.get().filter(|_| !tx.is_let_in && !tx.writes.is_empty());
         let _let_in = door.map(Door::pass).transpose().map_err(Error::from)?;
         let seq = commit::commit(tx, durability)?;
         Ok(Committed::new(self.visitor(), value, seq))
     }
+}
 
-    /// Tells what a transaction of these changes would be refused for, and changes nothing. Costs what preparing it costs.
-    ///
-    /// # Errors
-    /// As [`transaction`](Self::transaction), but for conflicts.
-    pub(crate) fn rehearse<X: From<Error>>(
-        &self,
-        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), X>,
-    ) -> Result<(), X> {
-        let _on_this_thread = Running::enter(self.inner())?;
-        let mut tx = self.begin_transaction()?;
-        body(&mut tx)?;
-        prepare(tx.world, &tx.writes, Encoding::Later)?;
-        Ok(tx.world.queue.check()?)
-    }
-
-    fn begin_transaction(&self) -> Result<Transaction<'_, E>, Error> {
-        let world = self.inner();
+impl<'w, E: Engine> Transaction<'w, E> {
+    fn begin(world: &'w Inner<E>) -> Result<Self, Error> {
         world.check_open()?;
-        Ok(Transaction {
+        Ok(Self {
             world,
             begun: world.commits.begin(),
             catalog: world.registry.catalog(),
@@ -144,6 +136,16 @@ impl<E: Engine> Transaction<'_, E> {
     /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Ids never move, so a name that was registered since the transaction began may be used in it.
+    pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
+        self.world.registry.catalog()
+    }
+
+    /// Wants all of this, and nothing that it wanted before.
+    pub(crate) fn write_all(&mut self, writes: Writes) {
+        self.writes = writes;
     }
 
     /// Says that the caller has seen to it that the transaction may be committed: it does not pass the world's door.
@@ -249,8 +251,7 @@ impl<E: Engine> Transaction<'_, E> {
         pos: BlockPos,
         block: BlockId,
     ) -> Result<BlockId, Error> {
-        // Ids never move, so a name that was registered since the transaction began may be used in it.
-        let catalog = self.world.registry.catalog();
+        let catalog = self.current_catalog();
         let schema = catalog.current_schema();
         Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
             chunk.set_block(pos.local(), block, &schema)
@@ -344,31 +345,5 @@ impl<E: Engine> Transaction<'_, E> {
     /// Sets a property; `None` removes it.
     pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
         self.writes.properties.insert(property, bytes);
-    }
-}
-
-/// The worlds in which this thread is inside a transaction.
-struct Running(usize);
-
-thread_local! {
-    static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Running {
-    fn enter<E: Engine>(world: &Inner<E>) -> Result<Self, Error> {
-        let world = std::ptr::from_ref(world).addr();
-        RUNNING.with_borrow_mut(|running| {
-            if running.contains(&world) {
-                return Err(Error::Nested);
-            }
-            running.push(world);
-            Ok(Self(world))
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.with_borrow_mut(|running| running.retain(|world| *world != self.0));
     }
 }

@@ -11,6 +11,7 @@ use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
 use super::changes::ChunkChange;
+use super::chunk_writes::ChunkWrites;
 use crate::cache::Stored;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -42,8 +43,10 @@ impl<E: Engine> Ground for Inner<E> {
 
 /// A transaction's chunks and entities as they will be stored.
 pub(crate) struct Settled {
-    /// Every chunk that is written, with what it replaces.
+    /// Every chunk that is written and may change, with what it replaces.
     pub(crate) chunks: BTreeMap<ChunkAt, ChunkChange>,
+    /// What is written as it is there already.
+    pub(super) unchanged: Vec<ChunkAt>,
     /// Every entity that changes; `None` is a deletion.
     pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were consulted, written or not.
@@ -66,16 +69,23 @@ impl ChunkChange {
 /// Brings references and owners of a transaction into agreement.
 pub(crate) fn settle<G: Ground>(
     ground: &G,
-    chunks: &BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
 ) -> Result<Settled, Error> {
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
-    let change = |((at, new), old): ((&ChunkAt, &Option<Arc<Chunk>>), Result<_, Error>)| {
-        Ok::<_, Error>((*at, ChunkChange { old: old?, new: new.clone() }))
-    };
+    let (mut changes, mut unchanged) = (Vec::new(), Vec::new());
+    for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
+        let old = old?;
+        if is_same(&old, new.as_ref()) {
+            unchanged.push(*at);
+        } else {
+            changes.push((*at, ChunkChange { old, new: new.clone() }));
+        }
+    }
     let mut settling = Settling {
         ground,
-        chunks: chunks.iter().zip(ground.stored_many(&positions)).map(change).collect::<Result<_, _>>()?,
+        chunks: changes.into_iter().collect(),
+        is_moved: false,
         entities: entities.clone(),
         stored: BTreeMap::new(),
     };
@@ -83,15 +93,39 @@ pub(crate) fn settle<G: Ground>(
         settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
     }
     settling.follow_references()?;
-    let Settling { chunks, mut entities, stored, .. } = settling;
+    let Settling { mut chunks, mut entities, stored, is_moved, .. } = settling;
     // What is stored already is no change.
     entities.retain(|id, entity| stored.get(id) != Some(entity));
-    Ok(Settled { chunks, entities, consulted: stored.into_keys().collect() })
+    if is_moved {
+        // What was given and taken back, or given by the host himself already.
+        chunks.retain(|at, change| {
+            let is_same = is_same(&change.old, change.new.as_ref());
+            if is_same {
+                unchanged.push(*at);
+            }
+            !is_same
+        });
+        unchanged.sort_unstable();
+        unchanged.dedup();
+        unchanged.retain(|at| !chunks.contains_key(at));
+    }
+    Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
+}
+
+/// Whether nothing is to be written.
+fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
+    match (old, new) {
+        (Lookup::Here(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
+        (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => false,
+        (Lookup::Deleted | Lookup::NotHere, None) => true,
+    }
 }
 
 struct Settling<'g, G> {
     ground: &'g G,
     chunks: BTreeMap<ChunkAt, ChunkChange>,
+    /// Whether any chunk came in, or was changed, because of an entity.
+    is_moved: bool,
     entities: BTreeMap<EntityId, Option<Entity>>,
     /// Stored entities that were asked for.
     stored: BTreeMap<EntityId, Option<Entity>>,
@@ -183,6 +217,7 @@ impl<G: Ground> Settling<'_, G> {
     /// A chunk's change, which begins as no change for a chunk that the transaction did not write itself.
     fn chunk(&mut self, at: ChunkAt) -> Result<&mut ChunkChange, Error> {
         use std::collections::btree_map::Entry;
+        self.is_moved = true;
         Ok(match self.chunks.entry(at) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
+use crate::write_behind::Room;
 use crate::{object, record};
 
 /// Changes that are ready to be committed, if nothing they are built on has changed.
@@ -39,33 +40,32 @@ pub(super) fn prepare<E: Engine>(
     world: &Inner<E>,
     writes: &Writes,
     encoding: Encoding,
+    room: Room,
 ) -> Result<Prepared, Error> {
     let since = world.commits.published();
     let catalog = world.registry.catalog();
     let limits = *world.limits.read();
     let settled = settle(world, &writes.chunks, &writes.entities)?;
-    let mut consulted: Vec<_> = settled.chunks.keys().copied().map(ConflictKey::Chunk).collect();
+    let written = settled.chunks.keys().chain(&settled.unchanged);
+    let mut consulted: Vec<_> = written.copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
     consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
     consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
-    let saved = settled.chunks.len();
-    let mut chunks = Vec::with_capacity(saved);
-    chunks.extend(settled.chunks.into_iter().filter(|(_, change)| change.is_change()));
     let changes = Changes {
         catalog,
-        chunks,
+        chunks: settled.chunks.into_iter().collect(),
         entities: settled.entities.into_iter().collect(),
         properties: writes.properties.clone().into_iter().collect(),
         objects: object::settle(world, &writes.objects)?,
         records: record::settle(world, &writes.records)?,
         snapshot: None,
     };
-    Counters::add(&world.counters.saves_elided, (saved - changes.chunks.len()) as u64);
+    Counters::add(&world.counters.saves_elided, settled.unchanged.len() as u64);
     check(&changes, &limits)?;
     let limit_bytes = world.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);
     let may_be_staged = max_bytes > limit_bytes;
-    if changes.puts_anything() {
+    if room != Room::Promised && changes.puts_anything() {
         // What is put by in parts is written twice.
         let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
         world.space.check(&*world.engine()?, written_bytes)?;

@@ -8,14 +8,15 @@ use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
 
+use super::chunk_writes::ChunkWrites;
 use crate::error::Error;
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
 use crate::property::Property;
 
 /// What a transaction wants to change. A `None` is a deletion.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Writes {
-    pub(crate) chunks: BTreeMap<ChunkAt, Option<Arc<Chunk>>>,
+    pub(crate) chunks: ChunkWrites,
     pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
     pub(crate) properties: BTreeMap<Property, Option<Vec<u8>>>,
     pub(crate) objects: BTreeMap<ObjectKey, ObjectWrite>,
@@ -24,13 +25,36 @@ pub(crate) struct Writes {
 
 impl Writes {
     /// Whether nothing is to be changed.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let Self { chunks, entities, properties, objects, records } = self;
         chunks.is_empty()
             && entities.is_empty()
             && properties.is_empty()
             && objects.is_empty()
             && records.is_empty()
+    }
+
+    /// Whether anything is put, or all is deleted.
+    pub(crate) fn puts_anything(&self) -> bool {
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.values().any(Option::is_some)
+            || entities.values().any(Option::is_some)
+            || properties.values().any(Option::is_some)
+            || objects.values().any(|object| object.bytes().is_some())
+            || records.values().any(Option::is_some)
+    }
+
+    /// About the memory of what is to be put, and so much for each thing.
+    pub(crate) fn memory_bytes(&self, entry_bytes: usize) -> usize {
+        let Self { chunks, entities, properties, objects, records } = self;
+        let count = chunks.len() + entities.len() + properties.len() + objects.len() + records.len();
+        let chunks: usize = chunks.values().flatten().map(|chunk| chunk.memory_bytes()).sum();
+        let components = entities.values().flatten().flat_map(Entity::components);
+        let components: usize = components.map(|(_, bytes)| bytes.len()).sum();
+        let properties: usize = properties.values().flatten().map(Vec::len).sum();
+        let objects: usize = objects.values().filter_map(ObjectWrite::bytes).map(<[u8]>::len).sum();
+        let records: usize = records.values().flatten().map(|record| record.len_bytes()).sum();
+        count * entry_bytes + chunks + components + properties + objects + records
     }
 
     /// Whether a chunk is to be saved, so that it can be changed as it is here.

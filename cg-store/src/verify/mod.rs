@@ -70,7 +70,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// If the engine fails otherwise than by a damaged row.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
-        let inner = self.inner();
+        let inner = self.settled()?;
         let engine = inner.settled_engine()?;
         let view = engine.snapshot()?;
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));

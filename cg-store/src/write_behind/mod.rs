@@ -12,13 +12,15 @@
 //! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
 //!   stays, the commit that failed in front: memory goes on serving it.
 
+mod line;
 mod pending;
 mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::Instant;
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -28,9 +30,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::cache::Stored;
 use crate::engine::EngineError;
 use crate::error::Error;
+use crate::nap::Nap;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
 use crate::transaction::{Changes, Rows};
+use line::{Fill, Line};
 use pending::Pending;
 pub(crate) use writer::Writer;
 
@@ -39,7 +43,7 @@ pub(crate) use writer::Writer;
 pub(crate) struct WriteBehind {
     state: Mutex<State>,
     /// Something was queued, or the queue ended.
-    queued: Condvar,
+    queued: Nap,
     /// Something was written, or writing failed.
     wrote: Condvar,
     /// Held while a commit is encoded and written, so that they are written in order.
@@ -57,17 +61,12 @@ struct State {
     pending: Pending,
     /// Memory of everything that is queued.
     bytes: u64,
+    /// Who waits for room.
+    line: Line,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
-    /// The thread that writes must be woken.
-    is_asleep: bool,
     ended: bool,
 }
-
-/// How long the thread that writes leaves a commit in the queue at most, while commits come.
-const NAP: Duration = Duration::from_millis(1);
-/// After so many naps without a commit it sleeps.
-const NAPS: u32 = 200;
 
 /// One commit on its way.
 #[derive(Debug)]
@@ -88,6 +87,8 @@ pub(crate) enum Room {
     Needed,
     /// Its caller waits until it is written, and has the memory anyway.
     Taken,
+    /// It was [promised](WriteBehind::promise) when the commit was handed over.
+    Promised,
 }
 
 impl WriteBehind {
@@ -95,7 +96,7 @@ impl WriteBehind {
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
-            queued: Condvar::new(),
+            queued: Nap::default(),
             wrote: Condvar::new(),
             writing: Mutex::new(()),
             len: AtomicU64::new(0),
@@ -127,9 +128,8 @@ impl WriteBehind {
     pub(crate) fn push(&self, commit: Queued, room: Room) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
-        let is_full = !self.is_empty() && state.bytes + commit.bytes > self.max_bytes;
-        if is_full && room == Room::Needed {
-            return Err(Error::Busy { queued_bytes: state.bytes, limit_bytes: self.max_bytes });
+        if room == Room::Needed {
+            self.admit(&mut state, commit.bytes)?;
         }
         if self.is_empty() {
             self.oldest.store(commit.seq, Ordering::Release);
@@ -138,11 +138,8 @@ impl WriteBehind {
         state.pending.add(commit.seq, &commit.changes);
         state.queue.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
-        let is_asleep = state.is_asleep;
         drop(state);
-        if is_asleep {
-            self.queued.notify_one();
-        }
+        self.queued.wake();
         Ok(())
     }
 
@@ -171,17 +168,84 @@ impl WriteBehind {
         if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
-    /// Waits until the queue holds at most so many bytes, what is being written included, or nothing.
+    /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
+    /// more: nothing else may be queued then if it is more than all of it. What is being written takes its room too.
     ///
     /// # Errors
     /// What a write failed with.
-    pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
-        while state.bytes > bytes && !self.is_empty() && !state.ended {
-            state.check()?;
-            self.wrote.wait(&mut state);
+        let fill = self.fill(&state);
+        let place = state.line.wait(thread::current().id(), fill);
+        loop {
+            let now = Instant::now();
+            let fill = self.fill(&state);
+            if state.line.let_in(fill, now) {
+                // Not only this one, perhaps.
+                self.wrote.notify_all();
+            }
+            if state.ended || state.failed.is_some() {
+                state.line.leave(place);
+                return state.check();
+            }
+            if state.line.is_let_in(place, now) {
+                return Ok(());
+            }
+            // Room that was promised to somebody in front may be given back without a word.
+            self.wrote.wait_for(&mut state, line::KEPT);
         }
-        state.check()
+    }
+
+    /// Lets what fits in, if it is not before its turn.
+    fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
+        let fill = self.fill(state);
+        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
+        // Mostly nobody waits, and nobody needs to know which thread this is.
+        let is_admitted = (fits && state.line.is_idle())
+            || state.line.admit(thread::current().id(), bytes, fill, Instant::now());
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
+        }
+    }
+
+    fn fill(&self, state: &State) -> Fill {
+        let is_empty = self.is_empty() && state.bytes == 0;
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
+    }
+
+    /// Promises room to what is handed over and comes later. It counts as queued until it is [released](Self::release).
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is none, and what a write failed with.
+    pub(crate) fn promise(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        self.admit(&mut state, bytes)?;
+        state.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes a promise back: what it was for has come, or never will.
+    pub(crate) fn release(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.bytes -= bytes;
+        self.made_room(&mut state);
+    }
+
+    /// Whether more is queued and promised than there is room for.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.state.lock().bytes > self.max_bytes
+    }
+
+    /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.
+    fn made_room(&self, state: &mut State) {
+        if !state.line.is_idle() {
+            let fill = self.fill(state);
+            state.line.let_in(fill, Instant::now());
+        }
+        self.wrote.notify_all();
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -216,7 +280,7 @@ impl WriteBehind {
         self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
-        self.wrote.notify_all();
+        self.made_room(state);
     }
 
     /// Why nothing is written any more.
@@ -241,7 +305,7 @@ impl WriteBehind {
     /// Takes commits again, and writes what is queued.
     pub(crate) fn go_on(&self) {
         self.state.lock().failed = None;
-        self.queued.notify_one();
+        self.queued.wake();
         self.wrote.notify_all();
     }
 
@@ -255,30 +319,17 @@ impl WriteBehind {
     }
 
     /// Waits for something that can be written; `false` if nothing will come any more.
-    ///
-    /// Naps for a while before it sleeps: waking a thread costs the one who commits as much as all the rest of a small
-    /// commit, and naps need no waking.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
-        let mut naps = 0;
-        while (state.queue.is_empty() || state.failed.is_some()) && !state.ended {
-            if naps < NAPS {
-                naps += 1;
-                self.queued.wait_for(&mut state, NAP);
-            } else {
-                state.is_asleep = true;
-                self.queued.wait(&mut state);
-                state.is_asleep = false;
-                naps = 0;
-            }
-        }
+        let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
+        self.queued.wait_while(&mut state, is_idle);
         !state.ended
     }
 
     /// Wakes everybody who waits, for good.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
-        self.queued.notify_all();
+        self.queued.wake_all();
         self.wrote.notify_all();
     }
 }

@@ -1,7 +1,6 @@
 //! An engine that outlives its world, and whose power can be cut between any two commits.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,8 +8,7 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, MemEngine, Place, ReadView,
-    Reopen, Stamp, Usage,
+    Batch, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, MemEngine, Place, ReadView, Reopen, Stamp,
 };
 
 /// So many commits are made before the power goes; below zero it is gone.
@@ -82,13 +80,7 @@ impl<E: Engine> Surviving<E> {
 impl<E: Engine> ReadView for Surviving<E> {
     type Val<'a> = E::Val<'a>;
 
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<E::Val<'_>>, EngineError> {
-        self.engine.get(space, key)
-    }
-
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<E::Val<'_>>, EngineError>> {
-        self.engine.get_many(keys)
-    }
+    cg_store::pass_on! { engine => get get_many }
 
     fn scan<B>(
         &self,
@@ -118,60 +110,16 @@ impl<E: Engine> Engine for Surviving<E> {
         self.engine.commit(batch, guards, level)
     }
 
-    fn snapshot(&self) -> E::Snapshot<'_> {
-        self.engine.snapshot()
-    }
-
-    fn sync(&self) -> Result<(), EngineError> {
-        self.engine.sync()
-    }
-
-    fn last_commit(&self) -> CommitSeq {
-        self.engine.last_commit()
-    }
-
-    fn batch_count(&self) -> u64 {
-        self.engine.batch_count()
-    }
-
-    fn last_synced(&self) -> CommitSeq {
-        self.engine.last_synced()
-    }
-
-    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
-        self.engine.checkpoint(dir)
-    }
-
-    fn flush(&self) -> Result<(), EngineError> {
-        self.engine.flush()
-    }
-
-    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
-        self.engine.compact(family, range)
+    cg_store::pass_on! {
+        engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact failure free_bytes caps usage
     }
 
     fn close(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.engine.failure()
-    }
-
     /// Nobody resumes a world whose power is gone.
     fn reopening(&self) -> Reopen<Self> {
         Box::new(|_| Err(EngineError::Closed))
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        self.engine.free_bytes()
-    }
-
-    fn caps(&self) -> Caps {
-        self.engine.caps()
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.engine.usage()
     }
 }

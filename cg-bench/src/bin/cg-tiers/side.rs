@@ -7,9 +7,8 @@ use cg_bench::raw::{Db, family};
 use cg_format::frame::{self, Codec, Draft};
 use cg_format::{Chunk, ChunkAt, Space, key};
 use cg_registry::Schema;
-use cg_store::{Error, MoveCounts, World};
+use cg_store::{Error, MoveCounts, World, WriteBatch};
 use cg_tiering::{GameTick, PlayerAt};
-use rocksdb::WriteBatch;
 
 use crate::Failure;
 
@@ -50,13 +49,12 @@ impl Side for Tiered {
         if chunks.is_empty() {
             return Ok(true);
         }
-        let saved = self.world.transaction(|tx| {
-            for (at, chunk) in chunks {
-                tx.save(*at, Arc::clone(chunk));
-            }
-            Ok::<_, Error>(())
-        });
-        match saved {
+        let mut batch = WriteBatch::with_capacity(chunks.len());
+        for (at, chunk) in chunks {
+            batch.save(*at, Arc::clone(chunk));
+        }
+        match self.world.hand_over(batch) {
+            // What is refused is told when the world is closed.
             Ok(_) => Ok(true),
             Err(Error::Busy { .. }) => Ok(false),
             Err(error) => Err(error.into()),
@@ -116,7 +114,7 @@ impl Side for Flat<'_> {
         if chunks.is_empty() {
             return Ok(true);
         }
-        let mut batch = WriteBatch::default();
+        let mut batch = rocksdb::WriteBatch::default();
         for (at, chunk) in chunks {
             let (key, row) = row(*at, chunk);
             batch.put_cf(family(&self.raw, Space::ChunkL0), key, row);

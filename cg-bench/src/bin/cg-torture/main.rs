@@ -131,11 +131,11 @@ fn torture(args: &Torture) -> Result<(), Failure> {
             Torment::Cut => cut::run(seed, args.rounds.unwrap_or(if args.ci { 30 } else { 200 }), args.ci),
             Torment::Promote => {
                 let size = if args.ci { promote::Size::CI } else { promote::Size::WHOLE };
-                promote::run(seed, args.rounds.unwrap_or(if args.ci { 6 } else { 30 }), &size)
+                promote::run(seed, args.rounds.unwrap_or(if args.ci { 8 } else { 32 }), &size)
             }
             Torment::Segments => {
                 let size = if args.ci { merger::Size::CI } else { merger::Size::WHOLE };
-                segments::run(seed, args.rounds.unwrap_or(if args.ci { 8 } else { 30 }), &size)
+                segments::run(seed, args.rounds.unwrap_or(if args.ci { 10 } else { 35 }), &size)
             }
         };
         let name = torment.to_possible_value().map_or_else(String::new, |value| value.get_name().into());

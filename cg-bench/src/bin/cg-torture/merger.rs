@@ -135,7 +135,8 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let home = Home::new(&orders.dir);
     let tells = Arc::clone(&home.tells);
     let base = open_with(home)?;
-    let arenas = Arenas::open(orders.dir.join("overlay"), base.clone(), &options(0))?;
+    let overlay = Telling::of_overlay(&orders.dir.join("overlay"), &tells)?;
+    let arenas = Arenas::over(overlay, base.clone(), &options(0))?;
     let overlay = arenas.resume(0)?;
     let chunks: u64 = fs::read_to_string(orders.dir.join("chunks"))?.trim().parse()?;
     let is_over = AtomicBool::new(false);
@@ -144,11 +145,18 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
         base.with_segment(segment, |_| Ok(()))?;
     }
     tells.store(true, Ordering::Release);
-    let (took, longest_load, longest_transaction) = std::thread::scope(|scope| {
+    let (took, longest_load, longest_look, longest_transaction) = std::thread::scope(|scope| {
         let loads = scope.spawn(|| {
             let mut rng = Rng::new(7);
             longest(&is_over, || {
                 base.load(at(base.root(), rng.below(chunks)))?;
+                Ok(())
+            })
+        });
+        let looks = scope.spawn(|| {
+            let mut rng = Rng::new(9);
+            longest(&is_over, || {
+                base.entity(cow_id(COW_EACH * rng.below(chunks / COW_EACH)))?;
                 Ok(())
             })
         });
@@ -164,14 +172,15 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
         is_over.store(true, Ordering::Release);
         promoted?;
         let loads = loads.join().map_err(|_| "a reader panicked")??;
+        let looks = looks.join().map_err(|_| "a reader of cows panicked")??;
         let transactions = transactions.join().map_err(|_| "a writer panicked")??;
-        Ok::<_, Failure>((took, loads, transactions))
+        Ok::<_, Failure>((took, loads, looks, transactions))
     })?;
     let mut out = io::stdout().lock();
     let peak = peak_bytes()? >> 20;
     writeln!(
         out,
-        "end {took:.1?}, at most {peak} MiB resident, the longest load beside it {longest_load:.1?}, the longest transaction {longest_transaction:.1?}"
+        "end {took:.1?}, at most {peak} MiB resident, the longest load of a chunk beside it {longest_load:.1?}, of a cow {longest_look:.1?}, the longest transaction {longest_transaction:.1?}"
     )?;
     Ok(out.flush()?)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,12 +37,14 @@ pub(crate) struct Orders {
 /// Merges the overlay into its base, and tells of every batch.
 pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let engine = RocksEngine::open(&orders.dir.join("base"), &RocksOptions::default())?;
-    let base = over(Telling::new(engine, orders.loses_intents), 0)?;
-    let arenas = Arenas::open(orders.dir.join("overlay"), base.clone(), &options(0))?;
+    let tells = Arc::default();
+    let base = over(Telling::new(engine, &tells, orders.loses_intents), 0)?;
+    let overlay = Telling::of_overlay(&orders.dir.join("overlay"), &tells)?;
+    let arenas = Arenas::over(overlay, base.clone(), &options(0))?;
     let overlay = arenas.resume(0)?;
     let chunks = fs::read_to_string(orders.dir.join("chunks"))?.trim().parse()?;
     let is_over = AtomicBool::new(false);
-    base.engine().tell();
+    tells.store(true, Ordering::Release);
     let (took, longest_load, longest_walk) = std::thread::scope(|scope| {
         let loads = scope.spawn(|| {
             let mut rng = Rng::new(7);

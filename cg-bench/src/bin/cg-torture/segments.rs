@@ -19,48 +19,62 @@ const MAX_DELAY_US: u64 = 1000;
 /// How far a promotion into segments has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The root puts it by in parts.
+    /// The root puts it by in pieces.
     PutBy,
-    /// The root's commit of all of it.
+    /// The root's commit that makes it count.
     Counts,
-    /// The root carries that out.
-    RootRows,
-    /// A segment gets its part.
-    Segments,
+    /// A segment puts its part by, if that is more than one batch.
+    SegmentParts,
+    /// A segment commits its part.
+    SegmentCommits,
+    /// A segment carries its part out.
+    SegmentRows,
     /// The root forgets it.
     Forgets,
+    /// The overlay is emptied.
+    Overlay,
 }
 
 impl Step {
-    const ALL: [Self; 5] = [Self::PutBy, Self::Counts, Self::RootRows, Self::Segments, Self::Forgets];
+    const ALL: [Self; 7] = [
+        Self::PutBy,
+        Self::Counts,
+        Self::SegmentParts,
+        Self::SegmentCommits,
+        Self::SegmentRows,
+        Self::Forgets,
+        Self::Overlay,
+    ];
 
     const fn words(self) -> &'static str {
         match self {
             Self::PutBy => "the root puts it by",
             Self::Counts => "the root counts it",
-            Self::RootRows => "the root carries it out",
-            Self::Segments => "segments get their parts",
+            Self::SegmentParts => "a segment puts its part by",
+            Self::SegmentCommits => "a segment commits its part",
+            Self::SegmentRows => "a segment carries its part out",
             Self::Forgets => "the root forgets it",
+            Self::Overlay => "the overlay is emptied",
         }
     }
 
-    /// Of batches as they were told.
+    /// Of all batches of a promotion as they were told.
     fn of(words: &[String]) -> Result<Vec<Self>, Failure> {
-        let mut counts = false;
-        let step = |word: &String| {
+        let is_segments = |word: &&String| word.starts_with("segment ");
+        let first = words.iter().position(|word| is_segments(&word)).ok_or("no segment got anything")?;
+        let step = |(batch, word): (usize, &String)| {
             Ok(match word.as_str() {
-                "root parts" => Self::PutBy,
-                "root intent" if !counts => {
-                    counts = true;
-                    Self::Counts
-                }
+                "root intent" if batch + 1 < first => Self::PutBy,
+                "root intent" if batch < first => Self::Counts,
                 "root intent" => Self::Forgets,
-                "root carrying-out" => Self::RootRows,
-                word if word.starts_with("segment ") => Self::Segments,
+                "segment parts" => Self::SegmentParts,
+                "segment intent" => Self::SegmentCommits,
+                "segment carrying-out" => Self::SegmentRows,
+                "overlay intent" => Self::Overlay,
                 word => return Err(format!("`{word}` is no step").into()),
             })
         };
-        words.iter().map(step).collect()
+        words.iter().enumerate().map(step).collect()
     }
 }
 
@@ -92,9 +106,9 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
     let mut tally: BTreeMap<Step, [u64; 2]> = BTreeMap::new();
     let mut longest_open = Duration::ZERO;
     for kill in 0..kills {
-        let wanted = [Step::PutBy, Step::Counts, Step::Segments, Step::Forgets][(kill % 4) as usize];
+        let wanted = Step::ALL[(kill % Step::ALL.len() as u64) as usize];
         // The first of each step is killed at its beginning, so that none is passed by a machine in a hurry.
-        let when = if kill < 4 { When::AtOnce } else { When::Later };
+        let when = if kill < Step::ALL.len() as u64 { When::AtOnce } else { When::Later };
         let killed = torture.kill(&mut rng, wanted, when, false)?;
         tally.entry(killed.last).or_default()[usize::from(killed.is_after)] += 1;
         longest_open = longest_open.max(killed.open);
@@ -104,12 +118,13 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
         let words = step.words();
         println!("segments: killed as {words}: {before} times as before, {after} times as after");
     }
-    if !tally.contains_key(&Step::Segments) || tally.range(..Step::RootRows).next().is_none() {
+    let segments = Step::SegmentParts..=Step::SegmentRows;
+    if tally.range(segments).next().is_none() || tally.range(..Step::SegmentParts).next().is_none() {
         return Err("no kill came on one side of the commit that counts".into());
     }
     println!("segments: {}, 0 in between, opened again within {longest_open:.1?}", plural(kills, "kill"));
     for kill in 0..CONTROL_KILLS {
-        if let Err(caught) = torture.kill(&mut rng, Step::Segments, When::Later, true) {
+        if let Err(caught) = torture.kill(&mut rng, Step::SegmentCommits, When::Later, true) {
             println!(
                 "segments: control without a record caught after {}: {caught}",
                 plural(kill + 1, "kill")
@@ -165,7 +180,8 @@ impl Torture<'_> {
             }
         };
         let told = child::run("merger", self.copy, Some((batch, delay)), &[])?;
-        let last = *Step::of(&told.words)?.last().ok_or("it was killed before it began")?;
+        let last = told.words.len().checked_sub(1).ok_or("it was killed before it began")?;
+        let last = *self.steps.get(last).ok_or("it has more batches than before")?;
         if forgets {
             merger::forget(self.copy)?;
         }

@@ -10,7 +10,7 @@ use cg_format::Space;
 use cg_format::key::Family;
 use cg_store::engine::{
     Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, ReadView, Reopen,
-    RocksEngine, RocksSnapshot, Usage,
+    RocksEngine, RocksOptions, RocksSnapshot, Usage,
 };
 
 /// Which part of a large commit a batch belongs to.
@@ -22,16 +22,19 @@ pub(crate) enum Stage {
     Intent,
     /// The rows are carried to where they belong.
     CarryingOut,
+    /// The overlay that was merged is emptied.
+    Overlay,
 }
 
 impl Stage {
-    pub(crate) const ALL: [Self; 3] = [Self::Parts, Self::Intent, Self::CarryingOut];
+    pub(crate) const ALL: [Self; 4] = [Self::Parts, Self::Intent, Self::CarryingOut, Self::Overlay];
 
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Parts => "parts",
             Self::Intent => "intent",
             Self::CarryingOut => "carrying-out",
+            Self::Overlay => "overlay intent",
         }
     }
 }
@@ -49,8 +52,8 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    pub(crate) fn new(engine: RocksEngine, loses_intents: bool) -> Self {
-        Self { loses_intents, ..Self::named("", engine, Arc::default()) }
+    pub(crate) fn new(engine: RocksEngine, tells: &Arc<AtomicBool>, loses_intents: bool) -> Self {
+        Self { loses_intents, ..Self::named("", engine, Arc::clone(tells)) }
     }
 
     /// One of several, which tell once they are all asked to.
@@ -59,9 +62,10 @@ impl Telling {
         Self { engine, name, tells, batches, is_committed, loses_intents: false }
     }
 
-    /// Tells of every batch from now on.
-    pub(crate) fn tell(&self) {
-        self.tells.store(true, Ordering::Release);
+    /// As one of several, of a pool of arenas in a directory.
+    pub(crate) fn of_overlay(dir: &Path, tells: &Arc<AtomicBool>) -> Result<Self, EngineError> {
+        let engine = RocksEngine::open(&dir.join("overlay"), &RocksOptions::default())?;
+        Ok(Self::named("overlay ", engine, Arc::clone(tells)))
     }
 
     fn told(&self, batch: Batch) -> Result<Batch, EngineError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use cg_snapshot::file::read_info;
+use cg_store::DamagedSnapshot;
 use serde::Serialize;
 
 use super::About;
@@ -12,8 +13,8 @@ use crate::shown::shown;
 
 /// Show the snapshots that the world keeps. Reads their heads only.
 ///
-/// JSON: `{"snapshots":[…],"unreadable":[{"name","why"}]}`, each as `cg snapshot create` shows it. Exit code 1 if one cannot be
-/// read.
+/// JSON: `{"snapshots":[…],"unreadable":[{"name","why"}]}`, each as `cg snapshot create` shows it, and `name` null where
+/// that cannot be read either. Exit code 1 if one cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -28,7 +29,8 @@ struct Report {
 
 #[derive(Debug, Serialize)]
 struct Unreadable {
-    name: String,
+    /// `None` if that cannot be read either.
+    name: Option<String>,
     why: String,
 }
 
@@ -36,10 +38,19 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let mut report = Report { snapshots: Vec::new(), unreadable: Vec::new() };
     for kept in world.snapshots()? {
+        let kept = match kept {
+            Ok(kept) => kept,
+            Err(DamagedSnapshot { name, error }) => {
+                report.unreadable.push(Unreadable { name, why: error.to_string() });
+                continue;
+            }
+        };
         let Some(reader) = world.snapshot(&kept.name)? else { continue };
         match read_info(reader) {
             Ok(info) => report.snapshots.push(About::new(&info, &kept.name, kept.len_bytes)),
-            Err(error) => report.unreadable.push(Unreadable { name: kept.name, why: error.to_string() }),
+            Err(error) => {
+                report.unreadable.push(Unreadable { name: Some(kept.name), why: error.to_string() });
+            }
         }
     }
     out.print(&report)?;
@@ -52,6 +63,9 @@ impl fmt::Display for Report {
             writeln!(f, "the world keeps no snapshot")?;
         }
         self.snapshots.iter().try_for_each(|about| about.fmt(f))?;
-        self.unreadable.iter().try_for_each(|it| writeln!(f, "{}: {}", shown(&it.name), shown(&it.why)))
+        self.unreadable.iter().try_for_each(|it| match &it.name {
+            Some(name) => writeln!(f, "{}: {}", shown(name), shown(&it.why)),
+            None => writeln!(f, "unreadable: {}", shown(&it.why)),
+        })
     }
 }

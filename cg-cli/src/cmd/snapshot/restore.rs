@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use cg_registry::Catalog;
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -22,7 +23,7 @@ use crate::shown::shown;
 /// written, memory holds what changes: for each such section the chunk that is there, the one that comes, its row, and some
 /// 0.8 KiB. What takes more than --max-memory is refused, and none of it is put back; a dry run says how much it is. With
 /// --in-steps it takes little memory, in transactions of 64 sections, and one that is killed is run again.
-/// JSON: `{"dry_run":bool,"transactions":N,"held_bytes":N,"sections","changed","blocks","components","entities_put",
+/// JSON: `{"dry_run":bool,"transactions":N,"new_names":N,"held_bytes":N,"sections","changed","blocks","components","entities_put",
 /// "entities_deleted","left_alone","unverifiable":[…],"components_left":{NAME:N},
 /// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if sections could not be verified, or if data of components stay
 /// behind, because the world's registry gives a component another shape or a block no such component.
@@ -56,6 +57,8 @@ pub(crate) struct Args {
 struct Report {
     dry_run: bool,
     transactions: u64,
+    /// Names that the world did not know.
+    new_names: u64,
     /// About the memory that one transaction of it takes.
     held_bytes: u64,
     sections: u64,
@@ -80,16 +83,24 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         max_held_bytes: if args.dry_run { u64::MAX } else { args.steps.max_held_bytes() },
         ..RestoreOptions::default()
     };
-    if args.register && !args.dry_run {
+    let (mut catalog, mut new_names) = (world.catalog(), 0);
+    if args.register {
         snapshot.forget_unused_names();
-        let registration = snapshot.registration(&world.catalog());
-        args.names.check(&registration)?;
-        world.register(&registration)?;
+        let registration = snapshot.registration(&catalog);
+        new_names = args.names.check(&registration)?;
+        if args.dry_run {
+            let mut as_registered = Catalog::clone(&catalog);
+            as_registered.register(&registration).map_err(Failure::failed)?;
+            catalog = Arc::new(as_registered);
+        } else {
+            world.register(&registration)?;
+            catalog = world.catalog();
+        }
     }
     let snapshot = Arc::new(snapshot);
     let progress = out.progress("sections restored");
     let done = if args.dry_run {
-        dry_run(&world, snapshot, options, &progress)
+        dry_run(&world, snapshot, &catalog, options, &progress)
     } else {
         restore(&world, snapshot, options, &progress, args.steps.in_steps)
     };
@@ -98,11 +109,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if !args.dry_run {
         world.flush()?;
     }
-    let by_kind = kinds.by_name(&world.catalog());
+    let by_kind = kinds.by_name(&catalog);
     world.close()?;
     let report = Report {
         dry_run: args.dry_run,
         transactions,
+        new_names,
         held_bytes,
         sections: done.sections,
         changed: done.changed + done.deleted,
@@ -127,16 +139,19 @@ struct Done {
     transactions: u64,
 }
 
+/// What would be done in a world with the names of a catalog.
 fn dry_run(
     world: &DiskWorld,
     snapshot: Arc<Snapshot>,
+    catalog: &Catalog,
     options: RestoreOptions,
     progress: &ProgressBar,
 ) -> Result<Done, Failure> {
     let mut kinds = Kinds::default();
     let report = world.still(|still| {
-        let mut job = RestoreJob::new(snapshot, still.catalog(), options).map_err(Failure::failed)?;
-        steps::run(&mut job, &mut DryRun::new(still), &mut |change| kinds.count(&change), progress)?;
+        let mut job = RestoreJob::new(snapshot, catalog, options).map_err(Failure::failed)?;
+        let mut as_registered = DryRun::with_schema(still, catalog.current_schema());
+        steps::run(&mut job, &mut as_registered, &mut |change| kinds.count(&change), progress)?;
         Ok::<_, Failure>((job.report().clone(), job.held_bytes()))
     })?;
     let (report, held_bytes) = report?;
@@ -175,6 +190,10 @@ impl fmt::Display for Report {
             let would = if self.dry_run { "would be" } else { "were" };
             let (put, deleted) = (self.entities_put, self.entities_deleted);
             writeln!(f, "entities: {put} {would} put back, {deleted} deleted")?;
+        }
+        if self.new_names > 0 {
+            let would = if self.dry_run { "would be" } else { "were" };
+            writeln!(f, "{} {would} registered", counted(self.new_names, "name"))?;
         }
         if self.left_alone > 0 {
             writeln!(f, "{} of which a part is not stored left alone", counted(self.left_alone, "section"))?;

@@ -78,7 +78,8 @@ pub(super) fn dry_run(
     if let Some(mut job) = job(pack, catalog, options)? {
         let kinds = &mut done.kinds;
         let ran = world.still(|still| {
-            let ran = job.run(&mut DryRun::new(still), &mut |change| kinds.count(&change));
+            let mut as_registered = DryRun::with_schema(still, catalog.current_schema());
+            let ran = job.run(&mut as_registered, &mut |change| kinds.count(&change));
             ran.map_err(Failure::failed)
         })?;
         done.region = ran?;

@@ -1,12 +1,13 @@
 //! A kept snapshot of which a part is lost: it is found, and the rest can be put back.
 
+use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{CellOrder, Space, key};
 use cg_store::engine::{Batch, Engine as _, Level};
 use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;
 
-use super::{run, text};
+use super::{Sample, run, text};
 
 /// Chunks that are there, of sixteen kinds in no order: two kibibytes each, which nothing makes smaller.
 const CHUNKS: i64 = 1200;
@@ -41,7 +42,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     cg(&["snapshot", "create"], &area).good();
 
     let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
-    let kept = &world.snapshots().expect("sound")[0];
+    let kept = world.snapshots().expect("readable").remove(0).expect("sound");
     assert!(kept.len_bytes > 2 << 20, "{kept:?}");
     let mut batch = Batch::new();
     batch.delete(Space::Snapshot, key::snapshot("it", 2).expect("a name"));
@@ -80,4 +81,30 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     assert_eq!(restored["changed"], json!(CHUNKS as u64 - lost));
     let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
     assert_eq!(world.load(at(0)).expect("sound"), Some(before));
+}
+
+#[test]
+fn a_snapshot_whose_head_is_damaged_hides_no_other() {
+    let sample = Sample::new();
+    for name in ["first", "second", "third"] {
+        sample.cg("snapshot create", &[name, "--box", "-16", "48", "-16", "31", "95", "-1"]).good();
+    }
+    let world = sample.open();
+    let mut batch = Batch::new();
+    let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(b"no head"));
+    batch.put(Space::Snapshot, key::snapshot("second", 0).expect("a name"), row, Stamp::Commit);
+    world.engine().commit(batch, &[], Level::Process).expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let said = sample.cg("snapshot list", &["--json"]);
+    let listed = said.json();
+    let names: Vec<_> =
+        listed["snapshots"].as_array().expect("a list").iter().map(|it| &it["name"]).collect();
+    assert_eq!((said.code, names), (1, vec![&json!("first"), &json!("third")]));
+    let [lost] = &listed["unreadable"].as_array().expect("a list")[..] else { panic!("{listed}") };
+    let why = "part 0 of snapshot `second` is damaged (Snapshot row 7365636f6e640000000000): frame: snapshot length needs 8 \
+               bytes and 7 are left (at byte 24); restore it from a checkpoint";
+    assert_eq!(*lost, json!({ "name": "second", "why": why }));
+    let said = sample.cg("snapshot list", &[]);
+    assert!(said.out.ends_with(&format!("second: {why}\n")), "{}", said.out);
 }

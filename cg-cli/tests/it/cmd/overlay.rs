@@ -85,3 +85,13 @@ fn another_base_and_another_arena_are_refused() {
     drop(arenas);
     assert_eq!(overlay(&sample, "diff", &[]).err, "cg: arena 0 is leased by nobody; lease it\n");
 }
+
+#[test]
+fn arenas_without_a_damaged_commit_are_left_alone() {
+    let sample = edited();
+    let arenas = sample.beside("arenas");
+    let words = ["overlay", "set-aside", text(&arenas)];
+    assert_eq!(run(&words).code, 2, "it is to be confirmed");
+    let said = run(&[&words[..], &["--yes"]].concat());
+    assert_eq!((said.code, said.out.as_str()), (1, "no commit is damaged, and nothing was done\n"));
+}

@@ -56,7 +56,7 @@ fn what_was_harmed_is_put_back() {
     assert_eq!(
         dry,
         json!({
-            "dry_run": true, "transactions": 0, "held_bytes": null, "sections": 6, "changed": 1, "blocks": 10,
+            "dry_run": true, "transactions": 0, "new_names": 0, "held_bytes": null, "sections": 6, "changed": 1, "blocks": 10,
             "components": 1, "entities_put": 1, "entities_deleted": 0, "left_alone": 0, "unverifiable": [],
             "components_left": {}, "by_kind": by_kind,
         })
@@ -111,6 +111,44 @@ fn a_file_carries_it_into_another_world_by_names() {
     assert!(damaged.err.starts_with("cg: snapshot group: checksum is "), "{}", damaged.err);
 }
 
+/// What a dry run says, as if it had been none.
+fn as_real(mut dry: serde_json::Value) -> serde_json::Value {
+    dry["dry_run"] = json!(false);
+    dry["transactions"] = json!(1);
+    dry
+}
+
+/// A part of a chunk needs the chunk that is there, whose world does not know the blocks that come.
+#[test]
+fn a_dry_run_cuts_chunks_with_names_that_are_not_registered() {
+    let sample = Sample::new();
+    create(&sample, "arena", &[]);
+    let (file, there) = (sample.beside("arena.cgsnap"), sample.beside("there"));
+    sample.cg("snapshot export", &["arena", text(&file)]).good();
+    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let place = world.register_dimension("game:overworld").expect("new");
+    let [moss] = world.register_blocks(["other:moss"]).expect("new");
+    let filled = world.transaction(|tx| {
+        let above = GROUND.offset(0, 1, 0).expect("in the world");
+        for pos in [GROUND, above] {
+            tx.save(ChunkAt::new(place, pos), Chunk::filled(moss, &tx.catalog().current_schema())?);
+        }
+        Ok::<_, Box<dyn std::error::Error>>(())
+    });
+    filled.expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    run(&["snapshot", "import", text(&file), text(&there)]).good();
+    let restore = |more: &[&str]| {
+        run(&[&["--json", "snapshot", "restore", text(&there), "arena", "--register"], more].concat())
+    };
+    let dry = restore(&["--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.err);
+    let (dry, done) = (dry.json(), restore(&[]).json());
+    assert!(done["by_kind"]["game:grass_block"]["gained"].as_u64() > Some(0), "{done}");
+    assert_eq!(as_real(dry), done);
+}
+
 #[test]
 fn it_comes_into_a_world_that_knows_none_of_its_names() {
     let sample = Sample::new();
@@ -125,8 +163,21 @@ fn it_comes_into_a_world_that_knows_none_of_its_names() {
     let said = run(&["snapshot", "restore", text(&empty), "whole"]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("not registered: "), "{}", said.err);
+    let hash = run(&["hash", text(&empty)]).good();
+    let dry = run(&["snapshot", "restore", text(&empty), "whole", "--register", "--dry-run"]).good();
+    assert!(dry.contains(" names would be registered\n"), "{dry}");
+    let few = ["--register", "--dry-run", "--max-names", "1"];
+    let few = run(&[&["snapshot", "restore", text(&empty), "whole"], &few[..]].concat());
+    assert!(
+        few.code == 1 && few.err.contains(" names are new to the world and 1 are allowed"),
+        "{}",
+        few.err
+    );
+    let dry = run(&["--json", "snapshot", "restore", text(&empty), "whole", "--register", "--dry-run"]);
+    assert_eq!(run(&["hash", text(&empty)]).good(), hash, "a dry run registers nothing");
     let said = run(&["--json", "snapshot", "restore", text(&empty), "whole", "--register"]);
     assert_eq!((said.code, &said.json()["left_alone"]), (0, &json!(0)));
+    assert_eq!(as_real(dry.json()), said.json(), "a dry run says what is done");
     let differs = run(&["snapshot", "diff", text(&empty), "whole", "--json"]).json();
     assert_eq!((&differs["sections"], &differs["entities"]), (&json!(0), &json!(0)));
 }

@@ -91,3 +91,53 @@ fn a_restore_meets_others_in_a_dimension_that_was_registered_while_it_waited() {
     let Some(Outcome::Captured(snapshot)) = after.outcome() else { panic!("{after:?}") };
     assert_eq!(snapshot.info().present_count, 1, "what the restore put back");
 }
+
+/// One chunk of a large operation is not loaded for long; what others need is not kept from them.
+#[test]
+fn an_operation_that_waits_leaves_tickets_to_others() {
+    let catalog = catalog();
+    let cubes = |from: i64, count: i64| {
+        BlockBox::new(BlockPos::new(from * 16, 0, 0), BlockPos::new((from + count) * 16 - 1, 15, 15))
+    };
+    let mut memory = Memory::new(&catalog);
+    memory.fill(arena(&catalog), cubes(0, 100), BlockId::new(1)).expect("known");
+    let mut host = Live::new(memory, Blocked::default());
+    let mut queue = RestoreQueue::new();
+    let capture = |area| Operation::Capture { region: region(area), options: CaptureOptions::named("x") };
+    let at = |x: i64| ChunkAt::new(arena(&catalog), BlockPos::new(x * 16, 0, 0).chunk());
+    let budget = TickBudget { concurrent_chunks: 8, time: Duration::from_secs(1), ..TickBudget::default() };
+    host.watch.0 = Some(at(3));
+    let large = queue.handle().submit(capture(cubes(0, 40)));
+    queue.run(&mut host, &catalog, &budget, clock());
+    assert_eq!((large.progress().done, host.tickets().len()), (3, 8), "it may take all");
+
+    // One behind the other, and one that waits as well, for nothing that would ever come.
+    let small = [50, 55].map(|x| queue.handle().submit(capture(cubes(x, 5))));
+    let also = queue.handle().submit(Operation::Relight { region: region(cubes(0, 1)) });
+    queue.run(&mut host, &catalog, &budget, clock());
+    for small in small {
+        let Some(Outcome::Captured(snapshot)) = small.outcome() else { panic!("{small:?}") };
+        assert_eq!(snapshot.info().present_count, 5);
+    }
+    assert_eq!((also.outcome(), large.progress().done), (None, 3), "it meets the one that waits");
+    assert!(host.tickets().contains_key(&at(3)) && host.most_chunks() == 8, "{:?}", host.tickets());
+
+    host.watch.0 = None;
+    for _ in 0..40 {
+        queue.run(&mut host, &catalog, &budget, clock());
+    }
+    let Some(Outcome::Captured(snapshot)) = large.outcome() else { panic!("{large:?}") };
+    assert_eq!((snapshot.info().section_count, snapshot.info().present_count), (40, 40));
+    assert_eq!((also.outcome(), host.tickets().len()), (Some(Outcome::Relit(1)), 0));
+
+    // What is cancelled gives back what it has, and no more.
+    host.watch.0 = Some(at(0));
+    let large = queue.handle().submit(capture(cubes(0, 40)));
+    queue.run(&mut host, &catalog, &budget, clock());
+    let small = queue.handle().submit(capture(cubes(50, 1)));
+    queue.run(&mut host, &catalog, &budget, clock());
+    assert!(small.outcome().is_some());
+    large.cancel();
+    queue.run(&mut host, &catalog, &budget, clock());
+    assert!(host.tickets().is_empty());
+}

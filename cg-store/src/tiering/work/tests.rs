@@ -1,7 +1,7 @@
 //! What is forgotten behind a sweep, and what is done while the threads are busy or die.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -53,9 +53,9 @@ fn stored(
 fn beside_busy_threads<T: Send>(world: &World<MemEngine>, run: impl FnOnce() -> T + Send) -> T {
     let (held, receiver) = channel::<()>();
     let receiver = Arc::new(Mutex::new(receiver));
-    for _ in 0..world.inner().pool.thread_count() {
+    for _ in 0..world.unsettled().pool.thread_count() {
         let receiver = Arc::clone(&receiver);
-        world.inner().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
+        world.unsettled().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
     }
     thread::scope(|scope| {
         let (sender, receiver) = channel();
@@ -181,7 +181,7 @@ fn a_panic_behind_a_tick_does_not_pass_for_a_closed_world() {
 #[test]
 fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
     let (world, all, _) = stored(MemEngine::new(), &apart(), &[0]);
-    let inner = world.inner();
+    let inner = world.unsettled();
     let seen = ChunkAt::new(all[0].dimension, ChunkPos::constant(40, 0, 0));
     inner.tiering.touch([seen]);
     let cube = CubeAt::of(seen);
@@ -213,7 +213,7 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
         Ok::<_, Error>(())
     });
     drop(saved.unwrap());
-    let inner = world.inner();
+    let inner = world.unsettled();
     inner.keep_all_heat().unwrap();
     // The sweep met three cubes with heat and nothing else; then one was saved in, and one of those grew warm.
     let [hot, warm, empty] = [0, 4, 8].map(|x| CubeAt::of(at(x)));
@@ -229,4 +229,42 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
         |x| inner.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
     assert_eq!([0, 4, 8].map(has_heat), [true, true, false]);
     assert!(work.sweep.heat_only.is_empty());
+}
+
+#[test]
+fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
+    let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 40]);
+    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    assert_eq!(cold(&world), 2);
+    // In a cube of its own, with a cold cluster below that does not hold it.
+    let gone = ChunkAt::new(all[0].dimension, ChunkPos::constant(5, 0, 0));
+    let saved = world.transaction(|tx| {
+        tx.save(gone, Chunk::filled(stone, &tx.catalog().current_schema())?);
+        Ok::<_, Error>(())
+    });
+    drop(saved.unwrap());
+    let deleted = world.transaction(|tx| {
+        tx.delete(gone);
+        Ok::<_, Error>(())
+    });
+    drop(deleted.unwrap());
+    // What lies above the cluster is counted before, also behind ticks.
+    for now in 0..10 {
+        world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
+    }
+    world.forget_before(u64::MAX).unwrap();
+    let is_begun = || world.unsettled().maintenance.work(|work| work.forgetting.is_some());
+    beside_busy_threads(&world, || {
+        for now in 10..2000 {
+            let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();
+            assert_eq!(report.moves.marks_forgotten, 0, "no tick reads a cold cluster");
+            if is_begun() {
+                return;
+            }
+        }
+        panic!("nobody looks for the mark");
+    });
+    let report = world.tick(GameTick::new(2000), &[], ENOUGH).unwrap();
+    assert_eq!((report.moves.marks_forgotten, is_begun()), (1, false));
+    assert_eq!(world.load(gone).unwrap(), None);
 }

@@ -125,3 +125,41 @@ fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
     assert!(carried_out > 4 && carried_out + 1 == refused, "{carried_out} of {refused}");
     assert!(taken > 4, "{taken}");
 }
+
+/// A pool with a large commit that cannot be carried out opens again once what is damaged of it was set aside.
+#[test]
+fn a_damaged_commit_of_a_pool_is_set_aside() {
+    use cg_format::frame::{Codec, Draft, Stamp};
+    use cg_format::{Space, key};
+    use cg_store::engine::{Batch, Engine as _, Level, RocksEngine, RocksOptions};
+    use cg_store::{CommitInPart, OpenError, OverlayError};
+
+    let (base, ids) = template();
+    let disk = Disk::new();
+    let path = &disk.path();
+    let set_aside = || Arenas::<World<MemEngine>, RocksEngine>::set_aside_damaged_commit(path, &options());
+    let refused = set_aside();
+    assert!(matches!(&refused, Err(Error::Overlay(OverlayError::NotAnOverlay { .. }))), "{refused:?}");
+    let arenas = Arenas::create(path, base.clone(), &options()).expect("an empty directory");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    write(&overlay, [(ids.at(1, 0, 0), Some(filled(&base, ids.glass)))]);
+    drop((overlay, arenas));
+    assert_eq!(set_aside().expect("is sound"), None);
+
+    let engine = RocksEngine::open(&path.join("overlay"), &RocksOptions::default()).expect("opens");
+    let row = key::intent(engine.last_commit().get() + 1);
+    let mut batch = Batch::new();
+    batch.put(Space::Intent, row, Draft::plain(Codec::None, 0, |out| out.push(1)), Stamp::Commit);
+    engine.commit(batch, &[], Level::Process).expect("commits");
+    engine.close().expect("closes");
+    drop(engine);
+    let open = || Arenas::open(path, base.clone(), &options());
+    let refused = open().map(drop);
+    assert!(matches!(&refused, Err(Error::Open(OpenError::DamagedCommit { .. }))), "{refused:?}");
+    let CommitInPart { carried_out_parts, lost } =
+        set_aside().expect("the files are sound").expect("damaged");
+    assert_eq!((carried_out_parts, lost.len(), &lost[0].0), (0, 1, &row.to_vec()));
+    assert_eq!(set_aside().expect("is sound"), None);
+    let overlay = open().expect("opens again").resume(0).expect("is leased");
+    assert_eq!(overlay.load(ids.at(1, 0, 0)).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));
+}

@@ -500,3 +500,23 @@ proptest! {
         is_its_model(open, true, steps);
     }
 }
+
+/// A deletion in the base is no change for who wrote where nothing was, and it may be forgotten.
+#[test]
+fn an_object_that_was_deleted_below_is_promoted_when_its_deletion_was_forgotten() {
+    for comes_and_goes in [false, true] {
+        let (base, _) = furnished();
+        base.objects().delete("a/1").expect("deletes");
+        let overlay = Overlay::temporary(base.clone(), &options()).expect("a base");
+        overlay.transaction(|tx| tx.put_object("a/1", *b"new")).expect("writes");
+        if comes_and_goes {
+            base.objects().put("a/1", *b"for a moment").expect("puts");
+            base.objects().delete("a/1").expect("deletes");
+        } else {
+            base.forget_before(base.last_commit() + 1).expect("forgets");
+        }
+        assert_eq!(overlay.promote_into(&base).expect("nothing is there").changes, 1);
+        let object = base.objects().get("a/1").expect("reads").expect("is there");
+        assert_eq!((object.version, &object.bytes[..]), (if comes_and_goes { 2 } else { 1 }, &b"new"[..]));
+    }
+}

@@ -75,6 +75,12 @@ impl<E: Engine> Crashing<E> {
         SegmentedWorld::begin(self.clone(), root, None, segments)
     }
 
+    /// The root's world by itself.
+    pub(crate) fn root(&self) -> World<Surviving<E>> {
+        self.fuse.set(i64::MAX);
+        World::over(self.root.clone(), ROOT, |_| Ok(()), &options()).expect("a root")
+    }
+
     /// The engine of a segment, whether or not its world is open.
     pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving<E> {
         self.engines.lock().get(&segment).cloned().expect("is stored").0

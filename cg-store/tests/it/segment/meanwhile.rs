@@ -21,6 +21,8 @@ type Act = Box<dyn FnOnce() + Send>;
 enum When {
     /// Before a segment, by its x, commits.
     Commits(i64),
+    /// Before the root does.
+    RootCommits,
     /// Before one is closed.
     Closes,
 }
@@ -35,7 +37,12 @@ struct Staged {
 
 impl Staged {
     fn begin(&self) -> (SegmentedWorld<Self>, Ids) {
-        let root = World::temporary(&[], &options()).expect("a root");
+        let home = self.clone();
+        let engine = MemEngine::new().with_fault(move |_| {
+            home.happens(When::RootCommits);
+            None
+        });
+        let root = World::temporary_over(engine, &[], &options()).expect("a root");
         let world = SegmentedWorld::begin(self.clone(), root, Some(16), &segments()).expect("begins");
         let ids = register(&world);
         (world, ids)
@@ -299,33 +306,33 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
     put(&world, 1, ids.cow_in(places[1]));
     put(&world, 2, ids.cow_in(places[2]));
     let overlay = glazed(&world, &ids);
+    let next = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let edited = next.transaction(|tx| {
+        for x in [34, 50] {
+            tx.save(ids.at(x, 0, 0), filled(world.root(), ids.stone));
+        }
+        Ok::<_, Error>(())
+    });
+    edited.expect("edits");
     *home.full.lock() = Some(1);
     let failed = overlay.promote_into(&world);
     assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
     let [first, second] = [0, 1].map(|x| segment(&ids, x));
-    assert_stuck(world.load(places[0]), first);
+    assert_eq!(block(&world, places[0]), Some(ids.glass), "has its part");
     assert_stuck(world.load(places[1]), second);
     assert_stuck(world.entity(uuid(1)), second);
-    assert_stuck(world.transaction(places[0], |tx| tx.delete(places[0])), first);
+    assert_stuck(world.transaction(places[1], |tx| tx.delete(places[1])), second);
     assert_eq!(block(&world, places[2]), Some(ids.stone), "has nothing to do with it");
-    save(&world, places[2], filled(world.root(), ids.glass));
+    save(&world, ids.at(33, 0, 0), filled(world.root(), ids.glass));
     for to in [places[2], places[0]] {
         assert_stuck(world.cross([(uuid(1), ids.cow_in(to))]), second);
     }
-    assert_stuck(world.cross([(uuid(2), ids.cow_in(places[0]))]), first);
+    assert_stuck(world.cross([(uuid(2), ids.cow_in(places[1]))]), second);
     world.cross([(uuid(2), ids.cow_in(places[3]))]).expect("has nothing to do with it");
     world.delete_segment(segment(&ids, 4)).expect("has nothing to do with it");
     let (others, both) = (world.clone(), [places[2], places[3]]);
     let read = ends(move || others.load_many(&both));
     assert!(read.iter().all(|chunk| matches!(chunk, Ok(Some(_)))), "two that have nothing to do with it");
-    let next = Overlay::temporary(world.clone(), &options()).expect("a base");
-    let edited = next.transaction(|tx| {
-        for at in &places[2..4] {
-            tx.delete(*at);
-        }
-        Ok::<_, Error>(())
-    });
-    edited.expect("edits");
     let refused = next.promote_into(&world);
     assert!(matches!(refused, Err(Error::Engine(_))), "there is one record: {refused:?}");
     // Past the segmented world too: it would be written over.
@@ -336,7 +343,8 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
         });
         deleted.map(drop)
     };
-    assert_stuck(world.with_segment(first, |world| past(world, places[0])), first);
+    assert_stuck(world.with_segment(second, |world| past(world, places[1])), second);
+    world.with_segment(first, World::flush).expect("is open");
 
     *home.full.lock() = None;
     let resumed = world.with_segment(second, |world| {
@@ -345,7 +353,7 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
         world.transaction(|tx| tx.load(places[1])).map(drop)
     });
     resumed.expect("has room again, and is read");
-    for at in &places[..3] {
+    for at in &places[..2] {
         assert_eq!(block(&world, *at), Some(ids.glass));
     }
     assert_eq!(overlay.promote_into(&world).expect("is carried out").changes, 0);
@@ -369,76 +377,105 @@ fn a_segment_that_is_deleted_gets_no_part_of_what_could_not_be_carried_out() {
     assert_eq!(block(&world, places[1]), Some(ids.stone));
 }
 
-/// Who commits in a segment while it is compared with an overlay waits, and is not written over.
+/// While one segment is written, all of the promotion is read; who commits waits until it is durable everywhere.
 #[test]
-fn what_is_committed_while_a_promotion_looks_comes_before_or_behind_it() {
-    let home = Staged::default();
-    let (world, ids) = home.begin();
-    let places = paved(&world, &ids, 2);
-    let overlay = glazed(&world, &ids);
-    // The first segment is being changed while the second one has still to be.
-    let (other, at, block_id) = (world.clone(), BlockPos::new(257, 0, 0), ids.glass);
-    let dimension = ids.overworld;
-    let (tell, told) = mpsc::channel();
-    home.meanwhile(When::Commits(0), move || {
-        let (inside, is_inside) = mpsc::channel();
-        thread::spawn(move || {
-            let set = other.transaction(ChunkAt::new(dimension, at.chunk()), |tx| {
-                // Nobody listens any more, as it begins late.
-                let _ = inside.send(());
-                tx.set_block(dimension, at, block_id)
-            });
-            tell.send(set.map(drop)).expect("is waited for");
-        });
-        assert!(is_inside.recv_timeout(Duration::from_millis(50)).is_err(), "it waits before it begins");
-    });
-    overlay.promote_into(&world).expect("promotes");
-    home.assert_happened();
-    told.recv_timeout(Duration::from_secs(20)).expect("it goes on").expect("begins behind the promotion");
-    let chunk = world.load(places[1]).expect("loads").expect("is stored");
-    assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [ids.glass, ids.glass]);
-}
-
-/// By a handle of the segment's own world it is the same: what has read what was promoted meanwhile is a conflict, and what
-/// has not comes behind it.
-#[test]
-fn what_is_committed_past_the_segmented_world_is_not_written_over() {
+fn while_a_promotion_is_written_it_is_read_and_nobody_commits_beside_it() {
     let home = Staged::default();
     let (world, ids) = home.begin();
     let places = paved(&world, &ids, 2);
     let overlay = glazed(&world, &ids);
     let second = world.with_segment(segment(&ids, 1), |world| Ok(world.clone())).expect("is there");
-    let (dimension, glass) = (ids.overworld, ids.glass);
+    let (other, at, glass) = (world.clone(), places[1], ids.glass);
+    let (dimension, [here, there]) = (ids.overworld, [257, 258].map(|x| BlockPos::new(x, 0, 0)));
     let (tell, told) = mpsc::channel();
-    // The first segment is being changed while the second one has still to be.
     home.meanwhile(When::Commits(0), move || {
-        let ((inside, is_inside), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+        let reader = other.clone();
+        assert_eq!(ends(move || block(&reader, at)), Some(glass), "the one that is not written yet");
+        let (done, is_done) = mpsc::channel();
+        let also_done = done.clone();
+        let told_too = tell.clone();
         thread::spawn(move || {
-            let set = || {
-                let set = second.transaction(|tx| {
-                    tx.set_block(dimension, BlockPos::new(257, 0, 0), glass)?;
-                    // Nobody listens to the second time.
-                    let _ = inside.send(());
-                    Ok::<_, Error>(())
-                });
-                set.map(drop)
-            };
-            let first = set();
+            let set = other.transaction(at, |tx| tx.set_block(dimension, here, glass));
             let _ = done.send(());
-            tell.send([first, set()]).expect("is waited for");
+            tell.send(set.map(drop)).expect("is waited for");
         });
-        is_inside.recv_timeout(Duration::from_secs(20)).expect("does not wait before it commits");
-        assert!(is_done.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+        // By a handle of the segment's own world it is the same.
+        thread::spawn(move || {
+            let set = second.transaction(|tx| tx.set_block(dimension, there, glass));
+            let _ = also_done.send(());
+            told_too.send(set.map(drop)).expect("is waited for");
+        });
+        assert!(is_done.recv_timeout(Duration::from_millis(50)).is_err(), "they wait");
     });
     overlay.promote_into(&world).expect("promotes");
     home.assert_happened();
-    let [first, again] = told.recv_timeout(Duration::from_secs(20)).expect("it goes on");
-    assert!(
-        matches!(first, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if at == places[1])
-    );
-    again.expect("comes behind the promotion");
+    // One of both has not seen the other, if they began together.
+    let ended = [(); 2].map(|()| told.recv_timeout(Duration::from_secs(20)).expect("it goes on"));
+    let conflict = Err(cg_store::ConflictKey::Chunk(places[1]));
+    for set in ended.map(|set| {
+        set.map_err(|error| match error {
+            Error::Conflict { key } => key,
+            error => panic!("{error}"),
+        })
+    }) {
+        assert!(set == Ok(()) || set == conflict, "{set:?}");
+    }
     let chunk = world.load(places[1]).expect("loads").expect("is stored");
-    assert_eq!([0, 1].map(|x| chunk.block(LocalPos::new(x, 0, 0))), [glass, glass]);
+    assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), glass, "nothing was written over");
+    assert!([1, 2].iter().any(|x| chunk.block(LocalPos::new(*x, 0, 0)) == glass));
+}
+
+/// While a promotion is compared and put by, everybody commits: what it wrote over is a conflict of the promotion, and the
+/// rest goes on. What a transaction has read before and was promoted is a conflict of the transaction.
+#[test]
+fn what_is_committed_while_a_promotion_is_prepared_is_not_written_over() {
+    for is_promoted in [true, false] {
+        let home = Staged::default();
+        let (world, ids) = home.begin();
+        let places = paved(&world, &ids, 2);
+        let beside = ids.at(17, 0, 0);
+        save(&world, beside, filled(world.root(), ids.stone));
+        let overlay = glazed(&world, &ids);
+        let second = world.with_segment(segment(&ids, 1), |world| Ok(world.clone())).expect("is there");
+        let (other, to) = (world.clone(), if is_promoted { places[1] } else { beside });
+        let (dimension, machine) = (ids.overworld, ids.machine);
+        let cell = to.pos.block(LocalPos::new(1, 0, 0));
+        let (late, seen) = (mpsc::channel(), mpsc::channel::<()>());
+        let promoted_cell = places[1].pos.block(LocalPos::new(2, 0, 0));
+        home.meanwhile(When::RootCommits, move || {
+            let set = ends(move || other.transaction(to, |tx| tx.set_block(dimension, cell, machine)));
+            set.expect("nobody keeps it");
+            thread::spawn(move || {
+                let set = second.transaction(|tx| {
+                    tx.set_block(dimension, promoted_cell, machine)?;
+                    seen.1.recv().expect("the promotion is over");
+                    Ok::<_, Error>(())
+                });
+                late.0.send(set.map(drop)).expect("is waited for");
+            });
+            thread::sleep(Duration::from_millis(50));
+        });
+        let promoted = overlay.promote_into(&world);
+        home.assert_happened();
+        seen.0.send(()).expect("it waits");
+        let late = late.1.recv_timeout(Duration::from_secs(20)).expect("it goes on");
+        let conflict = |error: &Error| matches!(error, Error::Conflict { key: cg_store::ConflictKey::Chunk(at) } if *at == places[1]);
+        let chunk = |at| world.load(at).expect("loads").expect("is stored");
+        assert_eq!(chunk(to).block(LocalPos::new(1, 0, 0)), machine);
+        if is_promoted {
+            assert!(promoted.as_ref().is_err_and(conflict), "{promoted:?}");
+            assert_eq!(block(&world, places[0]), Some(ids.stone), "nothing of it came");
+            late.expect("nothing was promoted");
+        } else {
+            promoted.expect("has nothing to do with it");
+            assert!(late.as_ref().is_err_and(conflict), "{late:?}");
+            assert_eq!(
+                [0, 2].map(|x| chunk(places[1]).block(LocalPos::new(x, 0, 0))),
+                [ids.glass, ids.stone]
+            );
+        }
+        save(&world, places[0], filled(world.root(), ids.stone));
+    }
 }
 
 /// The bytes of a promotion are written to the root and to the segments: there must be room for both before it counts.

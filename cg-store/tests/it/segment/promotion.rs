@@ -44,14 +44,16 @@ fn edit<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
 }
 
 /// What is in all places, and where the cows are.
-fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
+
+fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {
     let chunks = world.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| world.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
     (chunks.collect(), (1..=4).map(owner).collect())
 }
 
-fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> (Vec<Option<Chunk>>, Vec<Option<Owner>>) {
+fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> Content {
     let chunks = overlay.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| overlay.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
@@ -181,9 +183,9 @@ fn a_promotion_that_ends_anywhere_is_in_all_segments_or_in_none() {
     // The fourth segment is created; then the root, four segments, the root twice, the overlay.
     assert!(whole.len() >= 9 && whole.is_sorted(), "{whole:?}");
     assert!(!whole[0] && whole.iter().filter(|whole| **whole).count() >= 7, "{whole:?}");
-    let limits = StoreLimits { batch_bytes: 1500, ..StoreLimits::default() };
+    let limits = StoreLimits { batch_bytes: 600, ..StoreLimits::default() };
     let in_parts = ends_anywhere(Crashing::new, &WorldOptions { limits, ..options() });
-    assert!(in_parts.len() > whole.len() + 8 && in_parts.is_sorted(), "{in_parts:?}");
+    assert!(in_parts.len() > whole.len() + 8 && in_parts.is_sorted(), "{whole:?} {in_parts:?}");
 }
 
 #[test]
@@ -258,8 +260,8 @@ fn what_is_carried_out_is_not_carried_out_again() {
     save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
     let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
-    // The root, and two of four segments.
-    home.fuse.set(3);
+    // The root's pieces and its commit, and two of four segments.
+    home.fuse.set(4);
     overlay.promote_into(&world).expect_err("the power is gone");
     let (names, at) = (world.catalog(), places(&ids)[0]);
     drop((overlay, world));
@@ -276,6 +278,121 @@ fn what_is_carried_out_is_not_carried_out_again() {
     assert_eq!(block(&world, at), Some(ids.machine), "what came later stays");
     assert_eq!(block(&world, places(&ids)[3]), Some(ids.stone), "the others have theirs");
     assert_eq!(properties(&world, ":promotion"), 0);
+}
+
+/// A promotion of [`edit`] that counts in the root, and in no segment.
+fn counts_only(home: &Crashing) -> (Ids, Content) {
+    let world = home.open_with(true, &SegmentOptions { max_open: 4, ..segments() });
+    let ids = register(&world);
+    pave(&world, &ids);
+    save(&world, ids.at(60, 0, 0), filled(world.root(), ids.stone));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    edit(&overlay, &ids);
+    let after = shown(&overlay, &ids);
+    // The root's pieces and its commit.
+    home.fuse.set(2);
+    overlay.promote_into(&world).expect_err("the power is gone");
+    (ids, after)
+}
+
+/// Writes something else where the root has a property.
+fn garble(home: &Crashing, name: &str) {
+    let root = home.root();
+    let garbled = root.transaction(|tx| {
+        let name = Property::Named(cg_registry::Name::new(name)?);
+        assert!(tx.property(&name)?.is_some(), "there is something to be garbled");
+        tx.set_property(name, Some(vec![2, 2, 9]));
+        Ok::<_, Error>(())
+    });
+    garbled.expect("writes");
+}
+
+/// Somebody edits a segment by itself behind a crash: what of it the promotion writes over is kept.
+#[test]
+fn what_was_changed_in_a_segment_alone_is_copied_before_it_is_written_over() {
+    let home = Crashing::new();
+    let (ids, after) = counts_only(&home);
+    let (at, beside) = (places(&ids)[0], ids.at(1, 0, 0));
+    let names = home.root().catalog();
+    let take = |catalog: &mut cg_registry::Catalog| {
+        *catalog = cg_registry::Catalog::clone(&names);
+        Ok(())
+    };
+    let alone = World::over(home.engine(segment(&ids, 0)), uuid::Uuid::from_u128(5), take, &options());
+    let alone = alone.expect("a world like any other");
+    let edited = filled(&alone, ids.machine);
+    crate::world::save(&alone, [(at, edited.clone()), (beside, edited.clone())]);
+    alone.flush().expect("syncs");
+    drop(alone);
+
+    let world = home.open(false);
+    assert_eq!(content(&world, &ids), after);
+    assert_eq!(block(&world, beside), Some(ids.machine), "nobody promoted anything there");
+    let copies = world.with_segment(segment(&ids, 0), World::quarantined).expect("is there");
+    let copies: Vec<_> = copies.iter().map(|copy| (copy.space, copy.key.clone())).collect();
+    // The cow was in the chunk.
+    let chunk = (cg_format::Space::ChunkL0, cg_format::key::chunk(at).to_vec());
+    assert_eq!(copies, [chunk, (cg_format::Space::Entity, cg_format::key::entity(uuid(1)).to_vec())]);
+    let copies = world.with_segment(segment(&ids, 1), World::quarantined).expect("is there");
+    assert_eq!(copies, [], "nobody has opened that one");
+    assert_all_sound(&world, &ids);
+}
+
+#[test]
+fn a_promotion_whose_head_is_damaged_is_carried_out_as_its_pieces_say() {
+    let home = Crashing::new();
+    let (ids, after) = counts_only(&home);
+    garble(&home, ":promotion");
+    let world = home.open(false);
+    assert_eq!(content(&world, &ids), after);
+    assert_eq!(properties(&world, ":promotion"), 0);
+    assert_eq!(world.set_aside_promotion().expect("is sound"), None);
+    assert_all_sound(&world, &ids);
+}
+
+/// One damaged part closes its own segment, until it is given up.
+#[test]
+fn a_damaged_part_of_a_promotion_closes_its_segment_until_it_is_set_aside() {
+    for head_too in [false, true] {
+        let home = Crashing::new();
+        let (ids, after) = counts_only(&home);
+        // The second segment's: a cow comes, and another goes.
+        garble(&home, ":promotion/00000001.00000000");
+        if head_too {
+            garble(&home, ":promotion");
+        }
+        let world = home.open(false);
+        let [first, second] = [0, 1].map(|x| segment(&ids, x));
+        let is_closed = |at| match world.load(at) {
+            Err(Error::Segment(SegmentError::NotCarriedOut { .. })) => true,
+            read => {
+                read.expect("loads");
+                false
+            }
+        };
+        let closed = places(&ids).map(is_closed);
+        // Nobody can tell whose part it was without the head.
+        assert_eq!(closed, if head_too { [true; 4] } else { [false, true, false, false] });
+
+        let found = world.set_aside_promotion().expect("gives it up").expect("it was damaged");
+        let others = [first, segment(&ids, 2), segment(&ids, 3)];
+        assert_eq!(found.carried_out, others);
+        let lost: Vec<_> = found.lost.iter().map(|(segment, _)| *segment).collect();
+        assert_eq!(lost, [(!head_too).then_some(second)]);
+        assert_eq!(places(&ids).map(is_closed), [false; 4]);
+        let (chunks, owners) = content(&world, &ids);
+        assert_eq!([&chunks[0], &chunks[2], &chunks[3]], [&after.0[0], &after.0[2], &after.0[3]]);
+        // The first cow went, and did not arrive; the second did not go.
+        assert_eq!(owners[..3], [None, Some(Owner::Chunk(places(&ids)[1])), after.1[2].clone()]);
+        assert_eq!(properties(&world, ":promotion"), 0);
+        let copies = world.root().quarantined().expect("scans");
+        assert_eq!(copies.len(), if head_too { 2 } else { 1 }, "what could not be read");
+        save(&world, places(&ids)[1], filled(world.root(), ids.glass));
+        assert_eq!(world.set_aside_promotion().expect("nothing is left"), None);
+        drop(world);
+        let world = home.open(false);
+        assert_eq!(block(&world, places(&ids)[1]), Some(ids.glass));
+    }
 }
 
 /// They are the root's, and come with the blocks or not at all.
@@ -340,7 +457,8 @@ fn carrying_out_may_be_interrupted_again_and_again() {
     let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
     let after = shown(&overlay, &ids);
-    home.fuse.set(1);
+    // The root's pieces and its commit.
+    home.fuse.set(2);
     overlay.promote_into(&world).expect_err("the power is gone");
     drop((overlay, world));
     for commits in [0, 1, 1, 0, 1, 1] {
@@ -364,8 +482,8 @@ fn what_a_promotion_stands_on_is_synced_before_it_counts() {
     assert_eq!(synced(), [false; 4], "nobody has asked for it");
     let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
-    // The root's commit.
-    home.fuse.set(1);
+    // The root's pieces and its commit.
+    home.fuse.set(2);
     overlay.promote_into(&world).expect_err("the power is gone");
     assert_eq!(synced(), [true; 4]);
 }
@@ -380,8 +498,8 @@ fn a_record_that_cannot_be_forgotten_keeps_nobody_out() {
     let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
     let after = shown(&overlay, &ids);
-    // The root, and four segments.
-    home.fuse.set(5);
+    // The root's pieces and its commit, and four segments.
+    home.fuse.set(6);
     overlay.promote_into(&world).expect("every segment has its part");
     drop((overlay, world));
     let world = home.open_until(0, &SegmentOptions { max_open: 8, ..segments() });

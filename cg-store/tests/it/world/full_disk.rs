@@ -7,9 +7,12 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::process::Command;
+use std::time::Duration;
 
+use super::moves::tiers;
 use super::*;
 use cg_store::engine::{EngineError, Failure};
+use cg_tiering::GameTick;
 
 /// Tells the test that it is the one inside, and where the file system is.
 const INSIDE: &str = "CG_TEST_SMALL_DISK";
@@ -126,7 +129,11 @@ impl Small {
     }
 
     fn on(disk: &Path, seed: u64) -> Self {
-        let world = World::create(disk.join("world"), &[], &Self::options()).expect("is created");
+        Self::with(disk, seed, &Self::options())
+    }
+
+    fn with(disk: &Path, seed: u64, options: &WorldOptions) -> Self {
+        let world = World::create(disk.join("world"), &[], options).expect("is created");
         let ids = Ids::register(&world);
         Self { world, ids, seeded: Seeded(seed), expected: BTreeMap::new(), token: 0 }
     }
@@ -310,6 +317,42 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
             small.check(&context);
         }
         assert!(failures >= 2, "the disk was full only {failures} times");
+        small.world.close().expect("closes");
+    });
+}
+
+#[test]
+fn below_what_is_to_stay_free_maintenance_writes_nothing_until_there_is_room() {
+    let test = "world::full_disk::below_what_is_to_stay_free_maintenance_writes_nothing_until_there_is_room";
+    on_a_small_disk(test, |disk| {
+        const DEMANDED: u64 = 12 << 20;
+        let options = WorldOptions { min_free_bytes: DEMANDED, ..Small::options() };
+        let mut small = Small::with(disk, 0x1234_5678, &options);
+        for _ in 0..100 {
+            small.save(Durability::Process).expect("there is room");
+        }
+        let stored = tiers(&small.world);
+        let ballast = Ballast::leaving(disk, DEMANDED / 2);
+        // What the world asked before may still count.
+        std::thread::sleep(Duration::from_millis(600));
+        let refused = |error: Error| {
+            let Error::NoRoom { min_free_bytes: DEMANDED, .. } = error else { panic!("{error:?}") };
+        };
+        refused(small.save(Durability::Process).expect_err("takes nothing"));
+        let free_bytes = free(disk);
+        for n in 0..20 {
+            let report =
+                small.world.tick(GameTick::new((1 << 30) + n), &[], Duration::from_secs(60)).expect("ticks");
+            assert!(report.lacks_room && report.moves == MoveCounts::default(), "{report:?}");
+        }
+        refused(small.world.settle_tiers(1 << 30, |_| {}).expect_err("is refused"));
+        assert_eq!((tiers(&small.world), free(disk)), (stored, free_bytes), "nothing was written");
+        assert!(small.world.engine().failure().is_none());
+        drop(ballast);
+        small.world.settle_tiers(1 << 30, |_| {}).expect("settles");
+        assert_eq!(tiers(&small.world), [0, 0, stored[0]]);
+        small.check("with room again");
+        small.save(Durability::Safe).expect("there is room");
         small.world.close().expect("closes");
     });
 }

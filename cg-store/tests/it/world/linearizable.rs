@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use cg_store::Area;
+use cg_store::{Area, WriteBatch};
 use cg_tiering::GameTick;
 
 const KEYS: u64 = 64;
@@ -214,7 +214,7 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
     let (clock, history) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let (start, is_over) = (Barrier::new(THREADS as usize), AtomicBool::new(false));
     let one_thread = |thread: u64| {
-        let (mut dice, mut calls) = (Dice(thread + 1), Vec::new());
+        let (mut dice, mut calls, mut handed_over) = (Dice(thread + 1), Vec::new(), Vec::new());
         start.wait();
         for step in 0..steps {
             let token = thread * steps + step + 1;
@@ -240,7 +240,19 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
                     assert_eq!(walked.expect("walks"), None);
                     Some(What::Walk(found))
                 }
-                5..8 => {
+                5 => {
+                    let mut batch = WriteBatch::new();
+                    let written: Vec<_> =
+                        (0..=dice.below(3)).map(|_| (dice.below(KEYS), Some(token))).collect();
+                    for (key, _) in &written {
+                        batch.save(place(*key), with_token());
+                    }
+                    let ticket = world.hand_over(batch).expect("is taken");
+                    let written: BTreeMap<u64, Value> = written.into_iter().collect();
+                    handed_over.push((begun, clock.fetch_add(1, SeqCst), ticket, written));
+                    continue;
+                }
+                6..8 => {
                     let mut written: BTreeMap<u64, Value> = BTreeMap::new();
                     for _ in 0..=dice.below(3) {
                         written.insert(dice.below(KEYS), Some(token));
@@ -273,6 +285,12 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
             let ended = clock.fetch_add(1, SeqCst);
             calls.extend(what.map(|what| Call { begun, ended, what }));
         }
+        let accepted = handed_over.into_iter().map(|(begun, ended, ticket, written)| {
+            let seq = ticket.wait().expect("is accepted").seq;
+            let what = What::Commit { seq, read: Vec::new(), written: written.into_iter().collect() };
+            Call { begun, ended, what }
+        });
+        calls.extend(accepted);
         history.lock().expect("no panic").extend(calls);
     };
     thread::scope(|scope| {

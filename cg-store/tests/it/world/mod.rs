@@ -19,6 +19,7 @@ mod deltas;
 mod durability;
 mod faulty;
 mod full_disk;
+mod hand_over;
 mod hash;
 mod history;
 mod iterate;
@@ -30,6 +31,7 @@ mod memory;
 mod moves;
 mod objects;
 mod opacity;
+mod opacity_ticks;
 mod open;
 mod ownership;
 mod prefetch;
@@ -337,4 +339,18 @@ pub(crate) fn rows<E: Engine>(world: &World<E>) -> BTreeMap<(Family, Vec<u8>), V
 /// How many names a list holds.
 pub(crate) fn issued<E: Engine>(world: &World<E>, list: ListKind) -> u64 {
     world.catalog().list(list).len() as u64
+}
+
+/// Copies a directory as it is now: what a kill would leave.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("makes");
+    for entry in fs::read_dir(from).expect("lists") {
+        let path = entry.expect("lists").path();
+        let target = to.join(path.file_name().expect("has a name"));
+        if path.is_dir() {
+            copy_dir(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copies");
+        }
+    }
 }

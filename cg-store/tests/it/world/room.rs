@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::moves::tiers;
 use super::*;
+use cg_tiering::GameTick;
+use std::time::Duration;
 
 const DEMANDED: u64 = 1 << 20;
 
@@ -53,6 +56,66 @@ fn without_room_nothing_is_put_and_everything_else_goes_on() {
         refused().expect("there is room again");
         assert_sound(&world);
     }
+}
+
+#[test]
+fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
+    const LATER: u64 = 1 << 30;
+    let free = Arc::new(AtomicU64::new(1 << 40));
+    let engine = MemEngine::new().with_free_bytes({
+        let free = Arc::clone(&free);
+        move || free.load(Ordering::Relaxed)
+    });
+    let options = WorldOptions { min_free_bytes: DEMANDED, deltas: true, ..options() };
+    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let (a, b) = (ids.at(0, 0, 0), ids.at(50, 0, 0));
+    save(&world, [(a, super::tier::noisy(&world, &ids, 1)), (b, filled(&world, ids.stone))]);
+    world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.stone)).expect("sets");
+    let deleted = world.transaction(|tx| {
+        tx.delete(b);
+        Ok::<_, Error>(())
+    });
+    deleted.expect("deletes");
+    world.forget_before(u64::MAX).expect("is noted");
+    let hash = world.content_hash().expect("hashes");
+    free.store(DEMANDED - 1, Ordering::Relaxed);
+    // What the world asked before may still count.
+    std::thread::sleep(Duration::from_millis(600));
+    let before = rows(&world);
+    let mut moves = MoveCounts::default();
+    for n in 0..10 {
+        let report = world.tick(GameTick::new(LATER + n), &[], Duration::from_secs(600)).expect("ticks");
+        assert!(report.lacks_room && !report.work_left, "{report:?}");
+        assert_eq!((report.tiles_folded, report.deltas_folded), (0, 0));
+        moves.marks_forgotten += report.moves.marks_forgotten;
+        assert_eq!(report.moves.moved(), report.moves.marks_forgotten);
+    }
+    assert_eq!(moves.marks_forgotten, 1, "that only deletes");
+    let refused = |error: Error| {
+        let Error::NoRoom { free_bytes, min_free_bytes: DEMANDED } = error else { panic!("{error}") };
+        assert_eq!(free_bytes, DEMANDED - 1);
+    };
+    refused(world.settle_tiers(LATER, |_| {}).expect_err("there is no room"));
+    refused(world.fold_opacity(1).expect_err("there is no room"));
+    refused(world.rebuild_opacity().expect_err("there is no room"));
+    let lost: Vec<_> = before.iter().filter(|(key, _)| !rows(&world).contains_key(key)).collect();
+    assert_eq!((lost.len(), rows(&world).len()), (1, before.len() - 1), "{lost:?}");
+    let stats = world.stats();
+    assert_eq!((stats.ticks_without_room, stats.tiles_folded, stats.chunks_settled), (10, 0, 0));
+    assert_eq!(tiers(&world), [1, 0, 0]);
+
+    free.store(1 << 40, Ordering::Relaxed);
+    let mut report = world.tick(GameTick::new(LATER + 10), &[], Duration::from_secs(600)).expect("ticks");
+    assert!(!report.lacks_room && report.tiles_folded == 2 && report.deltas_folded == 1, "{report:?}");
+    for n in 11..20 {
+        report = world.tick(GameTick::new(LATER + n), &[], Duration::from_secs(600)).expect("ticks");
+    }
+    assert_eq!((tiers(&world), report.lacks_room), ([0, 0, 1], false));
+    world.settle_tiers(LATER, |_| {}).expect("settles");
+    assert_eq!(world.stats().ticks_without_room, 10);
+    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_sound(&world);
 }
 
 #[test]

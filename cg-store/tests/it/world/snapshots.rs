@@ -12,9 +12,9 @@ use cg_format::key::Family;
 use cg_format::{ChunkSource, EntitySource, Lookup, Space, key};
 use cg_store::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, MemEngine};
 use cg_store::prelude::*;
-use cg_store::{StoreLimits, VerifyDepth};
+use cg_store::{DamagedSnapshot, KeptSnapshot, StoreLimits, VerifyDepth};
 
-use super::{Disk, options, over_both_engines, rows};
+use super::{Disk, options, over_both_engines, plain, plant, rows};
 use crate::surviving::{Fuse, Surviving};
 
 over_both_engines! {
@@ -42,8 +42,13 @@ fn value<E: Engine>(world: &World<E>, name: &str) -> Vec<u8> {
     bytes
 }
 
+/// The snapshots, all of which are sound.
+fn kept<E: Engine>(world: &World<E>) -> Vec<KeptSnapshot> {
+    world.snapshots().expect("readable").into_iter().map(|kept| kept.expect("sound")).collect()
+}
+
 fn names<E: Engine>(world: &World<E>) -> Vec<(String, u64)> {
-    world.snapshots().expect("readable").into_iter().map(|kept| (kept.name, kept.len_bytes)).collect()
+    kept(world).into_iter().map(|kept| (kept.name, kept.len_bytes)).collect()
 }
 
 fn a_snapshot_is_kept_listed_read_and_deleted<E: Engine>(world: &World<E>) {
@@ -55,7 +60,7 @@ fn a_snapshot_is_kept_listed_read_and_deleted<E: Engine>(world: &World<E>) {
     world.keep_snapshot("lon", b"a name that another begins with").expect("room");
     let expected = [("empty", 0), ("huge", 17 << 20), ("lon", 31), ("long", 5 << 19)];
     assert_eq!(names(world), expected.map(|(name, len)| (name.to_owned(), len)));
-    assert_eq!(world.snapshots().expect("readable")[3].seq, seq);
+    assert_eq!(kept(world)[3].seq, seq);
     assert!(value(world, "long") == long && value(world, "huge") == huge);
     assert_eq!(value(world, "empty"), b"");
 
@@ -295,8 +300,32 @@ fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
                     0 are left (at byte 0); restore it from a checkpoint";
     assert_eq!(error.to_string(), expected);
     put(world, "long", 0, b"no head");
-    let error = world.snapshots().unwrap_err();
-    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+    world.keep_snapshot("after", b"sound").expect("room");
+    world.keep_snapshot("zero", &long()).expect("room");
+    let listed = || {
+        let shown = |kept: Result<KeptSnapshot, DamagedSnapshot>| match kept {
+            Ok(kept) => format!("{}: {} bytes", kept.name, kept.len_bytes),
+            Err(DamagedSnapshot { name, error }) => {
+                assert!(matches!(error, Error::Corrupt(_)), "{error}");
+                format!("{name:?} {error}")
+            }
+        };
+        world.snapshots().expect("readable").into_iter().map(shown).collect::<Vec<_>>()
+    };
+    let head = "Some(\"long\") part 0 of snapshot `long` is damaged (Snapshot row 6c6f6e670000000000): frame: snapshot length \
+                needs 8 bytes and 7 are left (at byte 24); restore it from a checkpoint";
+    let after = "after: 5 bytes";
+    let zero = format!("zero: {} bytes", long().len());
+    assert_eq!(listed(), [after, head, &zero]);
+    plant(world, [(Space::Snapshot, b"yyy".to_vec(), Some(plain(b"whatever")))]);
+    let [first, second, third, fourth] = &listed()[..] else { panic!("{:?}", listed()) };
+    assert_eq!([first, second, fourth], [after, head, &zero]);
+    assert!(third.starts_with("None a snapshot is damaged (Snapshot row 797979): "), "{third}");
+    plant(world, [(Space::Snapshot, b"yyy".to_vec(), None)]);
+    assert!(
+        world.delete_snapshot("zero").expect("deletes") && world.delete_snapshot("after").expect("deletes")
+    );
+    assert_eq!(listed(), [head]);
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
     let [finding] = &report.findings[..] else { panic!("{report:?}") };
     assert_eq!(
@@ -355,7 +384,7 @@ fn what_is_missing_behind_a_sound_head_is_found<E: Engine>(world: &World<E>) {
     // Parts that are there and are not those of the head.
     put(world, "all", 5, b"longer than one byte, and newer");
     put(world, "all", 9, b"behind the end");
-    let seq = world.snapshots().expect("readable")[0].seq;
+    let seq = kept(&world)[0].seq;
     let expected = [
         format!("all 5: it is newer than the head, which commit {seq} kept; restore it from a checkpoint"),
         "all 5: frame: the length of a part is 31, but the rest of the value implies 1 (at byte 0); restore it from a \

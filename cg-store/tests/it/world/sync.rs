@@ -1,5 +1,9 @@
 //! A world as the cache of another: what is asked, what is answered, what is kept.
 
+mod cost;
+mod messages;
+mod order;
+
 use super::tier::demote;
 use super::*;
 use cg_format::ClusterTier;
@@ -14,13 +18,7 @@ over_both_engines! {
     every_block_has_its_name_whatever_the_order_of_ids
     versions_survive_moves_between_tiers
     an_area_whose_deletions_are_forgotten_is_listed_whole
-    what_does_not_fit_into_a_reply_comes_later
-    cost_follows_what_changed
     damage_is_neither_gone_nor_sent
-    replies_out_of_order_change_nothing
-    a_late_reply_hides_no_change_of_an_area
-    an_area_costs_what_changed_in_it
-    what_is_remembered_of_changes_is_what_the_rows_say
 }
 
 /// The cache of a server in a world of its own, whose ids are others.
@@ -245,111 +243,6 @@ fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &Wor
     is_same(server, &cache);
 }
 
-fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
-    let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4, ..AnswerLimits::default() };
-    let mut wanted: Vec<_> = (0..5).map(|x| here(&cache, [x, 0, 0])).collect();
-    for left in (0..5).rev() {
-        let applied = exchange(server, &cache, &cache.request(&wanted).expect("asks"), &limits);
-        assert_eq!((applied.updated, applied.later.len()), (1, left));
-        wanted = applied.later;
-    }
-    is_same(server, &cache);
-    let other = client();
-    let request = other.request_area(here(&other, [0, 0, 0]).dimension, area()).expect("asks");
-    let applied = exchange(server, &other, &request, &limits);
-    assert_eq!((applied.too_large_areas, applied.stale), (1, 0));
-}
-
-fn cost_follows_what_changed<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    let at = |i: i64| [i % 25, i / 625, i / 25 % 25];
-    let place = |i| {
-        let [x, y, z] = at(i);
-        ids.at(x, y, z)
-    };
-    save(server, (0..10_000).map(|i| (place(i), filled(server, ids.stone))));
-    let wanted: Vec<_> = (0..10_000).map(|i| here(&cache, at(i))).collect();
-    assert_eq!(ask(server, &cache, &wanted).updated, 10_000);
-    save(server, (0..100).map(|i| (ids.at(i % 5, i / 25, i / 5 % 5), marked(server, &ids, i as u16))));
-    server.forget_chunks();
-
-    let request = cache.request(&wanted).expect("asks");
-    let before = server.stats();
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-    let cost = server.stats() - before;
-    // 196 cubes of 4³ have a mark each; the 100 chunks lie in 4 of them.
-    assert_eq!(cost.chunks_decoded, 100);
-    assert_eq!(cost.keys_scanned, 4 * 64, "the rows of the cubes that changed");
-    assert_eq!(cost.engine_reads, 196 + 4 * 2 + 100);
-    assert_eq!((cost.clusters_read, cost.bytes_decompressed), (0, 0));
-    let applied = cache.apply(&request, &reply).expect("applies");
-    assert_eq!((applied.updated, applied.up_to_date), (100, 9_900));
-    // And what is told once is known: now the marks alone are read.
-    let request = cache.request(&wanted).expect("asks");
-    let before = server.stats();
-    server.answer(&request, &AnswerLimits::default()).expect("answers");
-    let cost = server.stats() - before;
-    assert_eq!((cost.engine_reads, cost.keys_scanned, cost.chunks_decoded), (196, 0, 0));
-}
-
-/// One chunk of each of some full cubes changes, in any way that it can.
-fn an_area_costs_what_changed_in_it<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    save(server, (0..512).map(|i| (ids.at(i % 8, i / 64, i / 8 % 8), machine(server, &ids, 1))));
-    catch_up(server, &cache);
-    let cost = |expected: u64| {
-        let overworld = cache.world().dimension("game:overworld").expect("is registered");
-        let request = cache.request_area(overworld, area()).expect("asks");
-        let before = server.stats();
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-        let cost = server.stats() - before;
-        let visited = cost.engine_reads + cost.keys_scanned;
-        assert!(visited <= 2 * expected, "{visited} rows for {expected} changes");
-        assert_eq!(cost.chunks_decoded, 0);
-        let applied = cache.apply(&request, &reply).expect("applies");
-        assert_eq!(applied.gone + applied.stale, expected);
-        catch_up(server, &cache);
-        is_same(server, &cache);
-    };
-    cost(0);
-    save(server, [(ids.at(0, 0, 0), machine(server, &ids, 2)), (ids.at(5, 5, 5), machine(server, &ids, 2))]);
-    cost(2);
-    delete(server, ids.at(3, 3, 3));
-    save(server, [(ids.at(3, 3, 3), machine(server, &ids, 4))]);
-    delete(server, ids.at(0, 0, 0));
-    cost(2);
-    // Beside the area, in the same cube and in another.
-    save(
-        server,
-        [(ids.at(6, 0, 0), machine(server, &ids, 5)), (ids.at(0, 0, 200), machine(server, &ids, 5))],
-    );
-    cost(0);
-}
-
-/// What the answers say is the same whether or not the changes are remembered, moved and changed again in between.
-fn what_is_remembered_of_changes_is_what_the_rows_say<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    save(server, (0..64).map(|i| (ids.at(i % 4, i / 16, i / 4 % 4), machine(server, &ids, 1))));
-    catch_up(server, &cache);
-    for turn in 0..20_u8 {
-        let x = i64::from(turn % 4);
-        match turn % 5 {
-            0 => drop(save(server, [(ids.at(x, 0, 0), machine(server, &ids, turn))])),
-            1 => delete(server, ids.at(x, 1, 0)),
-            2 => demote(server, ClusterTier::L1, &[ids.at(x, 0, 0)], false),
-            3 => {
-                save(server, [(ids.at(x, 2, 0), machine(server, &ids, turn))]);
-                demote(server, ClusterTier::L2, &[ids.at(x, 2, 0)], false);
-            }
-            _ => drop(save(server, (0..4).map(|y| (ids.at(x, y, 3), marked(server, &ids, turn.into()))))),
-        }
-        catch_up(server, &cache);
-        is_same(server, &cache);
-    }
-}
-
 fn damage_is_neither_gone_nor_sent<E: Engine>(server: &World<E>) {
     let (ids, cache) = (Ids::register(server), client());
     let at = ids.at(0, 0, 0);
@@ -365,76 +258,6 @@ fn damage_is_neither_gone_nor_sent<E: Engine>(server: &World<E>) {
     let applied = ask(server, &cache, &wanted);
     assert_eq!((applied.damaged, applied.up_to_date, applied.gone), (vec![wanted[0]], 1, 0));
     assert!(cache.world().load(wanted[0]).expect("reads").is_some(), "the cache keeps what it has");
-}
-
-fn replies_out_of_order_change_nothing<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    let at = here(&cache, [0, 0, 0]);
-    let turn = |cell| {
-        save(server, [(ids.at(0, 0, 0), marked(server, &ids, cell))]);
-        let request = cache.request(&[at]).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-        (request, reply)
-    };
-    let (old, new) = (turn(1), turn(2));
-    let error = cache.apply(&old.0, &new.1).expect_err("is another's");
-    assert!(matches!(error, SyncError::NotTheReply), "{error}");
-    assert_eq!(cache.apply(&new.0, &new.1).expect("applies").updated, 1);
-    is_same(server, &cache);
-    for late in [&old, &new] {
-        assert_eq!(cache.apply(&late.0, &late.1).expect("applies").updated, 0);
-        is_same(server, &cache);
-    }
-    let other = in_memory();
-    Ids::register(&other);
-    let request = cache.request(&[at]).expect("asks");
-    let reply = other.answer(&request, &AnswerLimits::default()).expect("answers");
-    let error = cache.apply(&request, &reply).expect_err("is another's");
-    assert!(
-        matches!(error, SyncError::OtherServer { expected, found } if expected == server.uuid() && found == other.uuid())
-    );
-}
-
-fn a_late_reply_hides_no_change_of_an_area<E: Engine>(server: &World<E>) {
-    let (ids, cache) = (Ids::register(server), client());
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
-    let at = here(&cache, [0, 0, 0]);
-    let about_chunk = || {
-        let request = cache.request(&[at]).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-        (request, reply)
-    };
-    let about_area = || {
-        let request = cache.request_area(overworld, area()).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-        (request, reply)
-    };
-    let apply = |(request, reply): &(SyncRequest, SyncReply)| cache.apply(request, reply).expect("applies");
-    let absent = (about_chunk(), about_area());
-    catch_up(server, &cache);
-    save(server, [(ids.at(0, 0, 0), marked(server, &ids, 1))]);
-    let first = (about_chunk(), about_area());
-    save(server, [(ids.at(0, 0, 0), marked(server, &ids, 2))]);
-    // That there is a newer one is known; what comes late is older than that.
-    for (cell, late) in [(3, &absent), (4, &first)] {
-        apply(&about_area());
-        apply(&late.0);
-        apply(&late.1);
-        catch_up(server, &cache);
-        is_same(server, &cache);
-        save(server, [(ids.at(0, 0, 0), marked(server, &ids, cell))]);
-    }
-    catch_up(server, &cache);
-    // That it is gone is known, and no late reply brings it back.
-    delete(server, ids.at(0, 0, 0));
-    catch_up(server, &cache);
-    for late in [&first, &absent] {
-        apply(&late.0);
-        apply(&late.1);
-        catch_up(server, &cache);
-        is_same(server, &cache);
-        assert_eq!(cache.world().load(at).expect("reads"), None);
-    }
 }
 
 #[test]
@@ -502,157 +325,6 @@ fn versions_survive_reopening() {
     let wanted: Vec<_> = (0..4).map(|x| here(&cache, [x, 0, 0])).collect();
     assert_eq!(ask(&server, &cache, &wanted).up_to_date, 4);
     is_same(&server, &cache);
-}
-
-fn sum(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
-}
-
-/// The message of a kind that has these fields, whatever they say.
-fn sealed(kind: u8, fields: &[u8]) -> Vec<u8> {
-    let computed = sum(&[&[2, kind], fields].concat());
-    [&[2, kind][..], &computed.to_le_bytes(), fields].concat()
-}
-
-#[test]
-fn bytes_that_are_no_message_are_refused() {
-    let server = in_memory();
-    let ids = Ids::register(&server);
-    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
-    let cache = client();
-    let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers").encode();
-    let limits = SyncLimits::default();
-    let refused = |bytes: &[u8], limits| SyncReply::decode(bytes, limits).expect_err("is refused");
-    assert_eq!(
-        refused(&reply, SyncLimits { reply_bytes: 10, ..limits }),
-        MessageError::TooLong { len_bytes: reply.len(), limit_bytes: 10 }
-    );
-    let asked = request.encode();
-    assert_eq!(
-        SyncRequest::decode(&asked, SyncLimits { request_bytes: 10, ..limits }),
-        Err(MessageError::TooLong { len_bytes: asked.len(), limit_bytes: 10 })
-    );
-    let four_mib = vec![0; (4 << 20) + 1];
-    assert_eq!(
-        SyncRequest::decode(&four_mib, limits),
-        Err(MessageError::TooLong { len_bytes: (4 << 20) + 1, limit_bytes: 4 << 20 })
-    );
-    assert_eq!(refused(&asked, limits), MessageError::Kind { found: 1, expected: 2 });
-    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 2 });
-    let (fields, stored) = (&reply[6..], u32::from_le_bytes(*reply[2..].first_chunk().expect("a sum")));
-    let longer = sealed(2, &[fields, &[0]].concat());
-    assert_eq!(refused(&longer, limits), MessageError::Behind { extra_bytes: 1 });
-    for len in 0..reply.len() {
-        let cut = &reply[..len];
-        if len < 6 {
-            assert_eq!(refused(cut, limits), MessageError::Ends, "{len} bytes");
-            continue;
-        }
-        let computed = sum(&[&cut[..2], &cut[6..]].concat());
-        assert_eq!(refused(cut, limits), MessageError::Checksum { stored, computed }, "{len} bytes");
-        assert_eq!(refused(&sealed(2, &cut[6..]), limits), MessageError::Ends, "{len} bytes");
-    }
-    // A request whose list of dimensions claims 2^60 entries.
-    let claim = sealed(1, &[&[0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat());
-    assert_eq!(SyncRequest::decode(&claim, limits), Err(MessageError::Ends));
-    // No changed byte passes; and where the sum is that of the changed bytes, what they say is checked before anything is
-    // written.
-    for (index, flip) in (0..reply.len()).flat_map(|index| [1, 0x80, 0xff].map(|flip| (index, flip))) {
-        let mut bytes = reply.clone();
-        bytes[index] ^= flip;
-        let error = refused(&bytes, limits);
-        let is_told = match index {
-            0 => matches!(error, MessageError::Version { .. }),
-            1 => matches!(error, MessageError::Kind { .. }),
-            _ => matches!(error, MessageError::Checksum { .. }),
-        };
-        assert!(is_told, "byte {index}: {error}");
-        if index >= 6
-            && let Ok(reply) = SyncReply::decode(&sealed(2, &bytes[6..]), limits)
-            && index % 7 == 0
-        {
-            let cache = client();
-            let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
-            let before = cache.world().objects().list(b"", None, 1).expect("lists");
-            if cache.apply(&request, &reply).is_err() {
-                assert_eq!(cache.world().objects().list(b"", None, 1).expect("lists"), before);
-                assert_eq!(cache.world().load(here(&cache, [0, 0, 0])).expect("reads"), None);
-            }
-        }
-    }
-    let error = server.answer(
-        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
-        &AnswerLimits::default(),
-    );
-    expect!["the message says what cannot be: it has no name for a dimension"]
-        .assert_eq(&error.expect_err("is refused").to_string());
-}
-
-#[test]
-fn names_have_an_end() {
-    let server = in_memory();
-    let ids = Ids::register(&server);
-    save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
-    let cache = client();
-    let count = |world: &World<MemEngine>| -> usize {
-        let catalog = world.catalog();
-        cg_registry::ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum()
-    };
-    let at = [here(&cache, [0, 0, 0])];
-    ask(&server, &cache, &at);
-    let full = count(cache.world());
-    let cache = cache.with_max_names(full + 9);
-    let more = |from: u32, to: u32| {
-        let names: Vec<_> = (from..to).map(|number| format!("hostile:{number}")).collect();
-        let new = names.iter().map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
-        server.register(&Registration { blocks: new, ..Registration::default() }).expect("registers");
-        let request = cache.request(&at).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-        cache.apply(&request, &reply)
-    };
-    more(0, 9).expect("is as many as allowed");
-    let error = more(9, 10).expect_err("is one too many");
-    let limit = full + 9;
-    assert!(
-        matches!(error, SyncError::TooManyNames { names, limit: found } if names == limit + 1 && found == limit),
-        "{error}"
-    );
-    assert_eq!(count(cache.world()), limit);
-    // Names that the world has, again and again under other numbers, are kept in memory all the same.
-    let small = client().with_max_names(3);
-    let request = small.request(&[here(&small, [0, 0, 0])]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
-    let before = count(small.world());
-    let error = small.apply(&request, &reply).expect_err("are more than three");
-    assert!(matches!(error, SyncError::TooManyNames { limit: 3, .. }), "{error}");
-    assert_eq!((count(small.world()), small.server()), (before, None));
-}
-
-#[test]
-fn a_request_asks_for_no_more_than_is_allowed() {
-    let server = in_memory();
-    let cache = client();
-    let limits = AnswerLimits { asked_cubes: 2, asked_areas: 0, ..AnswerLimits::default() };
-    let request = |cubes: i64| {
-        let at: Vec<_> = (0..cubes).map(|cube| here(&cache, [cube * 4, 0, 0])).collect();
-        cache.request(&at).expect("asks")
-    };
-    assert!(server.answer(&request(2), &limits).is_ok());
-    let refused =
-        |request: &SyncRequest| server.answer(request, &limits).expect_err("is refused").to_string();
-    expect!["the message asks about 3 cubes, 2 are allowed; ask in parts"].assert_eq(&refused(&request(3)));
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
-    let area = cache.request_area(overworld, area()).expect("asks");
-    expect!["the message asks about 1 areas, 0 are allowed; ask in parts"].assert_eq(&refused(&area));
-    // One cube in which the first place is asked about 65 times.
-    let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 1, 0, 0, 0, 0, 0, 65];
-    bytes.extend([0, 0].repeat(65));
-    bytes.push(0);
-    let many = SyncRequest::decode(&sealed(1, &bytes), SyncLimits::default()).expect("decodes");
-    assert_eq!(many.chunk_count(), 65);
-    expect!["the message says what cannot be: a 4³ cube has places 0 to 63, each once"]
-        .assert_eq(&refused(&many));
 }
 
 #[test]

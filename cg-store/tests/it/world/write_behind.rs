@@ -1,5 +1,7 @@
 //! Commits that return before they are written.
 
+mod line;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -398,17 +400,4 @@ fn after_a_kill_there_is_the_state_behind_some_commit() {
     let world = World::open(disk.path(), &[], &options).expect("opens");
     assert_eq!((number(&world, 0), number(&world, 9)), (Some(50), Some(50)), "closing saves");
     assert!(world.engine().get(cg_format::Space::ChunkL0, &cg_format::key::chunk(ids.at(0, 0, 0))).is_ok());
-}
-
-fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("makes");
-    for entry in fs::read_dir(from).expect("lists") {
-        let path = entry.expect("lists").path();
-        let target = to.join(path.file_name().expect("has a name"));
-        if path.is_dir() {
-            copy_dir(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("copies");
-        }
-    }
 }

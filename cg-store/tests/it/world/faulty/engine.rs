@@ -1,4 +1,4 @@
-//! An engine over another that fails at the nth call.
+//! An engine over another that fails at the nth call: of those that write, sync or read.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::*;
 use cg_format::Space;
-use cg_store::engine::{
-    Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, Reopened, Usage,
-};
+use cg_store::engine::{CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, Reopened};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +35,18 @@ pub(super) struct Plan {
     pub(super) unreadable: Mutex<Option<Vec<u8>>>,
     /// Scans that were made.
     pub(super) scans: AtomicU64,
+    reads: Mutex<Reads>,
+}
+
+/// Which read fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reads {
+    #[default]
+    AreWell,
+    /// The nth from now on, and all behind it if it stays so.
+    WillFail { nth: u64, stays: bool },
+    /// One has failed.
+    Failed { stays: bool },
 }
 
 impl Plan {
@@ -46,6 +56,46 @@ impl Plan {
 
     pub(super) fn fail_no_more(&self) {
         *self.next.lock().expect("no panic") = None;
+    }
+
+    /// Has the nth read fail, and all behind it if it is to stay so.
+    pub(super) fn fail_read(&self, nth: u64, stays: bool) {
+        *self.reads.lock().expect("no panic") = Reads::WillFail { nth, stays };
+    }
+
+    /// Has no read fail any more; whether one has.
+    pub(super) fn read_again(&self) -> bool {
+        let reads = std::mem::take(&mut *self.reads.lock().expect("no panic"));
+        matches!(reads, Reads::Failed { .. })
+    }
+
+    fn read(&self) -> Result<(), EngineError> {
+        let mut reads = self.reads.lock().expect("no panic");
+        match &mut *reads {
+            Reads::AreWell | Reads::Failed { stays: false } => return Ok(()),
+            Reads::WillFail { nth, .. } if *nth > 1 => {
+                *nth -= 1;
+                return Ok(());
+            }
+            Reads::WillFail { stays, .. } => *reads = Reads::Failed { stays: *stays },
+            Reads::Failed { stays: true } => {}
+        }
+        let source = std::io::Error::other("read failed by request");
+        Err(EngineError::Io { path: "the disk".into(), source })
+    }
+
+    /// Many reads at once, of which the first may fail.
+    fn read_many<V>(
+        &self,
+        read: impl FnOnce() -> Vec<Result<V, EngineError>>,
+    ) -> Vec<Result<V, EngineError>> {
+        let mut found = read();
+        if let Some(first) = found.first_mut() {
+            if let Err(error) = self.read() {
+                *first = Err(error);
+            }
+        }
+        found
     }
 
     /// The fault of a call, if it is its turn.
@@ -94,11 +144,12 @@ impl<E: Engine> ReadView for Faulty<E> {
     type Val<'a> = E::Val<'a>;
 
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.plan.read()?;
         self.engine.get(space, key)
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        self.engine.get_many(keys)
+        self.plan.read_many(|| self.engine.get_many(keys))
     }
 
     fn scan<B>(
@@ -108,6 +159,7 @@ impl<E: Engine> ReadView for Faulty<E> {
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
         self.plan.scans.fetch_add(1, Ordering::Relaxed);
+        self.plan.read()?;
         let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
         let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
         let stopped = self.engine.scan(family, range, |key, row| {
@@ -126,8 +178,40 @@ impl<E: Engine> ReadView for Faulty<E> {
     }
 }
 
+/// A state of it, whose reads fail as it is planned.
+pub(super) struct FaultySnapshot<S> {
+    snapshot: S,
+    plan: Arc<Plan>,
+}
+
+impl<S: ReadView> ReadView for FaultySnapshot<S> {
+    type Val<'a>
+        = S::Val<'a>
+    where
+        S: 'a;
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+        self.plan.read()?;
+        self.snapshot.get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+        self.plan.read_many(|| self.snapshot.get_many(keys))
+    }
+
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        self.plan.read()?;
+        self.snapshot.scan(family, range, visit)
+    }
+}
+
 impl<E: Engine> Engine for Faulty<E> {
-    type Snapshot<'a> = E::Snapshot<'a>;
+    type Snapshot<'a> = FaultySnapshot<E::Snapshot<'a>>;
 
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.check()?;
@@ -156,8 +240,12 @@ impl<E: Engine> Engine for Faulty<E> {
         Ok(seq)
     }
 
+    cg_store::pass_on! {
+        engine => batch_count last_synced checkpoint flush compact close free_bytes caps usage
+    }
+
     fn snapshot(&self) -> Self::Snapshot<'_> {
-        self.engine.snapshot()
+        FaultySnapshot { snapshot: self.engine.snapshot(), plan: Arc::clone(&self.plan) }
     }
 
     fn sync(&self) -> Result<(), EngineError> {
@@ -171,30 +259,6 @@ impl<E: Engine> Engine for Faulty<E> {
 
     fn last_commit(&self) -> CommitSeq {
         CommitSeq::new(self.reported.load(Ordering::Acquire))
-    }
-
-    fn batch_count(&self) -> u64 {
-        self.engine.batch_count()
-    }
-
-    fn last_synced(&self) -> CommitSeq {
-        self.engine.last_synced()
-    }
-
-    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
-        self.engine.checkpoint(dir)
-    }
-
-    fn flush(&self) -> Result<(), EngineError> {
-        self.engine.flush()
-    }
-
-    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
-        self.engine.compact(family, range)
-    }
-
-    fn close(&self) -> Result<(), EngineError> {
-        self.engine.close()
     }
 
     fn failure(&self) -> Option<Failure> {
@@ -218,17 +282,5 @@ impl<E: Engine> Engine for Faulty<E> {
                 reopened => reopened,
             })
         })
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        self.engine.free_bytes()
-    }
-
-    fn caps(&self) -> Caps {
-        self.engine.caps()
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.engine.usage()
     }
 }

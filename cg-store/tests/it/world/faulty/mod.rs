@@ -2,6 +2,7 @@
 
 mod engine;
 mod large;
+mod reads;
 mod refused;
 mod ticks;
 

@@ -1,0 +1,103 @@
+//! Handing over: a tick thread gives writes away and goes on; they are accepted before anybody could miss them.
+//!
+//! A commit costs its caller what accepting costs: reading what is replaced, checking, comparing, showing it. A batch
+//! that is handed over costs its caller a place in a queue. A thread of the world accepts it a moment later, in the order of the queue; and
+//! whoever reads before that accepts it himself first.
+//!
+//! **Invariants**.
+//! - Batches are accepted one at a time, in the order in which they were handed over, each as a transaction whose reads
+//!   are done when it is accepted.
+//! - Who reads, or commits, behind the return of a hand-over finds it accepted, or refused: every call of [`World`] that
+//!   looks at content settles first what was handed over before it. Calls for single chunks settle only what concerns their columns.
+//! - A batch leaves the queue when it is accepted, or refused: for what it says, or as what it replaces cannot be read.
+//!   While the world takes no commits it stays, and who looks at content gets that error rather than what was before.
+//! - No refusal is silent: the ticket tells it, or if that is gone, the next [`flush`](World::flush) or
+//!   [`close`](World::close). All are logged and counted.
+
+mod accept;
+mod accepter;
+mod batch;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+pub(crate) use accepter::Accepter;
+pub use batch::WriteBatch;
+pub(crate) use queue::HandOvers;
+pub use ticket::HandedOver;
+
+use std::sync::Arc;
+
+use crate::durability::Durability;
+use crate::engine::{Engine, EngineError};
+use crate::error::Error;
+use crate::stats::Counters;
+use crate::world::World;
+
+impl<E: Engine> World<E> {
+    /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
+    ///
+    /// For threads that must not stall. It costs some tens of nanoseconds for each chunk and never blocks on disk or on
+    /// other commits. What is handed over is seen whole by every read and transaction that begins afterwards, from any
+    /// thread; one that comes before a thread of the world has accepted it waits for that.
+    /// Like a commit at [`Durability::Fast`] it is written soon, and synced as the world's
+    /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest hand-overs, whole, as it
+    /// may take the newest queued commits.
+    ///
+    /// What cannot be stored is found out when it is accepted: the [ticket](HandedOver) tells, or if that is dropped,
+    /// the next [`flush`](Self::flush) or [`close`](Self::close) does. Nothing of such a batch is written then.
+    /// A segment of a segmented world accepts a batch before this returns, so inside a transaction of that segment it is
+    /// [`Error::Nested`].
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// let world = World::temporary(&[], &WorldOptions::default())?;
+    /// let overworld = world.register_dimension("game:overworld")?;
+    /// let [air] = world.register_blocks([":air"])?;
+    ///
+    /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
+    /// let mut batch = WriteBatch::new();
+    /// batch.save(at, Chunk::filled(air, &world.catalog().current_schema())?);
+    /// let ticket = world.hand_over(batch)?;
+    ///
+    /// assert!(world.load(at)?.is_some());
+    /// assert!(ticket.wait()?.seq > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the queue has no room; [`Error::NoRoom`] if the disk has too little; [`Error::Closed`]; and why the
+    /// world takes no commits, if it does not. Nothing was taken then.
+    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver<E>, Error> {
+        let inner = self.unsettled();
+        inner.check_open()?;
+        if inner.door.get().is_some() {
+            // Who closes it must not wait for what waits behind it.
+            let accepted = loop {
+                match self.transaction_at(Durability::Fast, |tx| batch.say(tx)) {
+                    // What it edits was changed meanwhile: another commit went on.
+                    Err(Error::Conflict { .. }) => {}
+                    accepted => break accepted?,
+                }
+            };
+            let queue = Arc::clone(&inner.hand_overs);
+            return Ok(HandedOver::accepted(self.visitor(), queue, accepted.seq));
+        }
+        let engine = inner.engine()?;
+        if engine.caps().read_only {
+            return Err(EngineError::OpenedReadOnly.into());
+        }
+        let bytes = batch.memory_bytes();
+        if batch.puts_anything() {
+            inner.space.check(&*engine, bytes)?;
+        }
+        drop(engine);
+        self.start_accepting()?;
+        inner.queue.promise(bytes).inspect_err(|error| {
+            Counters::add(&inner.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+        })?;
+        let outcome = inner.hand_overs.push(batch, bytes).inspect_err(|_| inner.queue.release(bytes))?;
+        Ok(HandedOver::waiting(self.visitor(), Arc::clone(&inner.hand_overs), outcome))
+    }
+}
