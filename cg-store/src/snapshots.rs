@@ -113,7 +113,7 @@ impl<E: Engine> World<E> {
             match met {
                 Met::Row(row_key, row) => found.extend(kept_in(row_key, row)),
                 Met::Gap { error, .. } => {
-                    found.push(Err(DamagedSnapshot { name: None, error: error.into() }))
+                    found.push(Err(DamagedSnapshot { name: None, error: error.into() }));
                 }
             }
             ControlFlow::<()>::Continue(())

@@ -134,10 +134,10 @@ impl Unfolded {
         let until = GameTick::new(now.get().saturating_add(REST_TICKS));
         self.resting.insert(tile, Resting { until, patches });
         self.ends.push_back((until, tile));
-        if self.ends.len() > REMEMBERED_TILES {
-            if let Some((until, tile)) = self.ends.pop_front() {
-                self.wake(tile, until);
-            }
+        if self.ends.len() > REMEMBERED_TILES
+            && let Some((until, tile)) = self.ends.pop_front()
+        {
+            self.wake(tile, until);
         }
     }
 

@@ -13,7 +13,7 @@ use super::kept::{AreaRow, CUBES, CubeKey, CubeRow, area_key};
 use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, CubeReply, SyncReply, SyncRequest, decode_row, encode_row,
 };
-use super::server::{chunk_at, meets, place_of};
+use super::place::{chunk_at, meets, place_of};
 use crate::engine::Engine;
 use crate::transaction::Transaction;
 

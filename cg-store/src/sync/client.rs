@@ -15,7 +15,7 @@ use super::messages::{
     AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest, decode_row,
     encode_row,
 };
-use super::server::{chunk_at, meets, place_of};
+use super::place::{chunk_at, meets, place_of};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::ObjectKey;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SyncError;
 use super::messages::{decode_row, encode_row};
-use super::server::place_of;
+use super::place::place_of;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::transaction::Transaction;

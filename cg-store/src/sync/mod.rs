@@ -17,11 +17,14 @@
 //! **Invariant**: a reply tells of nothing that a power cut can take back.
 
 mod applying;
+mod changed;
 mod client;
 mod error;
 mod kept;
 mod messages;
+mod place;
 mod server;
+mod versions;
 
 pub use client::{Applied, SyncClient};
 pub use error::{MessageError, SyncError};

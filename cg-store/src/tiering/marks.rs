@@ -35,7 +35,7 @@ impl<E: Engine> Inner<E> {
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L2));
         if !self.engine()?.may_have(space, &row_key) {
             let end = self.forgotten(cube)?;
-            self.end_forgetting(work, cube, end, counts);
+            end_forgetting(work, cube, end, counts);
             return Ok(());
         }
         let (sender, receiver) = channel();
@@ -62,7 +62,7 @@ impl<E: Engine> Inner<E> {
         let Some(Forgetting { cube, receiver }) = work.forgetting.take() else { return Ok(true) };
         match due.receive(&receiver) {
             Ok(Ok(end)) => {
-                self.end_forgetting(work, cube, end, counts);
+                end_forgetting(work, cube, end, counts);
                 Ok(true)
             }
             Ok(Err(error)) => {
@@ -83,20 +83,21 @@ impl<E: Engine> Inner<E> {
         let before = self.forgotten_before.load(Ordering::Relaxed);
         past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))
     }
+}
 
-    fn end_forgetting(&self, work: &mut Work, cube: CubeAt, end: Outcome, counts: &mut MoveCounts) {
-        match end {
-            Outcome::Done(moved) => {
-                counts.marks_forgotten += counts.add(moved);
-                work.known.moved(cube);
-            }
-            // What was saved meanwhile has no mark any more; the others are another number once they are read again.
-            Outcome::Overtaken => {
-                counts.overtaken += 1;
-                work.known.moved(cube);
-            }
-            Outcome::Damaged(damage) => work.told.tell(&damage),
-            Outcome::Nothing | Outcome::TooLarge => {}
+/// Notes how it ended.
+fn end_forgetting(work: &mut Work, cube: CubeAt, end: Outcome, counts: &mut MoveCounts) {
+    match end {
+        Outcome::Done(moved) => {
+            counts.marks_forgotten += counts.add(moved);
+            work.known.moved(cube);
         }
+        // What was saved meanwhile has no mark any more; the others are another number once they are read again.
+        Outcome::Overtaken => {
+            counts.overtaken += 1;
+            work.known.moved(cube);
+        }
+        Outcome::Damaged(damage) => work.told.tell(&damage),
+        Outcome::Nothing | Outcome::TooLarge => {}
     }
 }

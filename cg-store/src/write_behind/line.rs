@@ -228,7 +228,7 @@ mod tests {
         assert!(line.let_in(filled(0), now));
         assert!(!line.admit(small, 20, filled(0), now + 9 * KEPT), "its thread has not woken yet");
         assert!(line.is_let_in(place, now));
-        assert!(!line.admit(small, 20, filled(0), now + KEPT - Duration::from_millis(1)));
+        assert!(!line.admit(small, 20, filled(0), now + KEPT / 2));
         assert!(line.admit(small, 20, filled(0), now + KEPT));
         assert!(!line.admit(large, 90, filled(20), now + KEPT), "it must wait again");
         // Who was refused nothing is promised nothing.
@@ -241,7 +241,7 @@ mod tests {
     fn refusals_of_threads_that_never_come_back_are_forgotten() {
         let now = Instant::now();
         let mut line = Line::default();
-        for _ in 0..REMEMBERED_REFUSALS + 1 {
+        for _ in 0..=REMEMBERED_REFUSALS {
             let [gone] = threads();
             assert!(!line.admit(gone, 90, filled(40), now));
         }

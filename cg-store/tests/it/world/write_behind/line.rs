@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::*;
+use cg_store::WriteBatch;
 
 const KIB: usize = 1 << 10;
 
@@ -43,16 +44,23 @@ fn a_commit_that_takes_most_of_the_queue_needs_to_wait_once_however_many_small_o
         });
         put.map(drop)
     };
+    let hand_over = |x: i64, len: usize| {
+        let mut batch = WriteBatch::new();
+        batch.save(ids.at(x, 0, 0), side(&world, &ids, 1, len));
+        world.hand_over(batch).map(drop)
+    };
     thread::scope(|scope| {
-        for part in 1..=2 {
-            let (commit, is_done, world) = (&commit, &is_done, &world);
+        for part in 1..=3 {
+            let (commit, hand_over, is_done, world) = (&commit, &hand_over, &is_done, &world);
             scope.spawn(move || {
                 let mut x = part * 1_000_000;
                 while !is_done.load(Ordering::Relaxed) {
                     x += 1;
-                    while let Err(error) = commit(x, 2 * KIB) {
+                    // One of them hands over.
+                    while let Err(error) = if part == 3 { hand_over(x, 2 * KIB) } else { commit(x, 2 * KIB) }
+                    {
                         assert!(matches!(error, Error::Busy { .. }), "{error}");
-                        // One of them waits, the other does not.
+                        // One waits, and two do not.
                         if part == 1 {
                             world.wait_for_room().expect("there will be")
                         } else {
