@@ -106,7 +106,7 @@ impl<'a> StoredCluster<'a> {
     /// [`Problem::LimitExceeded`] before anything is allocated. Errors in [`Section::ClusterHeader`] count their
     /// offset in the decompressed group, all others from the start of the row.
     pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
-        let Some((entry, at, stored)) = self.checked(group)? else {
+        let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
         };
         let mut raw = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> StoredCluster<'a> {
     where
         'a: 'g,
     {
-        let Some((entry, at, stored)) = self.checked(group)? else {
+        let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
         };
         let is_same = entry.is_compressed() && last.is(self.codec, &entry, stored);
@@ -156,7 +156,7 @@ impl<'a> StoredCluster<'a> {
     }
 
     /// A group that has chunks, and its bytes as stored, compared with their checksum; and where they lie.
-    fn checked(&self, group: u8) -> Result<Option<(GroupEntry, u64, &'a [u8])>, DecodeError> {
+    fn checked(&self, group: u8) -> Result<Option<Checked<'a>>, DecodeError> {
         let Some(entry) = self.entry(group) else {
             return Ok(None);
         };
@@ -167,7 +167,7 @@ impl<'a> StoredCluster<'a> {
             let problem = Problem::Checksum { found: entry.checksum, expected: sum };
             return Err(DecodeError::new(Section::ClusterGroup, at, problem));
         }
-        Ok(Some((entry, at, stored)))
+        Ok(Some(Checked { entry, at, stored }))
     }
 
     /// Decompresses a group's bytes into an empty buffer; `false` if they are not compressed.
@@ -248,6 +248,14 @@ impl<'a> StoredCluster<'a> {
         reader.end("bytes behind the groups")?;
         Ok(Self { version: header.version, codec: header.codec, directory, body, body_offset_bytes })
     }
+}
+
+/// A group as it is stored, with the checksum that its directory names.
+struct Checked<'a> {
+    entry: GroupEntry,
+    /// Where it lies in the row.
+    at: u64,
+    stored: &'a [u8],
 }
 
 /// The group that was decompressed last, for [`StoredCluster::group_after`].

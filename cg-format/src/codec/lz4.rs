@@ -1,9 +1,9 @@
 //! Reading LZ4 blocks, where what repeats is copied as a whole.
 //!
 //! A group of chunks that are all alike is one repeat over nearly all of it, and bytes that were just written are its
-//! source. `lz4_flex`, which writes our blocks, reads such a repeat byte by byte; here what is there doubles with each
-//! copy. `docs/decisions/0063-own-lz4-reader.md` says what that is worth. Both accept the same blocks and give the same
-//! bytes, which a test asks of any input.
+//! source. `lz4_flex`, which writes our blocks, reads such a repeat byte by byte; here it is copied in large parts.
+//! `docs/decisions/0063-own-lz4-reader.md` says what that is worth. Both accept the same blocks and give the same bytes,
+//! which a test asks of any input.
 //!
 //! A block is a row of sequences. Each is a byte of two lengths, then literal bytes, then, unless the block ends there, a
 //! distance of two bytes back to what repeats. A length of 15 goes on in further bytes, up to one that is not 255.
@@ -34,7 +34,7 @@ pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Option<usize> {
                 *room = *window;
             }
             at += literals;
-            let distance = distance(window.get(literals..)?.first_chunk()?);
+            let distance = distance(*window.get(literals..)?.first_chunk()?);
             if distance >= len {
                 copy_ahead::<SHORT>(out, at, distance)?;
             } else {
@@ -53,7 +53,7 @@ pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Option<usize> {
         }
         let (back, rest) = rest.split_first_chunk()?;
         let (len, rest) = length(repeat, rest)?;
-        let (distance, len) = (distance(back), len + MIN_MATCH);
+        let (distance, len) = (distance(*back), len + MIN_MATCH);
         if distance >= len && len <= MIDDLING && at + MIDDLING <= out.len() {
             copy_ahead::<MIDDLING>(out, at, distance)?;
         } else {
@@ -64,8 +64,8 @@ pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-fn distance(bytes: &[u8; 2]) -> usize {
-    u16::from_le_bytes(*bytes).into()
+fn distance(bytes: [u8; 2]) -> usize {
+    u16::from_le_bytes(bytes).into()
 }
 
 /// A length that begins in a token, and what lies behind it. It is at most 255 times as large as the input is long.

@@ -241,6 +241,76 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     assert!(first < third && stored(&world, a) == 2);
 }
 
+/// Rows written past the world, which takes no commit of its own for them.
+fn rearrange<E: Engine>(
+    world: &World<E>,
+    rows: impl IntoIterator<Item = ([u8; key::DELTA_LEN_BYTES], Option<u64>)>,
+) {
+    let mut batch = Batch::new();
+    for (row, nonsense_of) in rows {
+        match nonsense_of {
+            None => batch.delete(Space::ChunkDelta, row),
+            Some(seq) => {
+                let nonsense = Draft::deltas(Codec::None, 0, |out| out.push(9));
+                batch.put(Space::ChunkDelta, row, nonsense, Stamp::Keep(seq));
+            }
+        }
+    }
+    world.engine().commit(batch.rearranging(), &[], Level::Process).expect("commits");
+}
+
+#[test]
+fn a_load_behind_deltas_reads_the_row_alone() {
+    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let (a, b, c) = (ids.at(0, 0, 0), ids.at(1, 0, 0), ids.at(2, 0, 0));
+    save(&world, [a, b, c].map(|at| (at, hills(&world, &ids))));
+    let seqs = [1, 2, 17].map(|x| set(&world, &ids, x, ids.air));
+    let loaded = || [a, b, c].map(|at| world.load_versioned(at).expect("loads").expect("is there"));
+    let shown =
+        || [a, b].map(|at| world.view(at, |row| Ok((row.value.to_vec(), row.version))).expect("reads"));
+    let (before, view) = (loaded(), shown());
+    // Whoever looks for the rows of the deltas finds none.
+    let rows = [key::delta(a, seqs[0]), key::delta(a, seqs[1]), key::delta(b, seqs[2])];
+    rearrange(&world, rows.map(|row| (row, None)));
+    assert_eq!((stored(&world, a), stored(&world, b)), (0, 0));
+    for _ in 0..2 {
+        world.forget_chunks();
+        assert_eq!(loaded(), before);
+        world.forget_chunks();
+        let many =
+            world.load_many(&[c, b, a]).into_iter().map(|chunk| chunk.expect("loads").expect("is there"));
+        assert!(many.eq([2, 1, 0].map(|n: usize| before[n].0.clone())));
+        assert_eq!(shown(), view);
+    }
+    // A chunk that is saved as a whole has none of them.
+    save(&world, [(a, filled(&world, ids.glass))]);
+    world.forget_chunks();
+    assert_eq!(*world.load(a).expect("loads").expect("is there"), filled(&world, ids.glass));
+}
+
+#[test]
+fn damage_that_memory_hides_is_set_aside() {
+    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, hills(&world, &ids))]);
+    let [first, second] = [1, 2].map(|x| set(&world, &ids, x, ids.air));
+    let blocks = || {
+        world.forget_chunks();
+        let chunk = world.load(a).expect("loads").expect("is there");
+        [1, 2].map(|x| chunk.block(LocalPos::new(x, 3, 5)))
+    };
+    rearrange(&world, [(key::delta(a, second), Some(second))]);
+    assert_eq!(blocks(), [ids.air, ids.air], "it was read before");
+    assert!(!findings(&world).is_empty());
+    assert!(world.set_aside(a).expect("sets the delta aside"));
+    let was = hills(&world, &ids).block(LocalPos::new(2, 3, 5));
+    assert_eq!((blocks(), stored(&world, a)), ([ids.air, was], 1));
+    assert_eq!(world.quarantined().expect("lists")[0].key, key::delta(a, second));
+    assert!(first < second && !world.set_aside(a).expect("nothing is damaged"));
+}
+
 #[test]
 fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
     let disk = Disk::new();

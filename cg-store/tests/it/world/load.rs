@@ -167,3 +167,31 @@ fn a_damaged_cluster_fails_the_chunks_in_it_and_no_others() {
         assert!(matches!(damage.problem.problem, cg_format::Problem::Checksum { .. }), "{damage}");
     }
 }
+
+#[test]
+fn chunks_that_are_alike_are_decoded_once_and_shared() {
+    for tier in [None, Some(ClusterTier::L1), Some(ClusterTier::L2)] {
+        let world = with_cache(0);
+        let ids = Ids::register(&world);
+        let places: Vec<_> = (0..6).map(|x| ids.at(x, 0, 0)).collect();
+        let blocks = [ids.air, ids.air, ids.stone, ids.stone, ids.air, ids.air];
+        let save_one = |(at, block): (&ChunkAt, BlockId)| save(&world, [(*at, filled(&world, block))]);
+        let versions: Vec<_> = places.iter().zip(blocks).map(save_one).collect();
+        if let Some(tier) = tier {
+            demote(&world, tier, &places, false);
+        }
+        let before = world.stats();
+        let loaded = world.load_many(&places);
+        assert_eq!((world.stats() - before).chunks_decoded, 3, "{tier:?}");
+        let loaded: Vec<_> =
+            loaded.into_iter().map(|chunk| chunk.expect("loads").expect("is there")).collect();
+        for (chunk, block) in loaded.iter().zip(blocks) {
+            assert_eq!(**chunk, filled(&world, block));
+        }
+        let shared = loaded.windows(2).map(|pair| std::sync::Arc::ptr_eq(&pair[0], &pair[1]));
+        assert_eq!(shared.collect::<Vec<_>>(), [true, false, true, false, true], "{tier:?}");
+        for (at, version) in places.iter().zip(&versions) {
+            assert_eq!(world.load_versioned(*at).expect("loads").expect("is there").1, *version);
+        }
+    }
+}
