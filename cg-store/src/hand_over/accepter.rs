@@ -9,6 +9,7 @@ use super::HandOvers;
 use crate::engine::Engine;
 use crate::handle::Visitor;
 use crate::pool::interrupt_nobody;
+use crate::world::Inner;
 
 /// How long what is queued is given to be written.
 const BREATH: Duration = Duration::from_micros(200);
@@ -32,7 +33,7 @@ impl Accepter {
             move || {
                 interrupt_nobody();
                 while queue.wait_for_work() {
-                    match world.visit(|world| world.settle_one()) {
+                    match world.visit(Inner::settle_one) {
                         Ok(Ok(true)) => {}
                         // Somebody else was faster, or what is queued is to be written first.
                         Ok(Ok(false)) => thread::sleep(BREATH),

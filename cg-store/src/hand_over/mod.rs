@@ -38,7 +38,7 @@ use crate::world::World;
 impl<E: Engine> World<E> {
     /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
     ///
-    /// For threads that must not stall. It costs some tens of nanoseconds for each chunk and never blocks on disk or on
+    /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
     /// other commits. What is handed over is seen whole by every read and transaction that begins afterwards, from any
     /// thread; one that comes before a thread of the world has accepted it waits for that.
     /// Like a commit at [`Durability::Fast`] it is written soon, and synced as the world's

@@ -15,6 +15,7 @@ mod error;
 mod home;
 mod inside;
 mod layers;
+mod leaving;
 mod open;
 mod pieces;
 mod place;
@@ -43,6 +44,7 @@ pub use error::SegmentError;
 #[cfg(feature = "rocks")]
 pub use home::OnDisk;
 pub use home::{InMemory, SegmentHome};
+use leaving::Leaving;
 use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
@@ -120,6 +122,8 @@ struct Shared<H: SegmentHome> {
     stuck: Mutex<Vec<Traveller>>,
     /// Which segment is about to have which entities, and how many transactions of it are.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+    /// What segments have deleted whose places the root still has.
+    leaving: Mutex<Leaving<H::Engine>>,
     /// One registration at a time.
     naming: Mutex<()>,
     /// Which segments are being changed together.
@@ -220,6 +224,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             unfinished: AtomicBool::default(),
             stuck: Mutex::default(),
             putting: Mutex::default(),
+            leaving: Mutex::default(),
             naming: Mutex::default(),
             together: Arc::default(),
             promoted: AtomicBool::default(),
@@ -392,7 +397,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 world.flush()?;
             }
         }
-        Ok(())
+        self.forget_left()
     }
 
     /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].

@@ -61,7 +61,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.try_to_settle();
         self.pass(&[segment])?;
         let (mut committing, mut none_crosses, mut deleted) = (None, None, Vec::new());
-        let value = self.with_made(segment, |world| {
+        let committed = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let side_chunks = self.shared.side_chunks;
                 let (put, gone) = (Vec::new(), Vec::new());
@@ -80,17 +80,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 Ok::<_, X>(value)
             })?;
             drop((none_crosses.take(), committing.take()));
-            Ok::<_, X>(committed.value)
+            Ok::<_, X>(committed)
         })?;
         if !deleted.is_empty() {
-            let _nobody_puts = self.shared.borders.write();
-            self.unclaim(segment, &deleted)?;
+            self.forget_later(segment, committed.durable(), deleted)?;
         }
-        Ok(value)
+        Ok(committed.value)
     }
 
-    /// Forgets in the root that a segment has entities, those that it has not. The caller keeps others from putting any. A
-    /// crash before this leaves places in the root that mean nothing.
+    /// Forgets in the root that a segment has entities, those that it has not, for good. The caller keeps others from putting
+    /// any. A crash before this leaves places in the root that mean nothing.
     pub(super) fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
         let mut gone = Vec::new();
         for id in ids {
@@ -328,7 +327,7 @@ impl<E: Engine> SegmentTransaction<'_, '_, E> {
     }
 
     /// Deletes an entity of this segment and the reference to it. Deleting one that it has not is no error. The root
-    /// forgets its place with a commit of its own behind that of the segment.
+    /// forgets its place with a commit of its own, once that of the segment is on the disk.
     pub fn delete_entity(&mut self, id: EntityId) {
         self.put.retain(|put| *put != id);
         self.deleted.push(id);

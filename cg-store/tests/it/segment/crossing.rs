@@ -253,6 +253,7 @@ fn the_root_forgets_entities_that_are_gone() {
         Ok::<_, Error>(())
     });
     deleted.expect("deletes");
+    world.flush().expect("saves");
     assert_eq!(places(), 3, "what another segment has is not forgotten");
     assert!(world.entity(uuid(4)).expect("reads").is_some());
     world.delete_segment(segment(&ids, 0)).expect("deletes");

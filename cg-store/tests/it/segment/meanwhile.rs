@@ -525,3 +525,48 @@ fn whoever_is_in_a_segment_does_not_promote_into_others() {
     assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
     assert_eq!(block(&world, places[0]), Some(ids.stone));
 }
+
+/// A kill may take a deletion back that is not on the disk: the root must find the entity then.
+#[test]
+fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
+    let mut options = segments();
+    options.world.durability = Durability::Fast;
+    let disk = Disk::new();
+    let world = SegmentedWorld::create(dir(&disk), &[], &options).expect("an empty directory");
+    let ids = register(&world);
+    let (at, elsewhere) = (ids.at(0, 0, 0), ids.at(40, 0, 0));
+    for at in [at, elsewhere] {
+        save(&world, at, filled(world.root(), ids.stone));
+    }
+    put(&world, 1, ids.cow_in(at));
+    world.flush().expect("saves");
+    let places = || {
+        let mut count = 0;
+        let all = world.root().for_each_property("", |_| {
+            count += 1;
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+        assert_eq!(all.expect("lists"), None);
+        count
+    };
+    let before = places();
+    let delete = |n| {
+        world.transaction(at, |tx| {
+            tx.delete_entity(uuid(n));
+            Ok::<_, Error>(())
+        })
+    };
+    delete(1).expect("deletes");
+    assert_eq!(world.entity(uuid(1)).expect("reads"), None);
+    assert_eq!(places(), before, "the deletion is not on the disk");
+    world.flush().expect("saves");
+    assert_eq!(places(), before - 1);
+    // Who puts it anew gets the place.
+    put(&world, 2, ids.cow_in(at));
+    delete(2).expect("deletes");
+    put(&world, 2, ids.cow_in(elsewhere));
+    world.flush().expect("saves");
+    assert_eq!(places(), before, "it is elsewhere");
+    assert_eq!(world.entity(uuid(2)).expect("reads").expect("is there").owner, Owner::Chunk(elsewhere));
+    assert_sound(world.root());
+}

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use cg_store::{Area, WriteBatch};
+use cg_store::{Area, HandedOver, WriteBatch};
 use cg_tiering::GameTick;
 
 const KEYS: u64 = 64;
@@ -241,14 +241,9 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
                     Some(What::Walk(found))
                 }
                 5 => {
-                    let mut batch = WriteBatch::new();
-                    let written: Vec<_> =
-                        (0..=dice.below(3)).map(|_| (dice.below(KEYS), Some(token))).collect();
-                    for (key, _) in &written {
-                        batch.save(place(*key), with_token());
-                    }
-                    let ticket = world.hand_over(batch).expect("is taken");
-                    let written: BTreeMap<u64, Value> = written.into_iter().collect();
+                    let keys = (0..=dice.below(3)).map(|_| dice.below(KEYS));
+                    let written: BTreeMap<u64, Value> = keys.map(|key| (key, Some(token))).collect();
+                    let ticket = hand_over(world, written.keys().map(|key| (place(*key), with_token())));
                     handed_over.push((begun, clock.fetch_add(1, SeqCst), ticket, written));
                     continue;
                 }
@@ -310,6 +305,14 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
         assert!(ended.iter().all(Result::is_ok));
     });
     history.into_inner().expect("no panic")
+}
+
+fn hand_over<E: Engine>(world: &World<E>, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> HandedOver<E> {
+    let mut batch = WriteBatch::new();
+    for (at, chunk) in chunks {
+        batch.save(at, chunk);
+    }
+    world.hand_over(batch).expect("is taken")
 }
 
 fn commit<E: Engine>(
