@@ -333,7 +333,7 @@ impl<E: Engine> World<E> {
     ///
     /// Threads that wait get room in the order in which they came; those that do not wait may commit a queue's worth of
     /// bytes before the first of them, and are refused afterwards. So a commit that takes most of the queue is not kept
-    /// waiting by small ones. Its room is kept for this thread for a quarter of a second.
+    /// waiting by small ones. Its room is kept for this thread for two seconds.
     ///
     /// # Errors
     /// What a queued write failed with; the world is read-only from then on.

@@ -119,6 +119,19 @@ fn what_waits_takes_its_room_in_the_queue() {
 }
 
 #[test]
+fn a_batch_that_is_larger_than_the_queue_is_accepted_by_itself() {
+    let (world, mut chunk) = failing_at(&Arc::default(), 64 << 10);
+    let kind = world.register_side("game:light").unwrap();
+    chunk.set_side(kind, vec![1; 100 << 10]);
+    let ticket = world.hand_over(saving(1, &chunk)).unwrap();
+    // Nobody looks.
+    while !ticket.is_settled() {
+        thread::yield_now();
+    }
+    assert!(world.request(&[at(1)]).wait().unwrap()[0].as_ref().unwrap().is_some());
+}
+
+#[test]
 fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     let fails_at = Arc::default();
     let (world, chunk) = failing_at(&fails_at, 64 << 20);

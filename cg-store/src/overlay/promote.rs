@@ -64,7 +64,9 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
     /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
-    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then.
+    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then; but where it is said of segments that the change
+    /// could not be carried out in them ([`SegmentError::NotCarriedOut`](crate::SegmentError), or what their disks say), it counts, and is
+    /// carried out as soon as it can be. Promoted again before anything of it was changed there, it changes nothing.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;

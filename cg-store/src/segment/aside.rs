@@ -70,13 +70,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         if !is_read && given_up.is_empty() {
             found.lost.push((None, "nothing of the promotion can be read".into()));
         }
+        // Before any segment is said to have its part: what has no pieces and no mark is found to be damaged again.
+        for number in given_up {
+            self.shared.root.set_aside_properties(&pieces.of_part(number)?)?;
+        }
         for segment in self.segments() {
             if !found.carried_out.contains(&segment) && self.shared.together.is_changing(segment) {
                 self.go_on_without(&redo, segment)?;
             }
-        }
-        for number in given_up {
-            self.shared.root.set_aside_properties(&pieces.of_part(number)?)?;
         }
         if !is_read {
             self.shared.root.set_aside_properties(&[record])?;

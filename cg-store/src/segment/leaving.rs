@@ -4,62 +4,67 @@
 //! the entity is harmless, and free for who puts the entity anew. An entity without its place would be one that nobody finds, and
 //! that a second segment might get as well.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use cg_format::EntityId;
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
-use crate::engine::Engine;
 use crate::error::Error;
-use crate::transaction::Durable;
 
-/// So many deletions are remembered; the places of older ones stay.
+/// So many places are remembered of each segment; the others stay.
 const REMEMBERED: usize = 4096;
 
-/// Deletions whose places the root still has.
-#[derive(Debug)]
-pub(super) struct Leaving<E: Engine>(VecDeque<(SegmentPos, Durable<E>, Vec<EntityId>)>);
-
-impl<E: Engine> Default for Leaving<E> {
-    fn default() -> Self {
-        Self(VecDeque::new())
-    }
-}
-
-impl<E: Engine> Leaving<E> {
-    fn add(&mut self, segment: SegmentPos, deletion: Durable<E>, ids: Vec<EntityId>) {
-        if self.0.len() >= REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back((segment, deletion, ids));
-    }
-
-    /// The oldest deletions, as far as a power cut cannot take them back.
-    fn take_durable(&mut self) -> Vec<(SegmentPos, Vec<EntityId>)> {
-        let count = self.0.iter().take_while(|(_, deletion, _)| deletion.is_durable()).count();
-        self.0.drain(..count).map(|(segment, _, ids)| (segment, ids)).collect()
-    }
-}
+/// Entities that segments have deleted and whose places the root still has.
+#[derive(Debug, Default)]
+pub(super) struct Leaving(BTreeMap<SegmentPos, Vec<EntityId>>);
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Remembers what a segment has deleted, and forgets the places of all whose deletions are on the disk.
-    pub(super) fn forget_later(
-        &self,
-        segment: SegmentPos,
-        deletion: Durable<H::Engine>,
-        ids: Vec<EntityId>,
-    ) -> Result<(), Error> {
-        self.shared.leaving.lock().add(segment, deletion, ids);
-        self.forget_left()
+    /// Remembers what a segment has deleted, and forgets places.
+    pub(super) fn forget_later(&self, segment: SegmentPos, ids: Vec<EntityId>) {
+        let mut leaving = self.shared.leaving.lock();
+        let of_segment = leaving.0.entry(segment).or_default();
+        of_segment.extend(ids);
+        of_segment.truncate(REMEMBERED);
+        drop(leaving);
+        self.forget_left();
     }
 
-    /// Forgets the places of entities whose deletions are on the disk.
-    pub(super) fn forget_left(&self) -> Result<(), Error> {
-        let left = self.shared.leaving.lock().take_durable();
-        if left.is_empty() {
-            return Ok(());
+    /// Forgets the places of deleted entities in segments of which nothing can be lost any more. What stays for whatever reason
+    /// is no loss.
+    pub(super) fn forget_left(&self) {
+        let left = std::mem::take(&mut self.shared.leaving.lock().0);
+        for (segment, ids) in left {
+            match self.forget_left_of(segment, &ids) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.shared.leaving.lock().0.entry(segment).or_default().extend(ids);
+                }
+                Err(error) => {
+                    tracing::debug!(%error, %segment, "places of deleted entities stay in the root");
+                }
+            }
         }
+    }
+
+    /// Whether the places are forgotten.
+    fn forget_left_of(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<bool, Error> {
+        // Not opened for this: one that was closed has nothing left to lose, and is looked at when it is used again.
+        let Some(slot) = self.shared.open.find(segment) else { return Ok(false) };
         let _nobody_puts = self.shared.borders.write();
-        left.into_iter().try_for_each(|(segment, ids)| self.unclaim(segment, &ids))
+        let world = slot.world.read_recursive();
+        let Some(world) = &*world else { return Ok(false) };
+        let mut gone = Vec::new();
+        for id in ids {
+            if world.entity(*id)?.is_none() {
+                gone.push(*id);
+            }
+        }
+        let metrics = world.metrics();
+        // Behind the look: nothing that was gone then can come back, whoever has deleted it.
+        if metrics.last_synced < metrics.last_commit {
+            return Ok(false);
+        }
+        self.unclaim(segment, &gone)?;
+        Ok(true)
     }
 }

@@ -123,7 +123,7 @@ struct Shared<H: SegmentHome> {
     /// Which segment is about to have which entities, and how many transactions of it are.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
     /// What segments have deleted whose places the root still has.
-    leaving: Mutex<Leaving<H::Engine>>,
+    leaving: Mutex<Leaving>,
     /// One registration at a time.
     naming: Mutex<()>,
     /// Which segments are being changed together.
@@ -397,7 +397,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 world.flush()?;
             }
         }
-        self.forget_left()
+        self.forget_left();
+        Ok(())
     }
 
     /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].

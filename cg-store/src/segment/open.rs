@@ -42,6 +42,11 @@ impl<E: Engine> OpenSegments<E> {
         slot
     }
 
+    /// The slot of a segment that was used before.
+    pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot<E>>> {
+        self.slots.lock().get(&segment).map(Arc::clone)
+    }
+
     /// Every slot.
     pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot<E>>)> {
         self.slots.lock().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()

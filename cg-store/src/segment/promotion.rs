@@ -301,6 +301,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     pub(super) fn finish_what_counts(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
+        if self.shared.together.is_stuck() {
+            // While the root takes no commits, the one that counts may be there and not be shown.
+            self.shared.root.settled()?.queue.check()?;
+        } else if self.shared.promoted.load(Ordering::Acquire) {
+            // All segments have their part.
+            return self.end_promotion(Vec::new(), alone);
+        }
         let Some(redo) = self.read_redo()? else {
             // It was in doubt, and does not count.
             self.shared.together.close_again([]).open();

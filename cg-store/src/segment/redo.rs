@@ -109,7 +109,7 @@ impl Redo {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        reader.version_u8("promotion version", VERSION)?;
+        read_version(reader)?;
         let id = reader.array("promotion uuid").map(Uuid::from_bytes)?;
         let generation = reader.u32("schema generation")?;
         let count = reader.u32("segment count")?;
@@ -136,6 +136,18 @@ impl Redo {
     }
 }
 
+/// Those of earlier drafts are not read.
+fn read_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    let field = "promotion version";
+    let at = reader.offset_bytes();
+    let found = reader.version_u8(field, VERSION)?;
+    if found == VERSION {
+        return Ok(());
+    }
+    let problem = Problem::OutOfRange { field, found: found.into(), allowed: "2" };
+    Err(DecodeError::new(Section::Overlay, at, problem))
+}
+
 impl PartHead {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
@@ -147,7 +159,7 @@ impl PartHead {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        reader.version_u8("promotion version", VERSION)?;
+        read_version(reader)?;
         Ok(Self {
             id: reader.array("promotion uuid").map(Uuid::from_bytes)?,
             generation: reader.u32("schema generation")?,

@@ -16,7 +16,7 @@ use parking_lot::RwLockReadGuard;
 use uuid::Uuid;
 
 use super::open::Slot;
-use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
+use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, promoted_property, whole};
 use super::{Door, SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
 use crate::engine::Engine;
@@ -217,8 +217,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let property = own_property()?;
         let mut bytes = self.shared.root.uuid().as_bytes().to_vec();
         segment.encode(&mut bytes);
+        // One that is made anew after it was deleted gets no part of what was merged into the old one.
+        let promotion = if self.has_promotion() { self.read_redo().ok().flatten() } else { None };
+        let mark = promoted_property()?;
         world.transaction_at(safe, |tx| {
             tx.set_property(property, Some(bytes));
+            if let Some(redo) = promotion {
+                tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
+            }
             Ok::<_, Error>(())
         })?;
         self.note(segment, Some(SegmentState::There), safe)?;

@@ -83,7 +83,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             Ok::<_, X>(committed)
         })?;
         if !deleted.is_empty() {
-            self.forget_later(segment, committed.durable(), deleted)?;
+            self.forget_later(segment, deleted);
         }
         Ok(committed.value)
     }

@@ -10,7 +10,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// So long is room kept for a thread that waited for it.
-pub(super) const KEPT: Duration = Duration::from_millis(250);
+pub(super) const KEPT: Duration = Duration::from_secs(2);
 /// So many refusals are remembered, one for each thread; the oldest is forgotten.
 const REMEMBERED_REFUSALS: usize = 256;
 
@@ -156,6 +156,9 @@ impl Line {
     pub(super) fn leave(&mut self, place: Place) {
         self.waiting.retain(|waiting| waiting.place != place);
         self.promised.retain(|promised| promised.place != place);
+        if self.waiting.is_empty() {
+            self.passed_bytes = 0;
+        }
     }
 
     fn lapse(&mut self, now: Instant) {

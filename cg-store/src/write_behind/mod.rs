@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
@@ -67,6 +67,9 @@ struct State {
     failed: Option<Arc<EngineError>>,
     ended: bool,
 }
+
+/// So often who waits for room looks whether there is some.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// One commit on its way.
 #[derive(Debug)]
@@ -192,7 +195,7 @@ impl WriteBehind {
                 return Ok(());
             }
             // Room that was promised to somebody in front may be given back without a word.
-            self.wrote.wait_for(&mut state, line::KEPT);
+            self.wrote.wait_for(&mut state, LOOK_AGAIN);
         }
     }
 
@@ -234,9 +237,9 @@ impl WriteBehind {
         self.made_room(&mut state);
     }
 
-    /// Whether more is queued and promised than there is room for.
+    /// Whether more is queued and promised than there is room for, and writing makes some.
     pub(crate) fn is_overfull(&self) -> bool {
-        self.state.lock().bytes > self.max_bytes
+        !self.is_empty() && self.state.lock().bytes > self.max_bytes
     }
 
     /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.

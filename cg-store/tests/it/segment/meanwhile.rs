@@ -561,6 +561,17 @@ fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
     assert_eq!(places(), before, "the deletion is not on the disk");
     world.flush().expect("saves");
     assert_eq!(places(), before - 1);
+    // A deletion that is on the disk says nothing of a later one.
+    put(&world, 1, ids.cow_in(at));
+    world.flush().expect("saves");
+    delete(1).expect("deletes");
+    put(&world, 1, ids.cow_in(at));
+    let segment = world.segment_of(at);
+    world.with_segment(segment, World::flush).expect("saves");
+    delete(1).expect("deletes");
+    assert_eq!(places(), before, "the second deletion is not on the disk");
+    world.flush().expect("saves");
+    assert_eq!(places(), before - 1);
     // Who puts it anew gets the place.
     put(&world, 2, ids.cow_in(at));
     delete(2).expect("deletes");
