@@ -8,7 +8,7 @@ use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, EntityId, Tier};
-use cg_store::engine::MemEngine;
+use cg_store::engine::{MemEngine, Resources};
 use cg_store::{MoveCounts, World, WorldOptions};
 use cg_tiering::{CubeAt, GameTick, PlayerAt};
 
@@ -20,6 +20,11 @@ fn player(dimension: cg_format::Dimension, block: BlockPos) -> PlayerAt {
     PlayerAt { id: EntityId::from_bytes([1; 16]), dimension, block }
 }
 
+/// Threads of the store.
+const THREADS: usize = 2;
+/// So many promotions go on beside each other behind ticks.
+const UNDER_WAY: usize = 8 * THREADS;
+
 /// A settled world to which a player has just come back: he stands in the middle and has asked for what he sees.
 struct Return {
     world: World<MemEngine>,
@@ -29,8 +34,9 @@ struct Return {
 
 impl Return {
     fn new() -> Self {
-        let world = World::temporary(&[], &WorldOptions { cache_bytes: 0, ..WorldOptions::default() });
-        let world = world.expect("in memory");
+        let resources = Some(Resources::new(64 << 20, THREADS));
+        let options = WorldOptions { cache_bytes: 0, resources, ..WorldOptions::default() };
+        let world = World::temporary(&[], &options).expect("in memory");
         let generator = Generator::in_world(Scene::Hills, 7, &world).expect("registers");
         let area = ChunkBox::new(ChunkPos::constant(-8, -4, -8), ChunkPos::constant(7, 7, 7));
         fill(&world, &generator, area, |_| {}).expect("fills");
@@ -95,13 +101,15 @@ fn who_comes_back_has_hot_chunks_by_little_more_work_than_without_budgets_the_ne
         budgeted += work(&sliced.tick(Duration::from_millis(1)));
         let left = sliced.not_hot();
         let done = waiting.iter().filter(|(cube, _)| !left.contains_key(cube)).map(|(_, distance)| *distance);
-        if let (Some(farthest), Some(nearest)) = (done.max(), left.values().copied().min()) {
-            assert!(farthest <= nearest, "{farthest} blocks away went before {nearest} after {ticks} ticks");
+        if let Some(farthest) = done.max().filter(|_| !left.is_empty()) {
+            // They are begun in order, and those under way end in any.
+            let passed = left.values().filter(|distance| **distance < farthest).count();
+            assert!(passed <= UNDER_WAY, "{farthest} blocks away went before {passed} nearer ones");
             ticks += 1;
         }
         waiting = left;
     }
-    assert!(ticks >= 3, "the budget cut the work into {ticks} pieces");
+    assert!(ticks >= 2, "the budget cut the work into {ticks} pieces");
     assert!(budgeted * 10 <= unbudgeted * 13, "{budgeted} bytes in slices, {unbudgeted} at once");
 }
 
@@ -163,7 +171,8 @@ fn flying_over_a_settled_real_world_writes_a_tenth_of_what_it_reads_at_most() {
         world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
     }
     let work = world.stats() - before;
-    assert!(flown.chunks_decoded > 5_000, "{} chunks were seen", flown.chunks_decoded);
+    // Chunks that are alike are decoded once.
+    assert!(flown.chunks_decoded > 4_000, "{} chunks were seen", flown.chunks_decoded);
     let (read, written) = (work.bytes_read, work.bytes_written);
     println!(
         "{} chunks seen, {read} bytes read, {written} written, {} moves",

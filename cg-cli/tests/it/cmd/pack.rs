@@ -81,6 +81,46 @@ fn check_ground(world: &World, at: ChunkPos) {
     assert_eq!(*sheep == SHEEP, at.pos == GROUND, "elsewhere it is another one");
 }
 
+/// A world that has registered names of blocks in this order.
+fn with_blocks<'n>(path: &Path, names: impl Iterator<Item = &'n String>) -> World {
+    let world = World::create(path, &[], &WorldOptions::default()).expect("the directory is empty");
+    world.register_dimension("game:overworld").expect("new");
+    let blocks = names.map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
+    world.register(&Registration { blocks, ..Registration::default() }).expect("new");
+    world
+}
+
+#[test]
+fn five_hundred_states_keep_their_names_whatever_their_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there, file] = ["here", "there", "it.cgpack"].map(|name| dir.path().join(name));
+    let names: Vec<_> = (0..500).map(|n| format!("state:s{n}")).collect();
+    let world = with_blocks(&here, names.iter());
+    let catalog = world.catalog();
+    let schema = catalog.current_schema();
+    let id = |name: &String| catalog.block_id(name).expect("registered");
+    let at =
+        ChunkAt::new(catalog.dimension("game:overworld").expect("registered"), ChunkPos::constant(0, 0, 0));
+    let mut chunk = Chunk::filled(id(&names[0]), &schema).expect("registered");
+    for (cell, name) in LocalPos::all().zip(&names) {
+        chunk.set_block(cell, id(name), &schema).expect("registered");
+    }
+    world.transaction(|tx| Ok::<_, cg_store::Error>(tx.save(at, chunk))).expect("saves");
+    world.close().expect("the disk takes it");
+    drop(world);
+    with_blocks(&there, names.iter().rev().step_by(2)).close().expect("the disk takes it");
+
+    run(&["pack", text(&here), text(&file), "--box", "0", "0", "0", "15", "15", "15"]).good();
+    unpack(&file, &there, &[]).good();
+    let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+    let catalog = world.catalog();
+    let chunk = world.load(at).expect("sound").expect("it came");
+    for (cell, name) in LocalPos::all().zip(&names) {
+        assert_eq!(catalog.block_name(chunk.block(cell)).map(Name::as_str), Some(name.as_str()));
+    }
+    assert_ne!(catalog.block_id(&names[0]), Some(BlockId::new(1)), "it has other ids here");
+}
+
 #[test]
 fn another_world_gets_it_by_names() {
     let sample = sample();
