@@ -1,6 +1,6 @@
 //! Compression of stored values: none, LZ4 blocks or Zstandard frames.
 //!
-//! LZ4 is written by `lz4_flex` and read by [a reader of our own](lz4).
+//! LZ4 is written by `lz4_flex` and read by a reader of our own.
 //!
 //! Zstandard is the pure Rust `ruzstd`, or the C library with the cargo feature `zstd`. The two read each other's
 //! output, but they do not write the same bytes: compare values, never compressed blocks.

@@ -81,7 +81,7 @@ pub mod prelude {
 
     pub use crate::{
         Binding, BlockKind, Committed, Durability, Error, OpenError, Peek, Property, Transaction, World,
-        WorldOptions,
+        WorldOptions, WriteBatch,
     };
 }
 

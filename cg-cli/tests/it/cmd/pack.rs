@@ -105,7 +105,11 @@ fn five_hundred_states_keep_their_names_whatever_their_order() {
     for (cell, name) in LocalPos::all().zip(&names) {
         chunk.set_block(cell, id(name), &schema).expect("registered");
     }
-    world.transaction(|tx| Ok::<_, cg_store::Error>(tx.save(at, chunk))).expect("saves");
+    let saved = world.transaction(|tx| {
+        tx.save(at, chunk);
+        Ok::<_, cg_store::Error>(())
+    });
+    saved.expect("saves");
     world.close().expect("the disk takes it");
     drop(world);
     with_blocks(&there, names.iter().rev().step_by(2)).close().expect("the disk takes it");
