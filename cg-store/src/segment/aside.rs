@@ -7,8 +7,9 @@ use cg_format::EntityId;
 use parking_lot::MutexGuard;
 
 use super::pieces::Pieces;
-use super::place::{promoted_property, promotion_property};
+use super::place::{entity_property, promoted_property, promotion_property};
 use super::redo::{Redo, is_damage};
+use super::transaction::encode as encode_segment;
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::error::Error;
@@ -27,8 +28,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// into the root's quarantine, their segments stay as they were before the promotion, the others get their part, and all
     /// are open again. `Ok(None)` if nothing of a promotion is damaged; what could be carried out was then.
     ///
-    /// This is the one way in which a part of a promotion is ever seen. An entity that was to go from a segment to one that
-    /// gets no part is gone with that part; one that came from there is not doubled. A backup, if there is one, is the better
+    /// This is the one way in which a part of a promotion is ever seen. An entity that was to go from a segment that has
+    /// its part to one that gets none is gone with that part; one that came from there is not doubled. A backup, if there is one, is the better
     /// choice. Killed in the middle, it is done again.
     ///
     /// # Errors
@@ -86,7 +87,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(Some(found))
     }
 
-    /// Notes that a segment is not to get its part, and has it let go of entities that others have got by theirs.
+    /// Notes that a segment is not to get its part, and has it let go of entities that others have got by theirs. What was to
+    /// go to another segment that has not got it either is found here again.
     fn go_on_without(&self, redo: &Redo, segment: SegmentPos) -> Result<(), Error> {
         self.with_there(segment, |world| {
             let mut ids = Vec::new();
@@ -95,12 +97,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 ids.extend(met.ok().map(|(id, _)| id));
                 ControlFlow::<()>::Continue(())
             })?;
-            let mut strays = Vec::new();
+            let (mut strays, mut stay) = (Vec::new(), Vec::new());
             for id in ids {
                 if self.is_elsewhere(id, segment)? {
                     strays.push(id);
+                } else if self.claimed(id)? != Some(segment) {
+                    stay.push(id);
                 }
             }
+            // Before the mark: a crash in between has this done again.
+            self.place(segment, &stay)?;
             let mark = promoted_property()?;
             world.transaction_at(Durability::Safe, |tx| {
                 tx.let_in();
@@ -112,6 +118,20 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             })?;
             Ok(())
         })
+    }
+
+    /// Notes in the root that a segment has entities, which no other has.
+    fn place(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.shared.root.transaction_at(Durability::Safe, |tx| {
+            for id in ids {
+                tx.set_property(entity_property(*id)?, Some(encode_segment(segment)));
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(())
     }
 
     /// Whether another segment has an entity.

@@ -395,6 +395,28 @@ fn a_damaged_part_of_a_promotion_closes_its_segment_until_it_is_set_aside() {
     }
 }
 
+/// It was to go from one to the other, and the root says that it has.
+#[test]
+fn an_entity_between_two_segments_that_get_no_part_is_found_where_it_was() {
+    let home = Crashing::new();
+    let (ids, _) = counts_only(&home);
+    garble(&home, ":promotion/00000000.00000000");
+    garble(&home, ":promotion/00000001.00000000");
+    let world = home.open(false);
+    let found = world.set_aside_promotion().expect("gives them up").expect("they were damaged");
+    assert_eq!(found.carried_out, [2, 3].map(|x| segment(&ids, x)));
+    let (_, owners) = content(&world, &ids);
+    assert_eq!(owners[0], Some(Owner::Chunk(places(&ids)[0])));
+    let there = places(&ids)[3];
+    let put = world.transaction(there, |tx| tx.put_entity(uuid(1), ids.cow_in(there)));
+    let elsewhere = put.expect_err("it is in the first");
+    let is_first = |segment_| segment_ == segment(&ids, 0);
+    assert!(
+        matches!(elsewhere, Error::Segment(SegmentError::EntityElsewhere { segment, .. }) if is_first(segment)),
+        "{elsewhere}"
+    );
+}
+
 /// They are the root's, and come with the blocks or not at all.
 #[test]
 fn objects_and_records_are_merged_into_the_root_with_the_rest() {
