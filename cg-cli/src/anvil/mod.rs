@@ -14,6 +14,7 @@
 
 pub mod column;
 pub mod entity;
+pub mod level;
 /// Trees as a save has them; they lie lower, because schematics are made of them too.
 pub use cg_snapshot::nbt;
 pub mod region;
@@ -24,4 +25,5 @@ pub mod write;
 
 pub use column::{Column, ColumnError, Decoder, Payload};
 pub use entity::EntityRecord;
+pub use level::Level;
 pub use region::{Region, RegionWriter, Slot, SlotError};

@@ -1,24 +1,59 @@
 //! The region files of a save, and which dimension each belongs to.
 
+mod layout;
+mod lock;
 mod other;
+mod regions;
+mod strays;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-pub use other::{OtherFiles, file_path, is_region_part, other_files};
+pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, is_moved, only_layout};
+pub use lock::is_in_use;
+pub use other::{OtherFiles, file_path, is_region_part};
+pub use regions::region_pos;
+use regions::{Found, REGION_FOLDERS};
+pub use strays::{Side, Strays, stray_name, stray_of};
 
+use super::Level;
 use super::region::RegionPos;
 
-/// The dimension of everything that does not say another.
-pub const OVERWORLD: &str = "minecraft:overworld";
+/// What tells a save from a folder of region files.
+const LEVEL: &str = "level.dat";
+/// The longest `level.dat` that is read.
+const MAX_LEVEL_BYTES: u64 = 64 << 20;
 
-/// The namespace of dimensions whose folders have a number.
-const NUMBERED: &str = "dim";
+/// A save, a folder of region files, or one region file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Save {
+    /// The path that was asked for.
+    pub path: PathBuf,
+    /// The region files: of a dimension that both layouts hold, those in which the game looks for it. By dimension,
+    /// content, place and path, the same on every machine.
+    pub regions: Vec<RegionFile>,
+    /// The layout in which each dimension was met, also without a region file.
+    pub layouts: BTreeMap<String, Layout>,
+    /// What the save holds of dimensions where the game does not look.
+    pub strays: Vec<Strays>,
+    /// What `level.dat` says; of a save whose `level.dat` cannot be read, `level.dat_old`.
+    pub level: Option<Level>,
+    /// Dimensions that were left out, and how many region files they have.
+    pub left_out: BTreeMap<String, u64>,
+    /// `None` where there are only region files.
+    taken: Option<Taken>,
+}
 
-/// How deep folders below `dimensions/` are followed; a dimension's name may hold slashes.
-const MAX_FOLDER_DEPTH: usize = 8;
+/// The files of a save that are no regions: which are taken, and what they are called in a world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Taken {
+    /// How the paths begin of those that are taken; `None` if none is.
+    from: Option<String>,
+    /// What takes the place of that.
+    to: String,
+}
 
 /// One region file of a save.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +64,10 @@ pub struct RegionFile {
     pub kind: RegionKind,
     /// The place in the file's name; `None` when it has none, and only the columns tell theirs.
     pub pos: Option<RegionPos>,
-    /// Where the file lies.
+    /// Where the file is.
     pub path: PathBuf,
+    /// The layout of its folder; `None` when that is no dimension's.
+    pub layout: Option<Layout>,
 }
 
 /// What a region file's folder says about its content. Blocks come before entities, which belong to their chunks.
@@ -52,7 +89,7 @@ pub enum RegionKind {
 pub enum SaveError {
     /// Nothing that a save has.
     #[error(
-        "{} is no save: neither a region file (.mca), nor a folder of them, nor a folder with region/, DIM-1/, DIM1/ or dimensions/ in it",
+        "{} is no save: neither a region file (.mca), nor a folder of them, nor a folder with a level.dat of Java Edition, region/, DIM-1/, DIM1/ or dimensions/ in it",
         .0.display()
     )]
     NotASave(PathBuf),
@@ -62,6 +99,12 @@ pub enum SaveError {
         .0.display()
     )]
     McRegion(PathBuf),
+    /// The overworld was asked for.
+    #[error("{} holds no overworld that another dimension could be made of", .0.display())]
+    NoOverworld(PathBuf),
+    /// A name that a save has no folder for.
+    #[error("`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted")]
+    DimensionName(String),
     /// A folder or file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -72,209 +115,184 @@ pub enum SaveError {
     },
 }
 
-/// Lists the region files of a save, of a folder of region files, or the one file that is named.
+/// Lists the region files of a save, of a dimension's folder, of a folder of region files, or the one file that is named.
 ///
-/// The order is by dimension, content, place and path, the same on every machine. Nothing is opened but folders.
+/// A folder of a save that is a dimension's own, such as `DIM-1` or `dimensions/minecraft/the_end`, is that dimension, and
+/// so is `region/` in it or a file there. Files of any other folder without a save around it belong to [`OVERWORLD`],
+/// unless two of them have the same place in the name: then what stands before `r.X.Z.mca` names a dimension of its own,
+/// `file:<prefix>`, so that no column replaces another.
 ///
-/// Files that lie in a folder without a save around it belong to [`OVERWORLD`], unless two of them have the same place
-/// in the name: then what stands before `r.X.Z.mca` names a dimension of its own, `file:<prefix>`, so that no column
-/// replaces another.
+/// Opens folders, `level.dat`, and the headers of region files of dimensions that both layouts hold.
 ///
 /// # Errors
 /// [`SaveError`].
-pub fn find(path: &Path) -> Result<Vec<RegionFile>, SaveError> {
-    let mut found = Vec::new();
+pub fn find(path: &Path) -> Result<Save, SaveError> {
     if path.is_file() {
-        found.push(RegionFile {
-            dimension: OVERWORLD.to_owned(),
-            kind: RegionKind::ByContent,
-            pos: region_pos(path),
-            path: path.to_owned(),
-        });
-        return Ok(found);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        return Ok(Save::of(path, regions::bare(vec![path.to_owned()], own_dimension(folder)), None));
     }
-    find_bare(path, &mut found)?;
-    find_dimension(path, OVERWORLD, &mut found)?;
-    for entry in folders(path)? {
-        let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { continue };
-        match name {
-            "DIM-1" => find_dimension(&entry, "minecraft:the_nether", &mut found)?,
-            "DIM1" => find_dimension(&entry, "minecraft:the_end", &mut found)?,
-            "dimensions" => {
-                for namespace in folders(&entry)? {
-                    let Some(name) = namespace.file_name().and_then(|name| name.to_str()) else { continue };
-                    let mut links = BTreeSet::new();
-                    find_namespaced(&namespace, &format!("{name}:"), 0, &mut links, &mut found)?;
-                }
-            }
-            _ => {
-                if let Some(number) = name.strip_prefix("DIM").and_then(coordinate) {
-                    find_dimension(&entry, &format!("{NUMBERED}:{number}"), &mut found)?;
-                }
-            }
+    let has_level = path.join(LEVEL).is_file();
+    let own = if has_level { None } else { own_dimension(path) };
+    let bare = regions::bare(regions::files(path, "mca")?, own.clone());
+    if let Some((dimension, layout)) = own {
+        let mut found = Found::default();
+        regions::of_dimension(path, &dimension, layout, &mut found)?;
+        if !found.dimensions.is_empty() || path.join("data").is_dir() {
+            let folder = dimension_folder(&dimension, layout).unwrap_or_default();
+            found.dimensions.insert((dimension, layout));
+            found.files.extend(bare);
+            let to = format!("{}/", folder.display());
+            let mut save = Save::of(path, found.files, Some(Taken { from: Some(String::new()), to }));
+            save.layouts = found.dimensions.into_iter().collect();
+            return Ok(save);
+        }
+        if !bare.is_empty() {
+            return Ok(Save::of(path, bare, None));
         }
     }
-    if found.is_empty() {
+    whole(path, bare)
+}
+
+/// A folder that is no dimension's own.
+fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
+    let mut found = Found { files: bare, ..Found::default() };
+    regions::of_save(path, &mut found)?;
+    let level = level(path)?;
+    if found.files.is_empty() {
         let region = path.join("region");
-        let old = [path, region.as_path()].into_iter().filter(|folder| folder.is_dir());
-        for folder in old {
-            if !files(folder, "mcr")?.is_empty() {
+        for folder in [path, region.as_path()].into_iter().filter(|folder| folder.is_dir()) {
+            if !regions::files(folder, "mcr")?.is_empty() {
                 return Err(SaveError::McRegion(path.to_owned()));
             }
         }
         // A save whose folders are there but empty is a save with nothing in it.
-        if !region.is_dir() {
+        if found.dimensions.is_empty() && level.is_none() {
             return Err(SaveError::NotASave(path.to_owned()));
         }
     }
-    found.sort();
-    Ok(found)
-}
-
-/// The folder of a dimension inside a save, relative to it: empty for the overworld.
-///
-/// `None` for a name that cannot be a path of the game's: only `a-z 0-9 _ . -` between slashes, no `.` or `..`.
-pub fn dimension_folder(dimension: &str) -> Option<PathBuf> {
-    match dimension {
-        OVERWORLD => return Some(PathBuf::new()),
-        "minecraft:the_nether" => return Some("DIM-1".into()),
-        "minecraft:the_end" => return Some("DIM1".into()),
-        _ => {}
-    }
-    let (namespace, name) = dimension.split_once(':')?;
-    // As mods number them. Two of the numbers are the game's own.
-    if let Some(number) = coordinate(name).filter(|number| namespace == NUMBERED && ![-1, 1].contains(number))
-    {
-        return Some(format!("DIM{number}").into());
-    }
-    let mut folder = PathBuf::from("dimensions");
-    for part in std::iter::once(namespace).chain(name.split('/')) {
-        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte);
-        if part.is_empty() || part.bytes().all(|byte| byte == b'.') || !part.bytes().all(allowed) {
-            return None;
-        }
-        folder.push(part);
-    }
-    Some(folder)
-}
-
-/// The place in a file name that ends in `r.X.Z.mca`, whatever stands before it.
-///
-/// ```
-/// use std::path::Path;
-/// use cg_cli::anvil::{region::RegionPos, save};
-/// let place = RegionPos::new(-1, 0);
-/// assert_eq!(save::region_pos(Path::new("region/r.-1.0.mca")), place);
-/// assert_eq!(save::region_pos(Path::new("1.20.1_city_r.-1.0.mca")), place);
-/// assert_eq!(save::region_pos(Path::new("backup.mca")), None);
-/// ```
-pub fn region_pos(path: &Path) -> Option<RegionPos> {
-    split_name(path).map(|(_, pos)| pos)
-}
-
-/// The prefix and place of a region file's name.
-fn split_name(path: &Path) -> Option<(&str, RegionPos)> {
-    let stem = path.file_name()?.to_str()?.strip_suffix(".mca")?;
-    let (rest, z) = stem.rsplit_once('.')?;
-    let (rest, x) = rest.rsplit_once('.')?;
-    let prefix = rest.strip_suffix('r')?;
-    if prefix.ends_with(|last: char| last.is_ascii_alphanumeric()) {
-        return None;
-    }
-    Some((prefix, RegionPos::new(coordinate(x)?, coordinate(z)?)?))
-}
-
-/// A number as the game writes it: no plus, no leading zero.
-fn coordinate(text: &str) -> Option<i32> {
-    text.parse().ok().filter(|number: &i32| number.to_string() == text)
-}
-
-fn find_dimension(folder: &Path, dimension: &str, found: &mut Vec<RegionFile>) -> Result<(), SaveError> {
-    for (name, kind) in [
-        ("region", RegionKind::Blocks),
-        ("entities", RegionKind::Entities),
-        ("poi", RegionKind::PointsOfInterest),
-    ] {
-        let folder = folder.join(name);
-        if folder.is_dir() {
-            found.extend(files(&folder, "mca")?.into_iter().map(|path| RegionFile {
-                dimension: dimension.to_owned(),
-                kind,
-                pos: region_pos(&path),
-                path,
-            }));
+    let is_save = !found.dimensions.is_empty() || path.join(LEVEL).is_file();
+    let taken = is_save.then(|| Taken { from: Some(String::new()), to: String::new() });
+    let files_of_26 = FOLDERS_OF_26.iter().any(|folder| path.join(folder).is_dir());
+    let looks = match &level {
+        Some(level) => Layout::of_level(level, files_of_26),
+        None if files_of_26 => Layout::Dimensions,
+        None => Layout::Old,
+    };
+    let (regions, strays) = strays::part(found.files, looks);
+    let mut save = Save { strays, level, ..Save::of(path, regions, taken) };
+    for (dimension, layout) in found.dimensions {
+        let has_regions = save.regions.iter().any(|file| file.dimension == dimension);
+        // Of two empty folders, the one in which the game looks.
+        if !has_regions && (layout == looks || !save.layouts.contains_key(&dimension)) {
+            save.layouts.insert(dimension, layout);
         }
     }
-    Ok(())
+    Ok(save)
 }
 
-/// Folders of `dimensions/<namespace>/`: one that has `region` or `entities` is a dimension; others go deeper. Where a link
-/// leads is looked at once: links to each other would lead anywhere in any number of ways.
-fn find_namespaced(
-    folder: &Path,
-    prefix: &str,
-    depth: usize,
-    links: &mut BTreeSet<PathBuf>,
-    found: &mut Vec<RegionFile>,
-) -> Result<(), SaveError> {
-    if depth >= MAX_FOLDER_DEPTH {
-        return Ok(());
+impl Save {
+    fn of(path: &Path, mut regions: Vec<RegionFile>, taken: Option<Taken>) -> Self {
+        regions.sort();
+        let layouts =
+            regions.iter().filter_map(|file| Some((file.dimension.clone(), file.layout?))).collect();
+        let (path, strays) = (path.to_owned(), Vec::new());
+        Self { path, regions, layouts, strays, level: None, left_out: BTreeMap::new(), taken }
     }
-    for entry in folders(folder)? {
-        let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { continue };
-        if ["region", "entities", "poi", "data"].contains(&name) {
-            continue;
+
+    /// Makes dimensions of their own of the strays.
+    pub fn take_strays(&mut self) {
+        for strays in std::mem::take(&mut self.strays) {
+            let dimension = stray_name(&strays.dimension);
+            self.layouts.insert(dimension.clone(), strays.layout);
+            self.regions.extend(
+                strays.files.into_iter().map(|file| RegionFile { dimension: dimension.clone(), ..file }),
+            );
         }
-        if entry.is_symlink() {
-            let target = fs::canonicalize(&entry);
-            let target = target.map_err(|source| SaveError::Io { path: entry.clone(), source })?;
-            let is_around = fs::canonicalize(folder).is_ok_and(|folder| folder.starts_with(&target));
-            if is_around || !links.insert(target) {
-                continue;
+        self.regions.sort();
+    }
+
+    /// Leaves out all but the overworld, and makes another dimension of that.
+    ///
+    /// # Errors
+    /// [`SaveError::DimensionName`] and [`SaveError::NoOverworld`].
+    pub fn as_dimension(&mut self, dimension: &str) -> Result<(), SaveError> {
+        let to = dimension_folder(dimension, Layout::Dimensions)
+            .ok_or_else(|| SaveError::DimensionName(dimension.to_owned()))?;
+        if !self.regions.iter().any(|file| file.dimension == OVERWORLD) {
+            return Err(SaveError::NoOverworld(self.path.clone()));
+        }
+        let layout = self.layouts.get(OVERWORLD).copied();
+        self.only(OVERWORLD);
+        for file in &mut self.regions {
+            dimension.clone_into(&mut file.dimension);
+        }
+        self.layouts = layout.map(|layout| (dimension.to_owned(), layout)).into_iter().collect();
+        if let Some(taken) = &mut self.taken {
+            taken.to = format!("{}/", to.display());
+        }
+        Ok(())
+    }
+
+    /// Leaves out all but a dimension and the files in a folder of its own.
+    pub fn only(&mut self, dimension: &str) {
+        for file in &self.regions {
+            if file.dimension != dimension {
+                *self.left_out.entry(file.dimension.clone()).or_default() += 1;
             }
         }
-        let dimension = format!("{prefix}{name}");
-        find_dimension(&entry, &dimension, found)?;
-        find_namespaced(&entry, &format!("{dimension}/"), depth + 1, links, found)?;
+        self.regions.retain(|file| file.dimension == dimension);
+        self.strays.retain(|strays| strays.dimension == dimension);
+        self.layouts.retain(|met, _| met == dimension);
+        let folder = self.layouts.get(dimension).and_then(|layout| dimension_folder(dimension, *layout));
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        // The files of a dimension's own folder are called by that already.
+        if let Some(taken) = self.taken.as_mut().filter(|taken| taken.to.is_empty()) {
+            taken.from = folder.map(|folder| format!("{}/", folder.display()));
+            taken.to = taken.from.clone().unwrap_or_default();
+        }
     }
-    Ok(())
-}
 
-fn find_bare(folder: &Path, found: &mut Vec<RegionFile>) -> Result<(), SaveError> {
-    let files = files(folder, "mca")?;
-    let mut places = BTreeSet::new();
-    let collide = files.iter().filter_map(|path| region_pos(path)).any(|pos| !places.insert(pos));
-    for path in files {
-        let (prefix, pos) = match split_name(&path) {
-            Some((prefix, pos)) => (prefix.trim_end_matches(['_', '-', '.', ' ']), Some(pos)),
-            None => ("", None),
-        };
-        let dimension =
-            if collide && !prefix.is_empty() { format!("file:{prefix}") } else { OVERWORLD.to_owned() };
-        found.push(RegionFile { dimension, kind: RegionKind::ByContent, pos, path });
+    /// The only dimension, if that is the nether or the end of a save of its own: servers keep each in a save beside the
+    /// overworld's.
+    pub fn only_nether_or_end(&self) -> Option<&str> {
+        let only = self.regions.first().map(|file| file.dimension.as_str())?;
+        let is_only = self.regions.iter().all(|file| file.dimension == only);
+        (is_only && is_moved(only) && only != OVERWORLD && self.has_level()).then_some(only)
     }
-    Ok(())
+
+    /// Whether the save has a `level.dat` of its own.
+    pub fn has_level(&self) -> bool {
+        self.path.join(LEVEL).is_file()
+    }
 }
 
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
-    let mut entries = entries(folder)?;
-    entries.retain(|path| path.is_dir());
-    Ok(entries)
+/// The dimension of which a folder, or the folder around `region/`, is the own one.
+fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
+    let absolute = std::path::absolute(folder).ok()?;
+    let is_part = |name| REGION_FOLDERS.iter().any(|(part, _)| *part == name);
+    let own = match absolute.file_name()?.to_str() {
+        Some(name) if is_part(name) => absolute.parent()?,
+        _ => &absolute,
+    };
+    // A save may have any name.
+    if own.join(LEVEL).is_file() { None } else { regions::dimension_of(own) }
 }
 
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, SaveError> {
-    let mut entries = entries(folder)?;
-    entries.retain(|path| path.extension().is_some_and(|found| found == extension) && path.is_file());
-    Ok(entries)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
-    let fault = |source| SaveError::Io { path: folder.to_owned(), source };
-    let entries: io::Result<Vec<_>> =
-        fs::read_dir(folder).map_err(fault)?.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut entries = entries.map_err(fault)?;
-    entries.sort();
-    Ok(entries)
+/// What a save's `level.dat` says, or `level.dat_old` where that cannot be read.
+fn level(save: &Path) -> Result<Option<Level>, SaveError> {
+    for name in [LEVEL, "level.dat_old"] {
+        let path = save.join(name);
+        if !path.is_file() {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        let file = fs::File::open(&path).and_then(|file| file.take(MAX_LEVEL_BYTES).read_to_end(&mut bytes));
+        file.map_err(|source| SaveError::Io { path, source })?;
+        if let Some(level) = Level::read(&bytes) {
+            return Ok(Some(level));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

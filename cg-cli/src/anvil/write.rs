@@ -6,7 +6,7 @@
 use super::column::{
     Blocks, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
 };
-use super::nbt::{self, Compound, CompoundWriter, NbtError, TooLong};
+use super::nbt::{self, Compound, CompoundWriter, NbtError, Tag, TooLong};
 use super::state::{self, StateError};
 
 /// The first version whose sections hold `block_states` (21w37a).
@@ -101,17 +101,34 @@ fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Resul
     out.int("zPos", column.z);
     raw(out, "carried fields", Some(&column.carried))?;
     raw(out, "fields left over", column.left.as_deref())?;
-    out.compounds(names.sections, column.sections.iter(), |out, section| {
-        write_section(out, section, column.data_version)
-    })?;
+    if !column.sections.is_empty() {
+        out.compounds(names.sections, column.sections.iter(), |out, section| {
+            write_section(out, section, column.data_version)
+        })?;
+    } else if let Some(kind) = column.lists.sections {
+        out.empty_list(names.sections, kind);
+    }
     column.block_entities.iter().try_for_each(|entity| check("block entity", &entity.nbt).map(drop))?;
     column.entities.iter().try_for_each(|entity| check("entity", entity).map(drop))?;
     let block_entities = column.block_entities.iter().map(|entity| entity.nbt.as_slice());
-    out.raw_compounds(names.block_entities, block_entities);
-    if !column.entities.is_empty() {
-        out.raw_compounds(names.entities, column.entities.iter().map(Vec::as_slice));
-    }
+    let entities = column.entities.iter().map(Vec::as_slice);
+    list(out, names.block_entities, block_entities, column.lists.block_entities);
+    list(out, names.entities, entities, column.lists.entities);
     Ok(())
+}
+
+/// A list of compounds; one of this kind where there are none.
+fn list<'a>(
+    out: &mut CompoundWriter<'_>,
+    name: &'static str,
+    items: impl ExactSizeIterator<Item = &'a [u8]>,
+    empty: Option<Tag>,
+) {
+    if items.len() > 0 {
+        out.raw_compounds(name, items);
+    } else if let Some(kind) = empty {
+        out.empty_list(name, kind);
+    }
 }
 
 fn write_section(

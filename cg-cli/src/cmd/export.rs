@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::export::{ExportError, ExportOptions, ExportReport, export};
+use cg_cli::export::{ExportError, ExportOptions, ExportReport, LayoutChoice, Placed, export};
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -11,11 +11,14 @@ use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
-/// Write a world as region files: DIR/region/r.X.Z.mca, other dimensions in their usual folders.
+/// Write a world as a Minecraft Java save: region files and the files beside them.
 ///
-/// Files of the save that are no regions are written too, unless one dimension is asked for. What a save cannot hold is
-/// listed; then the exit code is 1. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,"other_files":N,
-/// "changed_columns":N,"not_exported":{WHAT:N}}`.
+/// The overworld, the nether and the end go to the folders from which they were imported: `region/`, `DIM-1/`, `DIM1/` until
+/// 1.21.11, or `dimensions/minecraft/NAME/` since 26.1; other dimensions to `dimensions/NAMESPACE/NAME/`. Where the game
+/// of the exported `level.dat` looks elsewhere, a warning says so, and unless `--layout` names the layout the exit code is
+/// 1. What a save cannot hold is listed; then the exit code is 1 too. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
+/// "other_files":N,"changed_columns":N,"old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
+/// "not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -23,9 +26,12 @@ pub(crate) struct Args {
     /// The new folder; it must not exist or be empty.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     mca: PathBuf,
-    /// Only this dimension [default: all].
+    /// Only this dimension, and the files in its own folder [default: all].
     #[arg(long, short = 'd', value_name = "NAME")]
     dimension: Option<String>,
+    /// The folders of the overworld, the nether and the end.
+    #[arg(long, value_enum, default_value = "as-imported")]
+    layout: LayoutChoice,
 }
 
 #[derive(Debug, Serialize)]
@@ -35,7 +41,7 @@ struct Report(ExportReport);
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let progress = out.progress("regions written");
-    let options = ExportOptions { dimension: args.dimension.clone() };
+    let options = ExportOptions { dimension: args.dimension.clone(), layout: args.layout };
     let exported = export(&world, &args.mca, &options, |now| progress.set_position(now.regions_done as u64));
     progress.finish_and_clear();
     let report = match exported {
@@ -46,12 +52,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         Err(error) => return Err(Failure::failed(error)),
     };
     out.print(&report)?;
-    Ok(Outcome::good_if(report.0.not_exported.is_empty()))
+    Ok(Outcome::good_if(report.0.is_whole(&options)))
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
+        for warning in &report.warnings {
+            writeln!(f, "warning: {}", shown(warning))?;
+        }
         for (what, count) in &report.not_exported {
             writeln!(f, "not exported: {} ({count})", shown(what))?;
         }
@@ -65,6 +74,17 @@ impl fmt::Display for Report {
         )?;
         if report.other_files > 0 {
             writeln!(f, "exported: files that are no regions {}", grouped(report.other_files))?;
+        }
+        if report.old_slots > 0 {
+            writeln!(f, "exported: columns of before 1.13, as they came {}", grouped(report.old_slots))?;
+        }
+        let layouts: Vec<_> = report
+            .layout
+            .iter()
+            .map(|(dimension, Placed { layout, .. })| format!("{} {layout}", shown(dimension)))
+            .collect();
+        if !layouts.is_empty() {
+            writeln!(f, "layout: {}", layouts.join(", "))?;
         }
         if report.changed_columns > 0 {
             let count = grouped(report.changed_columns);

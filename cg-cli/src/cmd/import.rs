@@ -4,30 +4,51 @@ use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, Rekeyed, import, open_or_create};
+use cg_cli::anvil::{Level, save};
+use cg_cli::import::{
+    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, import, open_or_create,
+};
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{WorldArg, options};
+use crate::args::{self, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
-/// Import a Minecraft Java save (1.13 to the newest), a folder of region files, or one region file.
+/// Import a Minecraft Java save (1.13 to 26.x), one dimension of it, a folder of region files, or one region file.
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again. The
-/// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. JSON:
-/// `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
+/// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. Columns of before
+/// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
+/// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
+/// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
+/// with exit code 1. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
+/// "layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The save's folder, a folder of region files, or one region file.
+    /// The save's folder, a dimension's folder in it, a folder of region files, or one region file.
     #[arg(value_name = "SAVE", value_hint = ValueHint::AnyPath)]
     save: PathBuf,
     #[command(flatten)]
     world: WorldArg,
     /// Import into a world that holds something: where both have a chunk or an entity, replace it or keep the world's.
+    ///
+    /// Of a save with nothing but the nether or the end, as servers keep them in folders of their own, only the dimension
+    /// and its files go into the world of another save.
     #[arg(long, value_enum)]
     merge: Option<Merge>,
+    /// With `--merge replace`: keep or delete files of the world's save that SAVE does not have. Deletes only if SAVE has a
+    /// `level.dat`.
+    #[arg(long, value_enum, value_name = "MERGE", default_value = "keep")]
+    merge_files: MergeFiles,
+    /// Import what the save holds of a dimension where the game does not look, as `stray:overworld`, `stray:the_nether` or
+    /// `stray:the_end`.
+    #[arg(long)]
+    take_strays: bool,
+    /// Import the overworld alone, as this dimension.
+    #[arg(long, value_name = "NAME")]
+    as_dimension: Option<String>,
     /// Threads that decode [default: one for each of the machine's].
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
@@ -38,18 +59,35 @@ pub(crate) struct Args {
 struct Report(ImportReport);
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let options = ImportOptions {
+        merge: args.merge,
+        merge_files: args.merge_files,
+        take_strays: args.take_strays,
+        as_dimension: args.as_dimension.clone(),
+        threads: args.threads,
+        ..ImportOptions::default()
+    };
     // Before a world is made for it.
-    cg_cli::anvil::save::find(&args.save).map_err(|error| Failure::usage(error.to_string()))?;
-    let world = open_or_create(args.world.path(), &options())?;
+    options.check().map_err(|error| Failure::usage(error.to_string()))?;
+    options.find(&args.save).map_err(|error| Failure::usage(error.to_string()))?;
+    if save::is_in_use(&args.save).unwrap_or(false) {
+        eprintln!(
+            "cg: another process holds session.lock of {}: a running game or server may change the save meanwhile; stop it, or import a copy",
+            args.save.display()
+        );
+    }
+    let world = open_or_create(args.world.path(), &args::options())?;
     let progress = out.progress("columns imported");
-    let choices = ImportOptions { merge: args.merge, threads: args.threads, ..ImportOptions::default() };
-    let imported = import(&args.save, &world, &choices, |now| progress.set_position(now.columns));
+    let imported = import(&args.save, &world, &options, |now| progress.set_position(now.columns));
     progress.finish_and_clear();
     let report = match imported {
         Ok(report) => Report(report),
-        Err(error @ (ImportError::NotEmpty | ImportError::OtherMerge { .. } | ImportError::OtherImport)) => {
-            return Err(Failure::usage(error.to_string()));
-        }
+        Err(
+            error @ (ImportError::NotEmpty
+            | ImportError::OtherChoices { .. }
+            | ImportError::OtherImport
+            | ImportError::OtherRules),
+        ) => return Err(Failure::usage(error.to_string())),
         Err(error) => return Err(Failure::failed(error)),
     };
     world.close()?;
@@ -68,6 +106,9 @@ impl fmt::Display for Report {
             }
         }
         more(f, report.unlisted.unreadable, "parts that could not be read")?;
+        for stray in &report.strays {
+            show_stray(f, stray)?;
+        }
         for Rekeyed { file, slot, was, is } in &report.rekeyed {
             let file = shown(file);
             match was {
@@ -87,6 +128,25 @@ impl fmt::Display for Report {
         if report.imported_files > 0 {
             writeln!(f, "imported: files that are no regions {}", grouped(report.imported_files))?;
         }
+        if report.old_slots > 0 {
+            let count = grouped(report.old_slots);
+            writeln!(
+                f,
+                "kept as bytes: columns of before 1.13 {count}; a game or server that upgrades them (--forceUpgrade) gives them blocks"
+            )?;
+        }
+        show_files(f, report)?;
+        let layouts: Vec<_> = report
+            .layout
+            .iter()
+            .map(|(dimension, layout)| format!("{} {layout}", shown(dimension)))
+            .collect();
+        if !layouts.is_empty() {
+            writeln!(f, "layout: {}", layouts.join(", "))?;
+        }
+        if report.in_use {
+            writeln!(f, "another process held session.lock: what it wrote meanwhile may be missing or torn")?;
+        }
         if report.kept_chunks + report.kept_entities + report.kept_files > 0 {
             let (chunks, entities) = (grouped(report.kept_chunks), grouped(report.kept_entities));
             let files = grouped(report.kept_files);
@@ -102,6 +162,52 @@ impl fmt::Display for Report {
             count => writeln!(f, "could not be read: {}", grouped(count)),
         }
     }
+}
+
+/// Says what was refused of a dimension that both layouts hold.
+fn show_stray(f: &mut fmt::Formatter<'_>, stray: &Stray) -> fmt::Result {
+    let Stray { dimension, side, live } = stray;
+    writeln!(
+        f,
+        "{}: refused {} ({} files, {} columns, newest {}) beside {} ({} files, {} columns, newest {}); `--take-strays` imports it as a dimension of its own",
+        shown(dimension),
+        shown(&side.folder),
+        grouped(side.files),
+        grouped(side.columns),
+        side.newest,
+        shown(&live.folder),
+        grouped(live.files),
+        grouped(live.columns),
+        live.newest,
+    )
+}
+
+/// Says what became of the files of the save that the world was.
+fn show_files(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Result {
+    if let Some(replaced) = &report.replaced_level {
+        let named = |level: &Option<Level>| match level {
+            None => "one that cannot be read".to_owned(),
+            Some(Level { name, data_version }) => {
+                let version = data_version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+                format!("\"{}\" (DataVersion {version})", shown(name))
+            }
+        };
+        writeln!(f, "replaced: level.dat of {} by that of {}", named(&replaced.was), named(&replaced.is))?;
+    }
+    if report.remaining_files > 0 {
+        let count = grouped(report.remaining_files);
+        writeln!(
+            f,
+            "still there: files of the save before {count}; `--merge-files replace` deletes such files"
+        )?;
+    }
+    for (folder, count) in &report.deleted_files {
+        writeln!(f, "deleted: files of the save before in {} {}", shown(folder), grouped(*count))?;
+    }
+    if report.left_files > 0 {
+        writeln!(f, "left out: files that are not of the dimension {}", grouped(report.left_files))?;
+    }
+    Ok(())
 }
 
 /// Says what the lists of a file have no room for.

@@ -6,8 +6,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use cg_cli::export::{LayoutChoice, Layouts, Placed};
+use cg_cli::mapping::name;
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
+use cg_store::engine::RocksEngine;
 use cg_store::{Census, TierCensus};
 use serde::Serialize;
 
@@ -17,7 +20,7 @@ use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
 /// Count chunks, entities, objects, records and names, and say what they take on disk.
 ///
-/// Reads every row once. JSON: `{"chunks","dimensions":{NAME:{"chunks"}},"registry":{"blocks",…},"entities","detached",
+/// Reads every row once. JSON: `{"chunks","dimensions":{NAME:{"chunks","layout"}},"registry":{"blocks",…},"entities","detached",
 /// "objects","records","tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`, where a tier's bytes are
 /// those of its rows before the engine compresses them. Exit code 1 if damaged rows were met.
 #[derive(Debug, clap::Args)]
@@ -45,6 +48,8 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct DimensionReport {
     chunks: u64,
+    /// The folders of a save into which it is exported; `None` for a name that has no folder.
+    layout: Option<Placed>,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,7 +69,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         uuid: world.uuid().to_string(),
         incarnation: world.incarnation().to_string(),
         chunks: census.chunks(),
-        dimensions: dimensions(&catalog, &census),
+        dimensions: dimensions(&Layouts::read(&world)?, &catalog, &census)?,
         registry: ListKind::ALL.map(|list| (list.row(), catalog.list(list).len())).into(),
         entities: census.entities,
         detached: census.detached,
@@ -79,15 +84,21 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// Every dimension that is registered or that a chunk names.
-fn dimensions(catalog: &Catalog, census: &Census) -> BTreeMap<String, DimensionReport> {
-    let registered = catalog.list(ListKind::Dimensions).names().iter();
-    let mut all: BTreeMap<_, _> =
-        registered.map(|name| (name.to_string(), DimensionReport { chunks: 0 })).collect();
+fn dimensions(
+    layouts: &Layouts<'_, RocksEngine>,
+    catalog: &Catalog,
+    census: &Census,
+) -> Result<BTreeMap<String, DimensionReport>, Failure> {
+    let registered = catalog.list(ListKind::Dimensions).names().iter().map(|name| (name.to_string(), 0));
+    let mut all: BTreeMap<_, u64> = registered.collect();
     for (dimension, chunks) in &census.dimensions {
-        let name = name_of(catalog, ListKind::Dimensions, dimension.get());
-        all.insert(name, DimensionReport { chunks: *chunks });
+        all.insert(name_of(catalog, ListKind::Dimensions, dimension.get()), *chunks);
     }
-    all
+    let placed = |(name, chunks): (String, u64)| {
+        let layout = layouts.of(&name::text(&name), LayoutChoice::AsImported)?;
+        Ok((name, DimensionReport { chunks, layout }))
+    };
+    all.into_iter().map(placed).collect()
 }
 
 /// The length of all files under a directory.
@@ -133,9 +144,11 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         let width = self.dimensions.keys().map(String::len).max().unwrap_or(0).max("dimension".len());
-        writeln!(f, "{:width$}  {:>12}", "dimension", "chunks")?;
-        for (name, dimension) in &self.dimensions {
-            writeln!(f, "{name:width$}  {:>12}", grouped(dimension.chunks))?;
+        writeln!(f, "{:width$}  {:>12}  {:>12}", "dimension", "chunks", "layout")?;
+        for (name, DimensionReport { chunks, layout }) in &self.dimensions {
+            let layout =
+                layout.as_ref().map_or_else(|| "none".to_owned(), |placed| placed.layout.to_string());
+            writeln!(f, "{name:width$}  {:>12}  {layout:>12}", grouped(*chunks))?;
         }
         writeln!(f)?;
         writeln!(f, "{:width$}  {:>12}  {:>12}  {:>12}", "tier", "chunks", "keys", "bytes")?;

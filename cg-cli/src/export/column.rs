@@ -1,7 +1,6 @@
 //! Chunks of a column as the sections of a save.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
@@ -13,11 +12,10 @@ use cg_store::{Error, ObjectKey, World};
 
 use super::{DATA_VERSION, ExportReport};
 use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
-use crate::anvil::region::RegionPos;
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, Leftovers, Points, name, place};
+use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, name, place, slots};
 
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
@@ -114,8 +112,26 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         z: i32,
         report: &mut ExportReport,
     ) -> Result<Option<Points>, Error> {
-        let kept = self.object(leftovers::poi_key(self.dimension_name, x, z), Points::decode)?;
-        Ok(kept.told("objects of points of interest", report))
+        let column = leftovers::column_key(self.dimension_name, x, z);
+        let has_column = match self.object(column, |_| Some(()))? {
+            Kept::Nothing => false,
+            Kept::Here(()) | Kept::Damaged | Kept::Strange => true,
+        };
+        let decode = |bytes: &[u8]| Points::decode(bytes, has_column);
+        let kept = self.object(leftovers::poi_key(self.dimension_name, x, z), decode)?;
+        Ok(kept.told_once("objects of points of interest", report))
+    }
+
+    /// A column of before 1.13, as the slot of a save held it.
+    pub(super) fn old_slot(
+        &self,
+        x: i32,
+        z: i32,
+        report: &mut ExportReport,
+    ) -> Result<Option<OldSlot>, Error> {
+        let decode = |bytes: &[u8]| OldSlot::decode(bytes, (x, z));
+        let kept = self.object(slots::old_key(self.dimension_name, x, z), decode)?;
+        Ok(kept.told_once("objects of columns of before 1.13", report))
     }
 
     /// What a slot of `entities/` held beside entities.
@@ -126,29 +142,7 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         report: &mut ExportReport,
     ) -> Result<Option<EntitySlot>, Error> {
         let kept = self.object(leftovers::entities_key(self.dimension_name, x, z), EntitySlot::decode)?;
-        // What is damaged was counted with those of the region.
-        Ok(if matches!(kept, Kept::Damaged) { None } else { kept.told(ENTITY_SLOTS, report) })
-    }
-
-    /// The columns of a region whose slots of `entities/` held something beside entities.
-    pub(super) fn entity_slots(
-        &self,
-        region: RegionPos,
-        report: &mut ExportReport,
-    ) -> Result<Vec<(i32, i32)>, Error> {
-        let prefix = leftovers::entities_prefix(self.dimension_name, region);
-        let mut columns = Vec::new();
-        self.world.objects().for_each(&prefix, |object| {
-            match object {
-                Ok((key, ..)) => {
-                    let column = leftovers::column_of(key, &prefix);
-                    columns.extend(column.filter(|(x, z)| RegionPos::of_column(*x, *z) == region));
-                }
-                Err(_) => drop(Kept::<()>::Damaged.told(ENTITY_SLOTS, report)),
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
-        Ok(columns)
+        Ok(kept.told_once("objects of slots of entities/", report))
     }
 
     fn leftovers(&self, x: i32, z: i32, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
@@ -266,8 +260,6 @@ enum Kept<T> {
     Strange,
 }
 
-const ENTITY_SLOTS: &str = "objects of slots of entities/";
-
 impl<T> Kept<T> {
     /// What is there; what is not as it should be is counted.
     fn told(self, what: &str, report: &mut ExportReport) -> Option<T> {
@@ -278,6 +270,11 @@ impl<T> Kept<T> {
             Self::Strange => report.missed(format!("{what} that are none"), 1),
         }
         None
+    }
+
+    /// As [`Kept::told`], of what was counted as damaged when the world was surveyed.
+    fn told_once(self, what: &str, report: &mut ExportReport) -> Option<T> {
+        if matches!(self, Self::Damaged) { None } else { self.told(what, report) }
     }
 }
 

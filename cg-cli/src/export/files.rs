@@ -9,15 +9,23 @@ use cg_store::World;
 use cg_store::engine::Engine;
 
 use super::{ExportError, ExportReport};
-use crate::anvil::save;
+use crate::anvil::save::{self, Layout};
 use crate::mapping::leftovers::FILE_PREFIX;
 
-/// Writes every file that a world has an object of. None leaves the folder, replaces another or passes for a region.
+/// How the paths begin of the files that are a dimension's own.
+pub(super) fn folders_of(dimension: &str) -> Vec<String> {
+    let folders = [Layout::Old, Layout::Dimensions].map(|layout| save::dimension_folder(dimension, layout));
+    let folders = folders.into_iter().flatten().filter(|folder| !folder.as_os_str().is_empty());
+    folders.map(|folder| format!("{}/", folder.display())).collect()
+}
+
+/// Writes every file that a world has an object of, or those `below` some folders. None leaves the folder, replaces another or passes for a region.
 ///
 /// Holds one file in memory.
 pub(super) fn write<E: Engine>(
     world: &World<E>,
     dir: &Path,
+    below: Option<&[String]>,
     report: &mut ExportReport,
 ) -> Result<(), ExportError> {
     let failed = world.objects().for_each(FILE_PREFIX, |object| {
@@ -26,6 +34,11 @@ pub(super) fn write<E: Engine>(
             return ControlFlow::Continue(());
         };
         let name = key.strip_prefix(FILE_PREFIX.as_bytes()).and_then(|name| std::str::from_utf8(name).ok());
+        let is_wanted =
+            |name: &str| below.is_none_or(|below| below.iter().any(|folder| name.starts_with(folder)));
+        if !name.is_none_or(is_wanted) {
+            return ControlFlow::Continue(());
+        }
         let path =
             name.filter(|name| !save::is_region_part(name)).and_then(|name| save::file_path(dir, name));
         let Some(path) = path else {

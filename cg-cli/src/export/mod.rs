@@ -28,6 +28,7 @@
 mod column;
 mod entities;
 mod files;
+mod layout;
 mod survey;
 
 use std::collections::BTreeMap;
@@ -45,9 +46,11 @@ use serde::Serialize;
 use self::column::ColumnBuilder;
 use self::entities::{Listed, Lists};
 pub(crate) use self::entities::{Whole, whole_entity};
+pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
+use crate::anvil::save::Layout;
 use crate::anvil::{save, write};
 use crate::mapping::leftovers::Blocks;
 use crate::mapping::origin::ListedIn;
@@ -63,6 +66,8 @@ const SECTION_Y: std::ops::RangeInclusive<i64> = -128..=127;
 pub struct ExportOptions {
     /// Only this dimension, by the name that the save would have. Default: all.
     pub dimension: Option<String>,
+    /// In which folders the overworld, the nether and the end go. Default: as they were imported.
+    pub layout: LayoutChoice,
 }
 
 /// What an export wrote.
@@ -81,6 +86,12 @@ pub struct ExportReport {
     /// Columns whose blocks are not those that they were imported with: without height maps, ticks that were due, the
     /// word that their light is done, and points of interest, which the game makes anew.
     pub changed_columns: u64,
+    /// Columns of before 1.13 that went back as they came.
+    pub old_slots: u64,
+    /// The layout of each dimension that a save has a folder for.
+    pub layout: BTreeMap<String, Placed>,
+    /// Which dimensions a game with the exported `level.dat` would not find, and why.
+    pub warnings: Vec<String>,
     /// What region files cannot hold, or could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
 }
@@ -118,6 +129,12 @@ pub enum ExportError {
 }
 
 impl ExportReport {
+    /// Whether everything was exported, to where the game looks for it or where these options say.
+    pub fn is_whole(&self, options: &ExportOptions) -> bool {
+        let is_asked_for = options.layout != LayoutChoice::AsImported || options.dimension.is_some();
+        self.not_exported.is_empty() && (is_asked_for || self.warnings.is_empty())
+    }
+
     fn missed(&mut self, what: impl Into<String>, count: u64) {
         if count > 0 {
             *self.not_exported.entry(what.into()).or_default() += count;
@@ -151,30 +168,70 @@ pub fn export<E: Engine>(
         }
     };
     let mut report = ExportReport::default();
+    let folders = folders(world, &catalog, only, options, &mut report)?;
     let Survey { regions, riders } = survey(world, &catalog, only, &mut report)?;
     let mut joined = 0;
     let count = regions.len();
     for (done, ((dimension, pos), contents)) in regions.into_iter().enumerate() {
         let dimension_name = dimension_name(&catalog, dimension);
-        match save::dimension_folder(&dimension_name) {
-            Some(folder) => {
+        match folders.get(&dimension) {
+            Some(Ok(folder)) => {
                 let folder = dir.join(folder);
                 let region = Region { world, catalog: &catalog, dimension, dimension_name, pos, folder };
                 joined += region.write(contents, &mut report)?;
             }
-            None => report
-                .missed(format!("regions of `{dimension_name}`, which no folder of a save can be named"), 1),
+            Some(Err(why)) => report.missed(format!("regions of `{dimension_name}`, {why}"), 1),
+            None => report.missed(format!("regions of `{dimension_name}`, which has no name"), 1),
         }
         watch(ExportProgress { regions_done: done + 1, regions: count });
     }
-    if only.is_none() {
-        files::write(world, dir, &mut report)?;
-    }
+    let below = only.map(|_| options.dimension.as_deref().map_or_else(Vec::new, files::folders_of));
+    files::write(world, dir, below.as_deref(), &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",
         riders.saturating_sub(joined),
     );
     Ok(report)
+}
+
+/// The folder of each dimension, or why it has none; notes the layouts in the report.
+fn folders<E: Engine>(
+    world: &World<E>,
+    catalog: &Catalog,
+    only: Option<Dimension>,
+    options: &ExportOptions,
+    report: &mut ExportReport,
+) -> Result<BTreeMap<Dimension, Result<PathBuf, &'static str>>, ExportError> {
+    let layouts = Layouts::read(world)?;
+    // Of a dimension alone, the files below it are to be put beside the `level.dat` of the world.
+    let choice = match (options.layout, layouts.looks()) {
+        (LayoutChoice::AsImported, Some(Layout::Old)) if only.is_some() => LayoutChoice::Old,
+        (LayoutChoice::AsImported, Some(Layout::Dimensions)) if only.is_some() => LayoutChoice::New,
+        (choice, _) => choice,
+    };
+    let dimensions = (0..catalog.list(ListKind::Dimensions).len() as u64).map(Dimension::new);
+    let mut dimensions: Vec<_> =
+        dimensions.filter(|dimension| only.is_none_or(|only| only == *dimension)).collect();
+    let named = |dimension: &Dimension| dimension_name(catalog, *dimension);
+    // Strays go to the folder that they came from, unless a dimension has it.
+    dimensions.sort_by_key(|dimension| (save::stray_of(&named(dimension)).is_some(), *dimension));
+    let mut folders = BTreeMap::new();
+    for dimension in dimensions {
+        let name = named(&dimension);
+        let folder = match layouts.of(&name, choice)? {
+            None => Err("which no folder of a save can be named"),
+            Some(placed) if folders.values().any(|taken| *taken == Ok(placed.folder.clone())) => {
+                Err("whose folder another dimension has in this layout")
+            }
+            Some(placed) => {
+                report.warnings.extend(layouts.misfit(&name, &placed));
+                report.layout.insert(name, placed.clone());
+                Ok(placed.folder)
+            }
+        };
+        folders.insert(dimension, folder);
+    }
+    Ok(folders)
 }
 
 /// A dimension's name in a save.
@@ -185,6 +242,17 @@ fn dimension_name(catalog: &Catalog, dimension: Dimension) -> String {
 
 /// The columns of a region with the heights of their chunks, in slot order.
 type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
+
+/// What blocks an export writes where points of interest are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// None.
+    Nothing,
+    /// Those that they came with.
+    Same,
+    /// Others.
+    Others,
+}
 
 /// One region on its way out.
 struct Region<'a, E: Engine> {
@@ -206,15 +274,25 @@ impl<E: Engine> Region<'_, E> {
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
-        let (mut writer, mut points) = (None, None);
+        let mut writer = None;
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
+        let mut with_points: BTreeMap<Slot, _> =
+            contents.points.into_iter().map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
+        for column in contents.old_slots {
+            let slot = slot_of(column);
+            let Some(old) = builder.old_slot(column.0, column.1, report)? else { continue };
+            if columns.contains_key(&slot) {
+                report.changed_columns += 1;
+                continue;
+            }
+            self.put(&mut writer, "region", slot, &old.slot, old.timestamp)?;
+            report.old_slots += 1;
+            with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
+        }
         for (slot, ((x, z), heights)) in columns {
             let (mut column, back) = builder.build(x, z, &heights, report)?;
-            if back.blocks == Blocks::Same
-                && let Some(found) = builder.points_of_interest(x, z, report)?
-            {
-                self.put(&mut points, "poi", slot, &found.slot, found.timestamp)?;
-            }
+            let beside = if back.blocks == Blocks::Same { Beside::Same } else { Beside::Others };
+            with_points.entry(slot).and_modify(|(_, known)| *known = beside);
             // Entities whose column is not stored go to a file of their own.
             let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
             let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
@@ -233,22 +311,40 @@ impl<E: Engine> Region<'_, E> {
             }
         }
         self.finish(writer, report)?;
-        self.finish(points, report)?;
-        self.write_entities(&builder, listed, report)?;
+        self.write_points(&builder, with_points, report)?;
+        self.write_entities(&builder, listed, contents.entity_slots, report)?;
         Ok(riders)
+    }
+
+    /// Writes points of interest: those of blocks that are as they were, and those that came without blocks.
+    fn write_points(
+        &self,
+        builder: &ColumnBuilder<'_, E>,
+        columns: BTreeMap<Slot, ((i32, i32), Beside)>,
+        report: &mut ExportReport,
+    ) -> Result<(), ExportError> {
+        let mut writer = None;
+        for (slot, ((x, z), beside)) in columns {
+            let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
+            if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
+                self.put(&mut writer, "poi", slot, &points.slot, points.timestamp)?;
+            }
+        }
+        self.finish(writer, report)
     }
 
     fn write_entities(
         &self,
         builder: &ColumnBuilder<'_, E>,
         listed: Lists,
+        entity_slots: Vec<(i32, i32)>,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
         let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
         for ((_, column), listed) in listed {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
         }
-        for column in builder.entity_slots(self.pos, report)? {
+        for column in entity_slots {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
         }
         let mut writer = None;
@@ -261,10 +357,11 @@ impl<E: Engine> Region<'_, E> {
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
             let mut column = EntityColumn { x, z, data_version, entities, left: None };
             let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
+            let was_empty = left.as_ref().is_some_and(EntitySlot::was_empty);
             let timestamp = left.map_or(0, |left| left.put_back(&mut column));
             if column.left.is_none() {
                 report.missed("fields of slots of entities/ of another data version", had_fields.into());
-                if column.entities.is_empty() {
+                if column.entities.is_empty() && !was_empty {
                     continue;
                 }
             }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use cg_format::{Dimension, EntityId};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, ListKind};
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
+use crate::mapping::leftovers::{self, ENTITIES_PREFIX, POI_PREFIX};
+use crate::mapping::slots::OLD_PREFIX;
 use crate::mapping::{name, place};
 
 /// What a region has besides chunks.
@@ -17,6 +19,12 @@ use crate::mapping::{name, place};
 pub(super) struct Contents {
     /// Columns that have no chunk.
     pub(super) bare_columns: Vec<(i32, i32)>,
+    /// Columns of which points of interest are kept.
+    pub(super) points: Vec<(i32, i32)>,
+    /// Columns of before 1.13 that are kept as bytes.
+    pub(super) old_slots: Vec<(i32, i32)>,
+    /// Columns of whose slot of `entities/` something is kept beside entities.
+    pub(super) entity_slots: Vec<(i32, i32)>,
     /// Entities that ride nothing.
     pub(super) entities: Vec<EntityId>,
 }
@@ -71,6 +79,12 @@ pub(super) fn survey<E: Engine>(
         }
         ControlFlow::<()>::Continue(())
     })?;
+    for (number, name) in (0..).zip(catalog.list(ListKind::Dimensions).names()) {
+        let dimension = Dimension::new(number);
+        if wanted(dimension) {
+            kept_slots(world, dimension, &name::text(name.as_str()), &mut regions, report)?;
+        }
+    }
     let failed = world.for_each_entity(|entity| {
         let Ok((id, entity)) = entity else {
             report.missed("damaged entities", 1);
@@ -94,6 +108,38 @@ pub(super) fn survey<E: Engine>(
         ControlFlow::Continue(())
     })?;
     failed.map_or(Ok(Survey { regions, riders }), Err)
+}
+
+/// Finds the slots of which an import kept objects.
+fn kept_slots<E: Engine>(
+    world: &World<E>,
+    dimension: Dimension,
+    name: &str,
+    regions: &mut BTreeMap<(Dimension, RegionPos), Contents>,
+    report: &mut ExportReport,
+) -> Result<(), Error> {
+    type Columns = fn(&mut Contents) -> &mut Vec<(i32, i32)>;
+    let kinds: [(&str, Columns, &str); 3] = [
+        (POI_PREFIX, |contents| &mut contents.points, "damaged objects of points of interest"),
+        (OLD_PREFIX, |contents| &mut contents.old_slots, "damaged objects of columns of before 1.13"),
+        (ENTITIES_PREFIX, |contents| &mut contents.entity_slots, "damaged objects of slots of entities/"),
+    ];
+    for (prefix, columns, damaged) in kinds {
+        let prefix = leftovers::dimension_prefix(prefix, name);
+        world.objects().for_each(&prefix, |object| {
+            match object {
+                Ok((key, ..)) => {
+                    if let Some(column) = leftovers::column_of(key, &prefix) {
+                        let region = regions.entry((dimension, RegionPos::of_column(column.0, column.1)));
+                        columns(region.or_default()).push(column);
+                    }
+                }
+                Err(_) => report.missed(damaged, 1),
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+    }
+    Ok(())
 }
 
 fn region_of((x, z): (i32, i32)) -> Option<RegionPos> {

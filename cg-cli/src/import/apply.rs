@@ -22,10 +22,13 @@ use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionFile;
 use crate::anvil::{nbt, write};
+use crate::mapping::layout::LevelDigest;
 use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
+/// Why what was read of a file may be of no one time.
+pub(super) const CHANGED: &str = "its length or time changed while it was read; stop the server, or import a copy that it does not write to";
 /// Sections that a save can have, and so the chunks of a column that can come from one.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
 
@@ -45,6 +48,8 @@ pub(super) struct Importer<'a, E: Engine> {
     /// What earlier files of the dimension brought.
     pub(super) earlier: Earlier,
     pub(super) pending: Pending,
+    /// What the save's `level.dat` is known by, once it was read.
+    pub(super) level: Option<LevelDigest>,
     transactions: u64,
     stop_after: Option<u64>,
     columns: u64,
@@ -83,6 +88,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             progress: FileProgress::default(),
             earlier: Earlier::default(),
             pending: Pending::default(),
+            level: None,
             transactions: 0,
             stop_after,
             columns: 0,
@@ -91,7 +97,7 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Begins a file, or goes on with it.
     pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
-        if file > 0 && self.source.files[file - 1].dimension == self.source.files[file].dimension {
+        if file > 0 && self.source.files()[file - 1].dimension == self.source.files()[file].dimension {
             self.earlier.add(&self.progress);
         } else {
             // Files come by dimension.
@@ -114,7 +120,7 @@ impl<'a, E: Engine> Importer<'a, E> {
     }
 
     pub(super) fn region(&self) -> &RegionFile {
-        &self.source.files[self.file]
+        &self.source.files()[self.file]
     }
 
     pub(super) fn file_name(&self) -> &str {
@@ -144,8 +150,14 @@ impl<'a, E: Engine> Importer<'a, E> {
             .collect();
         for (slot, content) in slots {
             match content {
-                Content::Unreadable(reason) => self.unreadable(slot, reason),
-                Content::PointsOfInterest(column, bytes) => self.points_of_interest(slot, column, bytes)?,
+                Content::Unreadable(reason) => {
+                    if let Some((x, z)) = self.region().pos.map(|region| region.column(slot)) {
+                        self.progress.unread.insert(x, z);
+                    }
+                    self.unreadable(slot, reason);
+                }
+                Content::OldSlot(column, bytes) => self.old_slot(slot, column, bytes)?,
+                Content::PointsOfInterest(column, points) => self.points_of_interest(slot, column, points)?,
                 Content::NoPlace(what) => self.progress.report.note_not_carried(what),
                 Content::Entities(mut entities) => {
                     if self.fits(slot, entities.len_bytes()) {
@@ -169,6 +181,10 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Ends a file.
     pub(super) fn close(&mut self) -> Result<(), ImportError> {
+        if self.source.is_changed(self.file) {
+            let file = &self.source.names[self.file];
+            self.progress.report.note_unreadable(file, None, CHANGED.to_owned());
+        }
         let stored = progress::file(self.world, self.file)?;
         if stored == self.progress { Ok(()) } else { self.commit() }
     }
@@ -176,7 +192,7 @@ impl<'a, E: Engine> Importer<'a, E> {
     /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
     pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
         let mut report = ImportReport::default();
-        for file in 0..self.source.files.len() {
+        for file in 0..self.source.files().len() {
             self.open(file)?;
             while self.has_waiting()? {
                 self.adopt()?;
@@ -185,12 +201,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             report.add(std::mem::take(&mut self.progress.report));
         }
         self.files(&mut report)?;
-        let files = self.source.files.len();
-        self.world.transaction_at(Durability::Process, |tx| {
-            progress::clear(tx, files);
-            Stored::Ok(())
-        })?;
-        self.world.flush()?;
+        self.end(&mut report)?;
         Ok(report)
     }
 
@@ -219,7 +230,10 @@ impl<'a, E: Engine> Importer<'a, E> {
         let groups = slots.iter().flat_map(|(_, content)| match content {
             Content::Column(column) => column.entities.groups.as_slice(),
             Content::Entities(entities) => entities.groups.as_slice(),
-            Content::PointsOfInterest(..) | Content::NoPlace(_) | Content::Unreadable(_) => &[],
+            Content::OldSlot(..)
+            | Content::PointsOfInterest(..)
+            | Content::NoPlace(_)
+            | Content::Unreadable(_) => &[],
         });
         let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
         for kind in kinds {
@@ -257,7 +271,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         let mut new = BTreeMap::new();
         for (y, mut chunk) in chunks {
             if let Some((old, _)) = stored.get(&at(y)) {
-                if self.head.merge == Some(Merge::Keep) {
+                if self.head.choices.merge == Some(Merge::Keep) {
                     self.progress.report.kept_chunks += 1;
                     continue;
                 }
@@ -280,6 +294,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         };
         if self.put_rest(&stored, &mut new, property, rest)? {
             self.put_leftovers(x, z, left)?;
+            self.drop_old_slot(x, z)?;
         } else {
             self.progress.kept.insert(x, z);
         }
@@ -296,7 +311,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         wanted: impl Iterator<Item = ChunkAt>,
     ) -> Result<BTreeMap<ChunkAt, Versioned>, ImportError> {
         let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
-        let wanted: Vec<_> = if self.head.merge.is_some() { all.collect() } else { wanted.collect() };
+        let wanted: Vec<_> = if self.head.choices.merge.is_some() { all.collect() } else { wanted.collect() };
         let mut stored = BTreeMap::new();
         for at in wanted {
             if let Some(found) = self.world.load_versioned(at)? {
@@ -322,7 +337,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
         let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
         let before: Vec<_> = stored.iter().filter(has_rest).collect();
-        if self.head.merge == Some(Merge::Keep) {
+        if self.head.choices.merge == Some(Merge::Keep) {
             let is_bare = self.world.property(&Property::Named(property.clone()))?.is_some();
             if is_bare || !before.is_empty() {
                 return Ok(false);
@@ -339,7 +354,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         match new.first_entry() {
             Some(mut lowest) => {
                 lowest.get_mut().set_side(side, rest);
-                if self.head.merge.is_some() {
+                if self.head.choices.merge.is_some() {
                     self.pending.properties.insert(property, None);
                 }
             }
@@ -347,7 +362,7 @@ impl<'a, E: Engine> Importer<'a, E> {
                 self.pending.properties.insert(property, Some(rest));
             }
         }
-        Ok(self.head.merge != Some(Merge::Keep) || stored.is_empty())
+        Ok(self.head.choices.merge != Some(Merge::Keep) || stored.is_empty())
     }
 
     /// Writes everything pending with the progress, in one transaction.

@@ -144,7 +144,7 @@ impl<E: Engine> Importer<'_, E> {
     /// While blocks are still merged into a world that had some, a chunk that is there may yet be replaced: then
     /// entities wait until the end.
     fn owner(&self, at: ChunkAt) -> Result<Owner, ImportError> {
-        let is_settled = self.head.merge.is_none() || self.region().kind == RegionKind::Entities;
+        let is_settled = self.head.choices.merge.is_none() || self.region().kind == RegionKind::Entities;
         let stored = self.pending.chunks.contains_key(&at) || is_settled && self.world.load(at)?.is_some();
         Ok(if stored {
             Owner::Chunk(at)
@@ -170,7 +170,7 @@ impl<E: Engine> Importer<'_, E> {
         for (index, id) in candidates.enumerate() {
             let is_new = match self.holder(id, taken)? {
                 Holder::Import => continue,
-                Holder::World => self.head.merge == Some(Merge::Replace),
+                Holder::World => self.head.choices.merge == Some(Merge::Replace),
                 Holder::Nobody => true,
             };
             if index > 0 || record.uuid.is_none() {

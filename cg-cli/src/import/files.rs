@@ -6,14 +6,17 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use cg_store::engine::Engine;
-use cg_store::prelude::Durability;
+use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey};
 
-use super::apply::{Importer, TRANSACTION_BYTES};
-use super::progress::Stored;
+use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
+use super::begin::LEVEL;
+use super::progress::{Brought, Stored};
+use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::Slot;
-use crate::mapping::leftovers;
+use crate::mapping::layout::digest_of_level;
+use crate::mapping::{Points, leftovers, name, slots};
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -25,9 +28,9 @@ impl<E: Engine> Importer<'_, E> {
     pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
         let dimension = &self.dimension_name;
         let key = leftovers::column_key(dimension, x, z);
-        if self.head.merge == Some(Merge::Replace)
+        if self.head.choices.merge == Some(Merge::Replace)
             && let Ok(key) = &key
-            && self.world.objects().get(key)?.is_some_and(|stored| *stored.bytes != *bytes)
+            && self.world.objects().get(key)?.is_none_or(|stored| *stored.bytes != *bytes)
         {
             // They belong to what is replaced, unless they came with this save.
             let points = leftovers::poi_key(dimension, x, z);
@@ -53,7 +56,7 @@ impl<E: Engine> Importer<'_, E> {
             self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
             return Ok(());
         };
-        if self.head.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
+        if self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
             return Ok(());
         }
         let limit_bytes = self.object_limit_bytes();
@@ -68,17 +71,76 @@ impl<E: Engine> Importer<'_, E> {
         Ok(())
     }
 
-    pub(super) fn points_of_interest(
+    /// Puts the slot of a column of before 1.13 into the next transaction. Blocks that the world has are not replaced by
+    /// what cannot be read.
+    pub(super) fn old_slot(
         &mut self,
         slot: Slot,
         (x, z): (i32, i32),
         bytes: Vec<u8>,
+    ) -> Result<(), ImportError> {
+        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
+            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+            return Ok(());
+        }
+        if !self.fits(slot, bytes.len()) {
+            return Ok(());
+        }
+        self.progress.brought.insert(x, z);
+        if self.has_column(x, z)? {
+            if self.head.choices.merge == Some(Merge::Keep) {
+                self.progress.kept.insert(x, z);
+            } else {
+                let reason = format!(
+                    "column ({x}, {z}) is of before 1.13 and does not replace the blocks that the world has there"
+                );
+                self.unreadable(slot, reason);
+            }
+            return Ok(());
+        }
+        let key = slots::old_key(&self.dimension_name, x, z);
+        self.pending.len_bytes += bytes.len();
+        self.put_object(key, bytes, "columns of before 1.13")?;
+        self.progress.report.old_slots += 1;
+        Ok(())
+    }
+
+    /// Forgets what the world has of a column of before 1.13, whose blocks arrive.
+    pub(super) fn drop_old_slot(&mut self, x: i32, z: i32) -> Result<(), ImportError> {
+        if self.head.choices.merge.is_some()
+            && let Ok(key) = slots::old_key(&self.dimension_name, x, z)
+            && self.world.objects().version(&key)?.is_some()
+        {
+            self.pending.objects.insert(key, None);
+        }
+        Ok(())
+    }
+
+    /// Whether the world has a column that could be read.
+    fn has_column(&self, x: i32, z: i32) -> Result<bool, ImportError> {
+        if self.head.choices.merge.is_none() {
+            return Ok(false);
+        }
+        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
+        let is_bare = self.world.property(&Property::Named(property))?.is_some();
+        Ok(is_bare || !self.stored_column(x, z, std::iter::empty())?.is_empty())
+    }
+
+    pub(super) fn points_of_interest(
+        &mut self,
+        slot: Slot,
+        (x, z): (i32, i32),
+        mut points: Points,
     ) -> Result<(), ImportError> {
         if self.earlier.points.contains(x, z) || self.progress.points.contains(x, z) {
             let reason = format!("points of interest of column ({x}, {z}) were met before in this save");
             self.unreadable(slot, reason);
             return Ok(());
         }
+        let is_met = |met: &Brought| met.contains(x, z);
+        points.is_alone = ![&self.earlier.columns, &self.progress.brought].into_iter().any(is_met)
+            && ![&self.earlier.unread, &self.progress.unread].into_iter().any(is_met);
+        let bytes = points.encode();
         if !self.fits(slot, bytes.len()) {
             return Ok(());
         }
@@ -110,7 +172,7 @@ impl<E: Engine> Importer<'_, E> {
         if self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z) {
             return Ok(true);
         }
-        if self.head.merge != Some(Merge::Keep) {
+        if self.head.choices.merge != Some(Merge::Keep) {
             return Ok(false);
         }
         let stored = self.stored_column(x, z, std::iter::empty())?;
@@ -131,7 +193,12 @@ impl<E: Engine> Importer<'_, E> {
                 continue;
             };
             let bytes = match read(path, self.object_limit_bytes()) {
-                Ok(Ok(bytes)) => bytes,
+                Ok(Ok((bytes, is_changed))) => {
+                    if is_changed {
+                        all.note_unreadable(name, None, CHANGED.to_owned());
+                    }
+                    bytes
+                }
                 Ok(Err(len_bytes)) => {
                     let limit_bytes = self.object_limit_bytes();
                     all.note_not_carried(&format!(
@@ -144,9 +211,12 @@ impl<E: Engine> Importer<'_, E> {
                     continue;
                 }
             };
+            if name == LEVEL {
+                self.level = Some(digest_of_level(&bytes));
+            }
             let stored = self.world.objects().get(&key)?;
             let is_there = stored.as_ref().is_some_and(|stored| *stored.bytes == *bytes);
-            if stored.is_some() && !is_there && self.head.merge == Some(Merge::Keep) {
+            if stored.is_some() && !is_there && self.head.choices.merge == Some(Merge::Keep) {
                 all.kept_files += 1;
                 continue;
             }
@@ -186,20 +256,24 @@ impl<E: Engine> Importer<'_, E> {
     }
 }
 
-/// A file's bytes, or their count when it is over the limit.
-fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<Vec<u8>, u64>> {
-    // It may have become something else since it was listed: opening a pipe waits for whoever writes it.
+/// A file's bytes and whether it was changed meanwhile, or their count when it is over the limit.
+fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
+    // It may have become something else since it was listed: opening a pipe waits for its writer.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file any more"));
     }
     let file = File::open(path)?;
-    let len_bytes = file.metadata()?.len();
-    if len_bytes > limit_bytes {
-        return Ok(Err(len_bytes));
+    let before = file.metadata()?;
+    if before.len() > limit_bytes {
+        return Ok(Err(before.len()));
     }
     let mut bytes = Vec::new();
     // It may grow meanwhile.
-    file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    (&file).take(limit_bytes + 1).read_to_end(&mut bytes)?;
     let found_bytes = bytes.len() as u64;
-    Ok(if found_bytes > limit_bytes { Err(found_bytes) } else { Ok(bytes) })
+    if found_bytes > limit_bytes {
+        return Ok(Err(found_bytes));
+    }
+    let is_changed = found_bytes != before.len() || Stamp::of(&before) != Stamp::of(&file.metadata()?);
+    Ok(Ok((bytes, is_changed)))
 }

@@ -34,8 +34,10 @@
 //! ```
 
 mod apply;
+mod begin;
 mod entities;
 mod files;
+mod layouts;
 mod limits;
 mod prepare;
 mod progress;
@@ -44,38 +46,44 @@ mod source;
 mod target;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::num::NonZero;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::available_parallelism;
 
+use cg_store::World;
 use cg_store::engine::Engine;
-use cg_store::{Area, World};
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apply::listed_block_entities;
 pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
-pub use report::{ImportReport, Rekeyed, Unlisted, Unreadable};
+pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
 pub use target::open_or_create;
 
 use self::apply::Importer;
 use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};
-use self::progress::Head;
 use self::source::Source;
 use crate::anvil::region::Slot;
-use crate::anvil::save::SaveError;
+use crate::anvil::save::{Save, SaveError};
 use crate::anvil::{Decoder, save};
-use crate::mapping::{Ids, leftovers};
+use crate::mapping::Ids;
 
 /// Choices of an import.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
     /// What happens where the world has something already. Default: only an empty world is imported into.
     pub merge: Option<Merge>,
+    /// What happens to files of the save that the world was, and that this save does not have. Default: they stay.
+    pub merge_files: MergeFiles,
+    /// Imports what a save holds of a dimension where the game does not look for it, as a dimension of its own. Default:
+    /// that is refused.
+    pub take_strays: bool,
+    /// Imports the overworld as this dimension and nothing else. Default: all dimensions by their names.
+    pub as_dimension: Option<String>,
     /// Threads that decode, besides the one that commits. Default: one for each of the machine's.
     pub threads: Option<NonZero<usize>>,
     /// Stops with [`ImportError::Stopped`] after so many transactions; run again, the import continues. Default: never.
@@ -90,6 +98,29 @@ pub enum Merge {
     Replace,
     /// The world's chunks and entities are kept.
     Keep,
+}
+
+/// What happens to files, no region files, of the save that a world was, and that the imported save does not have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeFiles {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They are deleted, if the imported save has a `level.dat` of its own.
+    Replace,
+}
+
+/// What an import that continues must agree on with its beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices {
+    merge: Option<Merge>,
+    #[serde(default)]
+    merge_files: MergeFiles,
+    #[serde(default)]
+    take_strays: bool,
+    #[serde(default)]
+    as_dimension: Option<String>,
 }
 
 /// How far an import is.
@@ -122,11 +153,19 @@ pub enum ImportError {
     )]
     OtherImport,
     /// An import is continued in another way than it was begun.
-    #[error("the unfinished import was begun {}; continue it so", begun.map_or("without --merge", Merge::option))]
-    OtherMerge {
+    #[error("the unfinished import was begun {begun}; continue it so")]
+    OtherChoices {
         /// How it was begun.
-        begun: Option<Merge>,
+        begun: Box<Choices>,
     },
+    /// An import that another release began.
+    #[error(
+        "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or delete the world and import again"
+    )]
+    OtherRules,
+    /// Files are to be deleted and kept.
+    #[error("`--merge-files replace` deletes files of the world's save and goes only with `--merge replace`")]
+    KeptAndReplaced,
     /// The stored progress is damaged or of a newer release.
     #[error(
         "the progress of the unfinished import, property `{property}`, cannot be read: {why}; delete the world and import again"
@@ -151,12 +190,58 @@ impl From<cg_store::Error> for ImportError {
     }
 }
 
-impl Merge {
-    const fn option(self) -> &'static str {
-        match self {
-            Self::Replace => "with `--merge replace`",
-            Self::Keep => "with `--merge keep`",
+impl fmt::Display for Choices {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { merge, merge_files, take_strays, as_dimension } = self;
+        match merge {
+            None => out.write_str("without `--merge`")?,
+            Some(Merge::Replace) => out.write_str("with `--merge replace`")?,
+            Some(Merge::Keep) => out.write_str("with `--merge keep`")?,
         }
+        if *merge_files == MergeFiles::Replace {
+            out.write_str(", with `--merge-files replace`")?;
+        }
+        if *take_strays {
+            out.write_str(", with `--take-strays`")?;
+        }
+        match as_dimension {
+            None => Ok(()),
+            Some(dimension) => write!(out, ", with `--as-dimension {dimension}`"),
+        }
+    }
+}
+
+impl ImportOptions {
+    /// What is stored of them.
+    fn choices(&self) -> Choices {
+        let Self { merge, merge_files, take_strays, as_dimension, .. } = self.clone();
+        Choices { merge, merge_files, take_strays, as_dimension }
+    }
+
+    /// Checks that no choice excludes another.
+    ///
+    /// # Errors
+    /// [`ImportError::KeptAndReplaced`].
+    pub fn check(&self) -> Result<(), ImportError> {
+        if self.merge_files == MergeFiles::Replace && self.merge == Some(Merge::Keep) {
+            return Err(ImportError::KeptAndReplaced);
+        }
+        Ok(())
+    }
+
+    /// Finds a save, and takes of it what is asked for.
+    ///
+    /// # Errors
+    /// [`SaveError`].
+    pub fn find(&self, path: &Path) -> Result<Save, SaveError> {
+        let mut save = save::find(path)?;
+        if self.take_strays {
+            save.take_strays();
+        }
+        if let Some(dimension) = &self.as_dimension {
+            save.as_dimension(dimension)?;
+        }
+        Ok(save)
     }
 }
 
@@ -173,8 +258,8 @@ pub fn import<E: Engine>(
     options: &ImportOptions,
     mut watch: impl FnMut(ImportProgress),
 ) -> Result<ImportReport, ImportError> {
-    let source = Source::new(path, save::find(path)?)?;
-    let head = begin(world, &source, options)?;
+    let mut source = Source::new(options.find(path)?)?;
+    let head = begin::begin(world, &mut source, options)?;
     let ids = Ids::register(world)?;
     let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions);
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get);
@@ -183,9 +268,9 @@ pub fn import<E: Engine>(
         .thread_name(|index| format!("cg-import-{index}"))
         .build()?;
     let decoders = Mutex::new(Vec::new());
-    for file in 0..source.files.len() {
+    for file in 0..source.files().len() {
         importer.open(file)?;
-        let path = &source.files[file].path;
+        let path = &source.files()[file].path;
         pool.in_place_scope_fifo(|scope| {
             let mut waiting: VecDeque<(Job, Receiver<Prepared>)> = VecDeque::new();
             let mut jobs = jobs(file, importer.next_slot());
@@ -211,7 +296,7 @@ pub fn import<E: Engine>(
                 importer.apply(job, prepared)?;
                 watch(ImportProgress {
                     files_done: file,
-                    files: source.files.len(),
+                    files: source.files().len(),
                     columns: importer.columns(),
                 });
             }
@@ -219,35 +304,6 @@ pub fn import<E: Engine>(
         importer.close()?;
     }
     importer.finish()
-}
-
-/// Finds an import to continue, or begins one.
-fn begin<E: Engine>(world: &World<E>, source: &Source, options: &ImportOptions) -> Result<Head, ImportError> {
-    if let Some(head) = progress::head(world)? {
-        if head.save != source.identity {
-            return Err(ImportError::OtherImport);
-        }
-        if head.merge != options.merge {
-            return Err(ImportError::OtherMerge { begun: head.merge });
-        }
-        return Ok(head);
-    }
-    if options.merge.is_none() && !is_empty(world)? {
-        return Err(ImportError::NotEmpty);
-    }
-    let head = Head { save: source.identity.clone(), merge: options.merge, began_after: world.last_commit() };
-    world.transaction(|tx| {
-        progress::put_head(tx, &head);
-        Ok::<_, cg_store::Error>(())
-    })?;
-    Ok(head)
-}
-
-fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, cg_store::Error> {
-    let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
-    let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
-    let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;
-    Ok(chunk.is_none() && entity.is_none() && object.is_none())
 }
 
 /// The ranges of slots from one on, always cut at the same places.

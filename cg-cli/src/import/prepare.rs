@@ -11,11 +11,11 @@ use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, SchemaView};
 use cg_registry::{Name, NameError};
 
-use crate::anvil::column::{Blocks, Column, EntityColumn, Place, cell};
+use crate::anvil::column::{self, Blocks, Column, ColumnError, EntityColumn, Place, cell};
 use crate::anvil::region::{ReadLimits, RegionPos, Slot};
 use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{EntitySlot, Ids, Leftovers, Points, kind, name};
+use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, kind, name};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///
@@ -59,8 +59,10 @@ pub(super) struct LocalState {
 pub(super) enum Content {
     Column(Box<PreparedColumn>),
     Entities(PreparedEntities),
-    /// Of the column at this place, as an object.
-    PointsOfInterest((i32, i32), Vec<u8>),
+    /// The column at this place, of before 1.13, as an object.
+    OldSlot((i32, i32), Vec<u8>),
+    /// Of the column at this place.
+    PointsOfInterest((i32, i32), Points),
     /// A slot of a file whose place nothing tells.
     NoPlace(&'static str),
     Unreadable(String),
@@ -107,18 +109,18 @@ impl PreparedEntities {
 
 /// What a slot held.
 struct Read {
-    payload: Payload,
-    points: Option<ReadPoints>,
+    held: Held,
     /// When the slot was written.
     timestamp: u32,
 }
 
-/// Points of interest of a slot.
-struct ReadPoints {
-    /// Their column, as far as the file's name tells it.
-    column: Option<(i32, i32)>,
-    /// The object of them.
-    object: Vec<u8>,
+/// What a slot held.
+enum Held {
+    Payload(Payload),
+    /// A column of before 1.13: its place, and its NBT.
+    Old((i32, i32), Vec<u8>),
+    /// Points of interest: their column, as far as the file's name tells it, and their NBT.
+    Points(Option<(i32, i32)>, Vec<u8>),
 }
 
 /// Reads a job's slots.
@@ -131,14 +133,8 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     let slots: Vec<_> = region.slots().filter(|slot| wanted.contains(&slot.index())).collect();
     let mut bytes = Vec::new();
     let mut read = |slot| {
-        let payload = decode(&mut region, slot, &mut bytes, decoder)?;
-        let is_poi = matches!(payload, Payload::PointsOfInterest);
-        let timestamp = region.timestamp(slot);
-        let points = is_poi.then(|| {
-            let object = Points { timestamp, slot: std::mem::take(&mut bytes) }.encode();
-            ReadPoints { column: region.pos().map(|pos| pos.column(slot)), object }
-        });
-        Ok(Read { payload, points, timestamp })
+        let held = decode(&mut region, slot, &mut bytes, decoder)?;
+        Ok(Read { held, timestamp: region.timestamp(slot) })
     };
     let payloads: Vec<_> = slots.into_iter().map(|slot| (slot, read(slot))).collect();
     let mut builder =
@@ -148,15 +144,20 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
         .map(|(slot, payload)| {
             let content = match payload {
                 Err(reason) => Content::Unreadable(reason),
-                Ok(Read { payload, points, timestamp }) => match payload {
-                    Payload::PointsOfInterest => match points {
-                        Some(ReadPoints { column: Some(column), object }) => {
-                            Content::PointsOfInterest(column, object)
-                        }
-                        _ => Content::NoPlace("points of interest in a file without r.X.Z.mca in its name"),
-                    },
-                    Payload::Entities(column) => Content::Entities(entities_of(column, timestamp)),
-                    Payload::Column(column) => Content::Column(Box::new(builder.column(column, timestamp))),
+                Ok(Read { held, timestamp }) => match held {
+                    Held::Points(Some(column), slot) => {
+                        Content::PointsOfInterest(column, Points { timestamp, slot, is_alone: false })
+                    }
+                    Held::Points(None, _) | Held::Payload(Payload::PointsOfInterest) => {
+                        Content::NoPlace("points of interest in a file without r.X.Z.mca in its name")
+                    }
+                    Held::Old(column, slot) => Content::OldSlot(column, OldSlot { timestamp, slot }.encode()),
+                    Held::Payload(Payload::Entities(column)) => {
+                        Content::Entities(entities_of(column, timestamp))
+                    }
+                    Held::Payload(Payload::Column(column)) => {
+                        Content::Column(Box::new(builder.column(column, timestamp)))
+                    }
                 },
             };
             (slot, content)
@@ -170,18 +171,36 @@ fn decode(
     slot: Slot,
     bytes: &mut Vec<u8>,
     decoder: &mut Decoder,
-) -> Result<Payload, String> {
+) -> Result<Held, String> {
     region.read(slot, &ReadLimits::default(), bytes).map_err(|error| error.to_string())?;
-    let payload = decoder.decode(bytes).map_err(|error| error.to_string())?;
-    match payload.check_place(region.pos(), slot) {
+    let payload = match decoder.decode(bytes) {
+        Ok(payload) => payload,
+        Err(ColumnError::TooOld { pos: Some((x, z)), .. }) => {
+            check_place((x, z), region.pos(), slot)?;
+            return Ok(Held::Old((x, z), std::mem::take(bytes)));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    match payload.position() {
+        None => Ok(Held::Points(region.pos().map(|region| region.column(slot)), std::mem::take(bytes))),
+        Some(column) => {
+            check_place(column, region.pos(), slot)?;
+            Ok(Held::Payload(payload))
+        }
+    }
+}
+
+/// Checks that a column may be taken where it says that it is.
+fn check_place((x, z): (i32, i32), region: Option<RegionPos>, slot: Slot) -> Result<(), String> {
+    match column::check_place((x, z), region, slot) {
         // A renamed file: its columns say where they are, and so do their block entities.
-        Ok(()) | Err(crate::anvil::ColumnError::OtherRegion { .. }) => {}
+        Ok(()) | Err(ColumnError::OtherRegion { .. }) => {}
         Err(error) => return Err(error.to_string()),
     }
-    match payload.position() {
-        Some((x, z)) if region_of(x, z).is_none() => Err(format!("no region can hold column ({x}, {z})")),
-        _ => Ok(payload),
+    if region_of(x, z).is_none() {
+        return Err(format!("no region can hold column ({x}, {z})"));
     }
+    Ok(())
 }
 
 fn region_of(x: i32, z: i32) -> Option<RegionPos> {
@@ -193,7 +212,7 @@ fn region_of(x: i32, z: i32) -> Option<RegionPos> {
 fn owners_seen(payloads: &[(Slot, Result<Read, String>)]) -> HashSet<String> {
     let mut seen = HashSet::new();
     for (_, payload) in payloads {
-        let Ok(Read { payload: Payload::Column(column), .. }) = payload else { continue };
+        let Ok(Read { held: Held::Payload(Payload::Column(column)), .. }) = payload else { continue };
         for entity in &column.block_entities {
             let state = entity.pos.and_then(|[x, y, z]| column.state(x, y, z));
             if let Some(state) = state.filter(|state| kind::is_foreign(state)) {

@@ -4,6 +4,8 @@
 //! reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there. All are gone when
 //! the import is done.
 
+use std::collections::BTreeMap;
+
 use cg_registry::Name;
 use cg_store::engine::Engine;
 use cg_store::prelude::{Property, Transaction};
@@ -12,22 +14,40 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{ImportError, ImportReport, Merge};
+use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::anvil::region::{RegionPos, Slot};
 
 const HEAD: &str = "minecraft:import";
+/// The rules of imports that this release begins: 1 since strays are parted from a save.
+pub(super) const RULES: u32 = 1;
 /// Waiting entities that are written anew with every transaction; more go to pages.
 pub(super) const WAITING: usize = 4096;
 
 /// What is imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
+    /// Which rules the import follows; an import continues by the rules by which it began.
+    #[serde(default)]
+    pub(super) rules: u32,
     /// Which files, how long and how old.
     pub(super) save: String,
-    /// What happens to what the world had.
-    pub(super) merge: Option<Merge>,
+    /// How it was asked for.
+    #[serde(flatten)]
+    pub(super) choices: Choices,
     /// The world's last commit before the import: what is newer came with it.
     pub(super) began_after: u64,
+    /// The only dimension that is taken of the save, where the world's own save is another.
+    #[serde(default)]
+    pub(super) only: Option<String>,
+    /// The `level.dat` that the world had, where it is replaced.
+    #[serde(default)]
+    pub(super) replaced_level: Option<ReplacedLevel>,
+    /// Files of the world's save that were deleted, by folder.
+    #[serde(default)]
+    pub(super) deleted_files: BTreeMap<String, u64>,
+    /// Whether the save was in use.
+    #[serde(default)]
+    pub(super) in_use: bool,
 }
 
 /// How far one file is.
@@ -51,6 +71,9 @@ pub(super) struct FileProgress {
     /// The columns of whose slot of `entities/` it brought what is no entity.
     #[serde(default)]
     pub(super) entity_slots: Brought,
+    /// The columns whose slot could not be read.
+    #[serde(default)]
+    pub(super) unread: Brought,
     /// Pages of further entities that wait.
     #[serde(default)]
     pub(super) pages: u32,
@@ -69,6 +92,7 @@ pub(super) struct Earlier {
     pub(super) kept: Brought,
     pub(super) points: Brought,
     pub(super) entity_slots: Brought,
+    pub(super) unread: Brought,
 }
 
 /// The columns of a region, by slot.
@@ -123,6 +147,7 @@ impl Earlier {
         self.kept.add(&file.kept);
         self.points.add(&file.points);
         self.entity_slots.add(&file.entity_slots);
+        self.unread.add(&file.unread);
     }
 }
 

@@ -3,10 +3,13 @@
 //! The report of each file travels with the import's progress, in one property that every transaction writes anew, so
 //! its lists have an end: what no longer fits is counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::anvil::Level;
+use crate::anvil::save::{Layout, Side};
 
 /// Entries that each list holds of one file, besides the first of each slot.
 pub(super) const LISTED: usize = 1024;
@@ -33,6 +36,22 @@ pub struct ImportReport {
     pub imported_files: u64,
     /// Files that the world had with other content, and kept.
     pub kept_files: u64,
+    /// Slots of columns of before 1.13, which are kept as bytes.
+    pub old_slots: u64,
+    /// The layout in which each dimension of the save was met.
+    pub layout: BTreeMap<String, Layout>,
+    /// What the save holds of dimensions where the game does not look for them, which was not imported.
+    pub strays: Vec<Stray>,
+    /// The `level.dat` that was replaced, where the world had another one.
+    pub replaced_level: Option<ReplacedLevel>,
+    /// Files of the world's save before, which the save does not have and which are still there.
+    pub remaining_files: u64,
+    /// Files of the world's save before that were deleted, by folder; `.` is the save's own.
+    pub deleted_files: BTreeMap<String, u64>,
+    /// Files of the save that were left out because they do not belong to the dimension that was taken.
+    pub left_files: u64,
+    /// Whether another process had the save open.
+    pub in_use: bool,
     /// What could not be read: of each file the first thousand, and of every slot the first.
     pub unreadable: Vec<Unreadable>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
@@ -54,6 +73,27 @@ pub struct Unlisted {
     pub rekeyed: u64,
     /// How often a name was met that [`ImportReport::not_carried`] had no room for; the same name may be counted again.
     pub not_carried: u64,
+}
+
+/// What a save holds of a dimension where the game does not look for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stray {
+    /// The dimension.
+    pub dimension: String,
+    /// What was not imported.
+    #[serde(flatten)]
+    pub side: Side,
+    /// What was imported instead.
+    pub live: Side,
+}
+
+/// The `level.dat` of a world's save, which that of another save replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacedLevel {
+    /// What the world's said; `None` if it could not be read.
+    pub was: Option<Level>,
+    /// What the new one says; `None` if it cannot be read.
+    pub is: Option<Level>,
 }
 
 /// A part of a save that could not be read.
@@ -81,9 +121,9 @@ pub struct Rekeyed {
 }
 
 impl ImportReport {
-    /// Whether everything could be read.
+    /// Whether everything could be read, and nothing but this import had the save open.
     pub fn is_whole(&self) -> bool {
-        self.unreadable.is_empty()
+        self.unreadable.is_empty() && self.strays.is_empty() && !self.in_use
     }
 
     /// Everything that could not be read, listed or not.
@@ -132,6 +172,7 @@ impl ImportReport {
         self.kept_entities += part.kept_entities;
         self.imported_files += part.imported_files;
         self.kept_files += part.kept_files;
+        self.old_slots += part.old_slots;
         self.unreadable.extend(part.unreadable);
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);

@@ -5,16 +5,21 @@
 //! | `minecraft/column/<dimension>/r.X.Z/<x>/<z>` | [`Leftovers`] of a column |
 //! | `minecraft/poi/<dimension>/r.X.Z/<x>/<z>` | [`Points`](super::slots::Points): what the slot of `poi/` held |
 //! | `minecraft/entities/<dimension>/r.X.Z/<x>/<z>` | [`EntitySlot`](super::slots::EntitySlot): what of a slot of `entities/` is no entity |
+//! | `minecraft/slot/<dimension>/r.X.Z/<x>/<z>` | [`OldSlot`](super::slots::OldSlot): a column of before 1.13 as it was |
+//! | `minecraft/layout/<dimension>` | [`MetLayout`](super::layout::MetLayout): in which folder the dimension was met |
 //! | `minecraft/file/<path>` | a file of the save, from the save's folder on |
 //!
 //! The dimension is escaped as in a property of a column, and `r.X.Z` is the region, so that a prefix lists a
 //! dimension or a region.
 
+use std::collections::{HashMap, VecDeque};
+
 use cg_store::{Error, ObjectKey};
 
 use super::name;
 use crate::anvil::column::{
-    BlocksDigest, Column, NO_LEVEL, is_carried, is_mapped, is_mapped_in_section, is_of_other_slots,
+    BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, is_carried, is_left_of_section, is_mapped,
+    is_of_other_slots,
 };
 use crate::anvil::nbt::{self, Compound, Field, Value};
 use crate::anvil::region::RegionPos;
@@ -25,8 +30,8 @@ pub const PREFIX: &str = "minecraft/";
 pub const FILE_PREFIX: &str = "minecraft/file/";
 
 const COLUMN_PREFIX: &str = "minecraft/column/";
-const POI_PREFIX: &str = "minecraft/poi/";
-const ENTITIES_PREFIX: &str = "minecraft/entities/";
+pub(crate) const POI_PREFIX: &str = "minecraft/poi/";
+pub(crate) const ENTITIES_PREFIX: &str = "minecraft/entities/";
 const FORMAT_VERSION: i64 = 1;
 
 /// Fields of a column that follow from its blocks: wrong as soon as one was changed, and made anew by the game, or by
@@ -63,6 +68,10 @@ pub struct Leftovers {
     blocks: Option<BlocksDigest>,
     /// How many arrays of light there were.
     light_count: i32,
+    /// Which lists there were; `None` of a column that an earlier release imported.
+    lists: Option<Lists>,
+    /// The block entities in stored order, each by what it is known by.
+    block_entities: Vec<i32>,
     written: Option<Written>,
     left: Option<Vec<u8>>,
     beside: Option<Vec<u8>>,
@@ -118,17 +127,19 @@ pub fn entities_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error>
     key(ENTITIES_PREFIX, dimension, x, z)
 }
 
-/// How the keys of all slots of `entities/` of a region begin.
-pub(crate) fn entities_prefix(dimension: &str, region: RegionPos) -> String {
-    region_prefix(ENTITIES_PREFIX, dimension, region)
+/// How the keys of all columns of a dimension begin that begin with a prefix.
+pub(crate) fn dimension_prefix(prefix: &str, dimension: &str) -> String {
+    format!("{prefix}{}/", name::escaped(dimension))
 }
 
-/// The column of an object, from how the keys of its region begin.
-pub(crate) fn column_of(key: &[u8], region_prefix: &str) -> Option<(i32, i32)> {
-    let (x, z) = std::str::from_utf8(key.strip_prefix(region_prefix.as_bytes())?).ok()?.split_once('/')?;
-    let column = (x.parse().ok()?, z.parse().ok()?);
-    let is_own = format!("{region_prefix}{}/{}", column.0, column.1).as_bytes() == key;
-    is_own.then_some(column)
+/// The column of an object, from how the keys of its dimension begin.
+pub(crate) fn column_of(key: &[u8], dimension_prefix: &str) -> Option<(i32, i32)> {
+    let rest = std::str::from_utf8(key.strip_prefix(dimension_prefix.as_bytes())?).ok()?;
+    let mut parts = rest.rsplit('/');
+    let (z, x) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let region = RegionPos::of_column(x, z);
+    let is_own = format!("r.{}.{}/{x}/{z}", region.x(), region.z()) == rest;
+    (is_own && RegionPos::new(region.x(), region.z()).is_some()).then_some((x, z))
 }
 
 /// The object of a file, by its path from the save's folder on with `/` between its parts.
@@ -139,13 +150,10 @@ pub fn file_key(path: &str) -> Result<ObjectKey, Error> {
     ObjectKey::new(format!("{FILE_PREFIX}{path}"))
 }
 
-fn key(prefix: &str, dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    let region = region_prefix(prefix, dimension, RegionPos::of_column(x, z));
-    ObjectKey::new(format!("{region}{x}/{z}"))
-}
-
-fn region_prefix(prefix: &str, dimension: &str, region: RegionPos) -> String {
-    format!("{prefix}{}/r.{}.{}/", name::escaped(dimension), region.x(), region.z())
+pub(super) fn key(prefix: &str, dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
+    let region = RegionPos::of_column(x, z);
+    let dimension = dimension_prefix(prefix, dimension);
+    ObjectKey::new(format!("{dimension}r.{}.{}/{x}/{z}", region.x(), region.z()))
 }
 
 impl Written {
@@ -191,11 +199,17 @@ impl Leftovers {
         let blocks = column.problems.is_empty().then(|| column.blocks_digest());
         let light_count = column.light_count() as i32;
         let written = blocks.and_then(|_| Written::at(timestamp, || column.sum_beside_blocks()));
+        let block_entities = match column.block_entities.as_slice() {
+            [] | [_] => Vec::new(),
+            many => many.iter().map(|entity| known_by(&entity.nbt)).collect(),
+        };
         let sections = column.sections.iter_mut();
         Self {
             data_version: column.data_version,
             blocks,
             light_count,
+            lists: Some(column.lists),
+            block_entities,
             written,
             left: column.left.take(),
             beside: column.beside.take(),
@@ -208,6 +222,8 @@ impl Leftovers {
     /// Into a column with other blocks only those that do not follow from the blocks, and into one of another layout,
     /// which has other names for them, none.
     pub fn put_back(self, column: &mut Column) -> Back {
+        column.lists = self.lists.unwrap_or(column.lists);
+        in_order(&mut column.block_entities, &self.block_entities);
         if column.data_version != self.data_version {
             return Back::NOTHING;
         }
@@ -230,7 +246,8 @@ impl Leftovers {
             if let Ok(index) = column.sections.binary_search_by_key(&y, |section| section.y)
                 && let Some(section) = column.sections.get_mut(index)
             {
-                section.left = only(Some(&left), |field| !is_mapped_in_section(field.name.0));
+                let kept = only(Some(&left), |field| is_left_of_section(field, section));
+                section.left = kept;
             }
         }
         if !is_same {
@@ -248,6 +265,12 @@ impl Leftovers {
                 out.byte_array("blocks", blocks);
             }
             out.int("lights", self.light_count);
+            if let Some(lists) = self.lists {
+                out.byte_array("lists", &lists.encode());
+            }
+            if !self.block_entities.is_empty() {
+                out.int_array("block_entities", &self.block_entities);
+            }
             if let Some(written) = self.written {
                 written.encode(out);
             }
@@ -273,6 +296,16 @@ impl Leftovers {
             Some(Value::ByteArray(blocks)) => Some(blocks.try_into().ok()?),
             Some(_) => return None,
         };
+        let lists = match root.get("lists") {
+            None => None,
+            Some(Value::ByteArray(lists)) => Some(Lists::decode(lists)?),
+            Some(_) => return None,
+        };
+        let block_entities = match root.get("block_entities") {
+            None => Vec::new(),
+            Some(Value::IntArray(known_by)) => known_by.values().collect(),
+            Some(_) => return None,
+        };
         let fields = |name| root.compound(name).map(|fields| fields.raw().to_vec());
         let section =
             |section: Compound<'_>| Some((section.int("y")?, section.compound("section")?.raw().to_vec()));
@@ -280,12 +313,39 @@ impl Leftovers {
             data_version: root.int("data_version")?,
             blocks,
             light_count: root.int("lights").unwrap_or_default(),
+            lists,
+            block_entities,
             written: Written::decode(root),
             left: fields("column"),
             beside: fields("beside"),
             sections: root.list("sections")?.compounds().map(section).collect::<Option<_>>()?,
         })
     }
+}
+
+/// What tells a block entity from the others of its column: where it is, or all of it when it does not say.
+fn known_by(nbt: &[u8]) -> i32 {
+    let at = Compound::parse(nbt, &nbt::Limits::default()).ok();
+    let at = at.and_then(|entity| Some([entity.int("x")?, entity.int("y")?, entity.int("z")?]));
+    let sum = match at {
+        Some(at) => at.iter().fold(0, |sum, number| crc32c::crc32c_append(sum, &number.to_le_bytes())),
+        None => crc32c::crc32c(nbt),
+    };
+    sum.cast_signed()
+}
+
+/// Brings block entities into an order; those that it does not have come last.
+fn in_order(entities: &mut [BlockEntity], order: &[i32]) {
+    if order.is_empty() {
+        return;
+    }
+    let mut places = HashMap::<i32, VecDeque<usize>>::new();
+    for (place, known_by) in order.iter().enumerate() {
+        places.entry(*known_by).or_default().push_back(place);
+    }
+    entities.sort_by_cached_key(|entity| {
+        places.get_mut(&known_by(&entity.nbt)).and_then(VecDeque::pop_front).unwrap_or(usize::MAX)
+    });
 }
 
 /// The tree of an object of this format.
@@ -355,13 +415,23 @@ mod tests {
 
     #[test]
     fn only_keys_that_are_made_here_tell_a_column() {
-        let prefix = entities_prefix("a:b", RegionPos::of_column(-1, 33));
+        let prefix = dimension_prefix(ENTITIES_PREFIX, "a:b");
         let key = |rest: &str| column_of(format!("{prefix}{rest}").as_bytes(), &prefix);
-        assert_eq!(key("-1/33"), Some((-1, 33)));
-        for other in ["", "-1", "-1/+33", "-01/33", "-1/33/", "-1/33\0"] {
+        assert_eq!(key("r.-1.1/-1/33"), Some((-1, 33)));
+        let others = [
+            "",
+            "-1",
+            "-1/33",
+            "r.-1.1/-1/+33",
+            "r.-1.1/-01/33",
+            "r.-1.1/-1/33/",
+            "r.-1.1/-1/33\0",
+            "r.0.1/-1/33",
+        ];
+        for other in others {
             assert_eq!(key(other), None, "{other:?}");
         }
-        assert_eq!(column_of(b"minecraft/entities/a:b/r.0.0/0/0", &prefix), None);
+        assert_eq!(column_of(b"minecraft/entities/a:c/r.0.0/0/0", &prefix), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 
 pub mod ids;
 pub mod kind;
+pub mod layout;
 pub mod leftovers;
 pub mod name;
 pub mod origin;
@@ -26,9 +27,10 @@ pub mod place;
 pub mod slots;
 
 pub use ids::Ids;
+pub use layout::MetLayout;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
-pub use slots::{EntitySlot, Points};
+pub use slots::{EntitySlot, OldSlot, Points};
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";

@@ -1,9 +1,14 @@
 //! What is kept of a slot of `poi/` or `entities/`, as an object of a world.
 
-use super::leftovers::{Written, begin, only, parse};
-use crate::anvil::column::{EntityColumn, is_mapped_in_entities, sum_of_all};
-use crate::anvil::nbt::{self, Field, Value};
+use cg_store::{Error, ObjectKey};
+
+use super::leftovers::{Written, begin, key, only, parse};
+use crate::anvil::column::{ColumnError, EntityColumn, is_mapped_in_entities, sum_of_all};
+use crate::anvil::nbt::{self, Compound, Field, Value};
 use crate::anvil::{Decoder, Payload};
+
+/// How the keys of columns of before 1.13 begin.
+pub(crate) const OLD_PREFIX: &str = "minecraft/slot/";
 
 /// Points of interest of a column, as a slot of `poi/` held them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +17,25 @@ pub struct Points {
     pub timestamp: u32,
     /// The slot's NBT.
     pub slot: Vec<u8>,
+    /// Whether the save had no column there, so that they belong to no blocks.
+    pub is_alone: bool,
+}
+
+/// A column of before 1.13, whose blocks have numbers that no world knows: a slot as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldSlot {
+    /// When the slot was written, in seconds since 1970.
+    pub timestamp: u32,
+    /// The slot's NBT.
+    pub slot: Vec<u8>,
+}
+
+/// The object of a column of before 1.13.
+///
+/// # Errors
+/// [`Error::ObjectKey`] when the dimension's name is too long for a key.
+pub fn old_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
+    key(OLD_PREFIX, dimension, x, z)
 }
 
 /// What of a slot of `entities/` is no entity.
@@ -21,26 +45,60 @@ pub struct EntitySlot {
     pub data_version: i32,
     written: Option<Written>,
     left: Option<Vec<u8>>,
+    was_empty: bool,
 }
 
 impl Points {
     /// The object's bytes: a compound.
     pub fn encode(&self) -> Vec<u8> {
         nbt::payload(|out| {
-            begin(out);
-            out.int("timestamp", self.timestamp.cast_signed());
-            out.byte_array("slot", &self.slot);
+            begin_slot(out, self.timestamp, &self.slot);
+            out.byte("alone", self.is_alone.into());
         })
     }
 
     /// Reads an object; `None` when it is none of this format, or holds no points of interest.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let root = parse(bytes)?;
-        let Some(Value::ByteArray(slot)) = root.get("slot") else { return None };
-        // Nothing else may lie in a file of them.
+    ///
+    /// Where an earlier release did not note whether they are alone, they are unless the world `has_column` there: the
+    /// object of a column.
+    pub fn decode(bytes: &[u8], has_column: bool) -> Option<Self> {
+        let (root, timestamp, slot) = slot_of(bytes)?;
+        // Nothing else may be in a file of them.
         let Ok(Payload::PointsOfInterest) = Decoder::default().decode(slot) else { return None };
-        Some(Self { timestamp: root.int("timestamp")?.cast_unsigned(), slot: slot.to_vec() })
+        let is_alone = root.int("alone").map_or(!has_column, |alone| alone != 0);
+        Some(Self { timestamp, slot: slot.to_vec(), is_alone })
     }
+}
+
+impl OldSlot {
+    /// The object's bytes: a compound.
+    pub fn encode(&self) -> Vec<u8> {
+        nbt::payload(|out| begin_slot(out, self.timestamp, &self.slot))
+    }
+
+    /// Reads an object; `None` when it is none of this format, or holds no column of before 1.13 of this place.
+    pub fn decode(bytes: &[u8], column: (i32, i32)) -> Option<Self> {
+        let (_, timestamp, slot) = slot_of(bytes)?;
+        match Decoder::default().decode(slot) {
+            Err(ColumnError::TooOld { pos, .. }) if pos == Some(column) => {
+                Some(Self { timestamp, slot: slot.to_vec() })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn begin_slot(out: &mut nbt::CompoundWriter<'_>, timestamp: u32, slot: &[u8]) {
+    begin(out);
+    out.int("timestamp", timestamp.cast_signed());
+    out.byte_array("slot", slot);
+}
+
+/// The tree of an object that holds a slot, and when the slot was written.
+fn slot_of(bytes: &[u8]) -> Option<(Compound<'_>, u32, &[u8])> {
+    let root = parse(bytes)?;
+    let Some(Value::ByteArray(slot)) = root.get("slot") else { return None };
+    Some((root, root.int("timestamp")?.cast_unsigned(), slot))
 }
 
 impl EntitySlot {
@@ -48,10 +106,10 @@ impl EntitySlot {
     /// nothing.
     pub fn take(column: &mut EntityColumn, timestamp: u32) -> Option<Self> {
         let left = column.left.take();
-        // An export writes no slot for it.
-        let is_empty = left.is_none() && (timestamp == 0 || column.entities.is_empty());
+        let was_empty = column.entities.is_empty();
+        let is_nothing = left.is_none() && timestamp == 0 && !was_empty;
         let written = Written::at(timestamp, || sum_of(column));
-        (!is_empty).then_some(Self { data_version: column.data_version, written, left })
+        (!is_nothing).then_some(Self { data_version: column.data_version, written, left, was_empty })
     }
 
     /// Puts the fields back beside the entities, unless their names are of another layout; gives the time when the slot was
@@ -69,9 +127,14 @@ impl EntitySlot {
         Written::of(self.written, sum_of(column))
     }
 
-    /// Whether there are fields, which want a slot even where no entity is.
+    /// Whether there are fields.
     pub const fn has_fields(&self) -> bool {
         self.left.is_some()
+    }
+
+    /// Whether the slot held no entity, and is written again without one.
+    pub const fn was_empty(&self) -> bool {
+        self.was_empty
     }
 
     /// The object's bytes: a compound.
@@ -85,6 +148,9 @@ impl EntitySlot {
             if let Some(left) = &self.left {
                 out.raw_compound("fields", left);
             }
+            if self.was_empty {
+                out.byte("empty", 1);
+            }
         })
     }
 
@@ -92,7 +158,13 @@ impl EntitySlot {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let root = parse(bytes)?;
         let left = root.compound("fields").map(|fields| fields.raw().to_vec());
-        Some(Self { data_version: root.int("data_version")?, written: Written::decode(root), left })
+        let was_empty = root.int("empty").is_some_and(|empty| empty != 0);
+        Some(Self {
+            data_version: root.int("data_version")?,
+            written: Written::decode(root),
+            left,
+            was_empty,
+        })
     }
 }
 
@@ -132,7 +204,11 @@ mod tests {
         let bare = || EntityColumn { left: None, ..slot() };
         assert_eq!(EntitySlot::take(&mut bare(), 0), None);
         assert!(EntitySlot::take(&mut bare(), 1).is_some_and(|kept| !kept.has_fields()));
-        assert_eq!(EntitySlot::take(&mut EntityColumn { entities: vec![], ..bare() }, 1), None);
+        // A slot without an entity is written again.
+        let empty = EntitySlot::take(&mut EntityColumn { entities: vec![], ..bare() }, 0).expect("a slot");
+        assert!(
+            empty.was_empty() && EntitySlot::decode(&empty.encode()).is_some_and(|kept| kept.was_empty())
+        );
         assert!(EntitySlot::take(&mut slot(), 0).is_some_and(|kept| kept.has_fields()));
     }
 
@@ -154,17 +230,28 @@ mod tests {
     #[test]
     fn what_holds_no_points_of_interest_is_none() {
         let slot = nbt::document(|root| root.compound("Sections", |_| ()));
-        let points = Points { timestamp: 7, slot: slot.clone() };
-        assert_eq!(Points::decode(&points.encode()), Some(points));
+        for is_alone in [false, true] {
+            let points = Points { timestamp: 7, slot: slot.clone(), is_alone };
+            assert_eq!(Points::decode(&points.encode(), is_alone), Some(points));
+        }
+        // As earlier releases wrote them.
+        let unknown = nbt::payload(|out| begin_slot(out, 7, &slot));
+        for has_column in [false, true] {
+            let found = Points::decode(&unknown, has_column).expect("points of interest");
+            assert_eq!(found.is_alone, !has_column);
+        }
         let column = nbt::document(|root| ["xPos", "zPos"].map(|name| root.int(name, 0)));
         for other in [column, slot[..slot.len() - 1].to_vec(), vec![]] {
             assert_eq!(
-                Points::decode(&Points { timestamp: 7, slot: other.clone() }.encode()),
+                Points::decode(
+                    &Points { timestamp: 7, slot: other.clone(), is_alone: false }.encode(),
+                    false
+                ),
                 None,
                 "{other:?}"
             );
         }
-        assert_eq!(Points::decode(&slot), None);
+        assert_eq!(Points::decode(&slot, false), None);
         assert_eq!(EntitySlot::decode(&slot), None);
     }
 }

@@ -133,16 +133,16 @@ fn natural_damage_is_told_too() {
     check(
         "corrupt/natural_twoolie_regiontest.mca",
         expect![[r#"
-        12 slots 1 to 39: Minecraft 1.12.2 and older (here data version 0) number their blocks and are not read; open the save once in 1.13 or later
-        [2]: compression 0 does not exist
-        [3]: the zlib stream is damaged: deflate decompression error
-        [11]: NBT: the tree begins with tag 120 where a compound (10) has to be (at byte 0)
-        [14]: the slot points at sector 1, inside the header
-        [15]: past the file's end at 110592
-        [35]: the NBT is no column: it has neither Level nor sections, Entities or Sections
-        [36]: the stored length is 0
-        [37]: NBT: the tree begins with tag 77 where a compound (10) has to be (at byte 0)
-        [40]: the zlib stream ends early
-        0 columns"#]],
+            12 slots 1 to 39: Minecraft 1.12.2 and older (here data version 0) number their blocks, which are not read; the game upgrades a column when it loads it, all of them with --forceUpgrade
+            [2]: compression 0 does not exist
+            [3]: the zlib stream is damaged: deflate decompression error
+            [11]: NBT: the tree begins with tag 120 where a compound (10) has to be (at byte 0)
+            [14]: the slot points at sector 1, inside the header
+            [15]: past the file's end at 110592
+            [35]: the NBT is no column: it has neither Level nor sections, Entities or Sections
+            [36]: the stored length is 0
+            [37]: NBT: the tree begins with tag 77 where a compound (10) has to be (at byte 0)
+            [40]: the zlib stream ends early
+            0 columns"#]],
     );
 }

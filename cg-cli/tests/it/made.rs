@@ -171,6 +171,18 @@ fn every_awkward_shape_arrives_and_comes_back() {
           "kept_entities": 0,
           "imported_files": 0,
           "kept_files": 0,
+          "old_slots": 0,
+          "layout": {
+            "minecraft:overworld": "old",
+            "minecraft:the_nether": "old",
+            "twilight:forest/deep": "dimensions"
+          },
+          "strays": [],
+          "replaced_level": null,
+          "remaining_files": 0,
+          "deleted_files": {},
+          "left_files": 0,
+          "in_use": false,
           "unreadable": [],
           "rekeyed": [
             {
@@ -217,7 +229,7 @@ fn every_awkward_shape_arrives_and_comes_back() {
 
     let out = dir.path().join("out");
     round::exported(&world, &out);
-    let files = save::find(&out).expect("a save");
+    let files = save::find(&out).expect("a save").regions;
     let names: Vec<_> = files
         .iter()
         .map(|file| file.path.strip_prefix(&out).expect("inside").display().to_string())
@@ -270,7 +282,7 @@ fn check_stops(dir: &Path, save: &Path, least_stops: u64) {
         // Not in another way than it was begun, and not from another save.
         let merge = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
         let error = run(save, &at, merge).expect_err("begun without --merge");
-        expect!["the unfinished import was begun without --merge; continue it so"]
+        expect!["the unfinished import was begun without `--merge`; continue it so"]
             .assert_eq(&error.to_string());
         let other = dir.join("other");
         fs::create_dir_all(other.join("region")).expect("a directory");

@@ -189,6 +189,13 @@ impl CompoundWriter<'_> {
         }
     }
 
+    /// A list of this kind that holds nothing.
+    pub fn empty_list(&mut self, name: &'static str, kind: Tag) {
+        self.header(Tag::List, name);
+        self.out.push(kind as u8);
+        self.count(0);
+    }
+
     /// Fields whose bytes are there: tag, name and value each, no end tag.
     pub fn raw_fields(&mut self, raw: &[u8]) {
         self.out.extend(raw);

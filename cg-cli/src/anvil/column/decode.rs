@@ -1,7 +1,7 @@
 //! Reading a slot's NBT.
 
 use super::section::{self, Found, States};
-use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Packing, Payload};
+use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload};
 use crate::anvil::nbt::{self, Compound, Document, Field, List, Value};
 
 /// The first version with states by name (17w47a).
@@ -50,7 +50,8 @@ impl Decoder {
         let data_version = root.int("DataVersion").unwrap_or(0);
         if let Some(level) = root.compound("Level") {
             if data_version < NAMED_STATES {
-                return Err(ColumnError::TooOld { data_version });
+                let pos = level.int("xPos").zip(level.int("zPos"));
+                return Err(ColumnError::TooOld { data_version, pos });
             }
             let mut column = self.column(level, data_version)?;
             let beside = root.fields().filter(|field| !matches!(field.name.0, b"DataVersion" | b"Level"));
@@ -78,7 +79,7 @@ impl Decoder {
         let (Some(x), Some(z)) = (level.int("xPos"), level.int("zPos")) else {
             return Err(ColumnError::NoPosition);
         };
-        let mut column = Column::new(x, z, data_version);
+        let mut column = Column { lists: Lists::NONE, ..Column::new(x, z, data_version) };
         let mut left = Vec::new();
         column.carried = nbt::payload(|carried| {
             for field in level.fields() {
@@ -98,11 +99,16 @@ impl Decoder {
     fn field(&mut self, field: Field<'_>, column: &mut Column) {
         match (field.name.0, field.value) {
             (b"DataVersion" | b"xPos" | b"zPos", _) => {}
-            (b"sections" | b"Sections", Value::List(list)) => self.sections(list, column),
+            (b"sections" | b"Sections", Value::List(list)) => {
+                column.lists.sections = Some(Lists::kind(list));
+                self.sections(list, column);
+            }
             (b"block_entities" | b"TileEntities", Value::List(list)) => {
+                column.lists.block_entities = Some(Lists::kind(list));
                 column.block_entities.extend(list.compounds().map(block_entity));
             }
             (b"entities" | b"Entities", Value::List(list)) => {
+                column.lists.entities = Some(Lists::kind(list));
                 column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
             }
             (_, value) => {

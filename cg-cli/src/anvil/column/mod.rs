@@ -17,6 +17,7 @@
 
 mod decode;
 mod digest;
+mod lists;
 mod packed;
 mod problem;
 mod section;
@@ -33,9 +34,10 @@ pub(crate) use decode::{
     NAMED_STATES, NO_LEVEL, is_carried, is_mapped, is_mapped_in_entities, is_of_other_slots, packing,
 };
 pub(crate) use digest::BlocksDigest;
+pub use lists::Lists;
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
-pub(crate) use section::is_mapped as is_mapped_in_section;
+pub(crate) use section::is_left as is_left_of_section;
 pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound};
@@ -76,6 +78,8 @@ pub struct Column {
     /// A compound of fields as they stand: generation status, times played and updated, the lowest section, and the
     /// biomes of layouts before 1.18.
     pub carried: Vec<u8>,
+    /// Which lists there are.
+    pub lists: Lists,
     /// A compound of all other fields as they stand: height maps, ticks that are due, structures, those of mods.
     pub left: Option<Vec<u8>>,
     /// A compound of the fields that stand beside `Level`, as they stand; `None` in layouts without `Level`.
@@ -179,17 +183,25 @@ impl Payload {
     /// [`ColumnError::WrongPlace`] for a slot that shows another slot's column, [`ColumnError::OtherRegion`] for a file
     /// that has another region's name.
     pub fn check_place(&self, region: Option<RegionPos>, slot: Slot) -> Result<(), ColumnError> {
-        let Some((x, z)) = self.position() else { return Ok(()) };
-        if Slot::of_column(x, z) != slot {
-            let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
-            return Err(ColumnError::WrongPlace { x, z, slot_x, slot_z });
+        self.position().map_or(Ok(()), |position| check_place(position, region, slot))
+    }
+}
+
+/// As [`Payload::check_place`], of a position that a slot's NBT states.
+pub(crate) fn check_place(
+    (x, z): (i32, i32),
+    region: Option<RegionPos>,
+    slot: Slot,
+) -> Result<(), ColumnError> {
+    if Slot::of_column(x, z) != slot {
+        let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
+        return Err(ColumnError::WrongPlace { x, z, slot_x, slot_z });
+    }
+    match region {
+        Some(region) if region != RegionPos::of_column(x, z) => {
+            Err(ColumnError::OtherRegion { x, z, file: region.file_name() })
         }
-        match region {
-            Some(region) if region != RegionPos::of_column(x, z) => {
-                Err(ColumnError::OtherRegion { x, z, file: region.file_name() })
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 
@@ -204,6 +216,7 @@ impl Column {
             block_entities: Vec::new(),
             entities: Vec::new(),
             carried: Compound::EMPTY.raw().to_vec(),
+            lists: Lists::default(),
             left: None,
             beside: None,
             not_carried: BTreeSet::new(),

@@ -12,11 +12,13 @@ pub enum ColumnError {
     Nbt(#[from] NbtError),
     /// A layout with numeric block ids.
     #[error(
-        "Minecraft 1.12.2 and older (here data version {data_version}) number their blocks and are not read; open the save once in 1.13 or later"
+        "Minecraft 1.12.2 and older (here data version {data_version}) number their blocks, which are not read; the game upgrades a column when it loads it, all of them with --forceUpgrade"
     )]
     TooOld {
         /// 0 when the column has none, as before 1.9.
         data_version: i32,
+        /// Where the column says that it is.
+        pos: Option<(i32, i32)>,
     },
     /// NBT that is neither a column, nor entities, nor points of interest.
     #[error("the NBT is no column: it has neither Level nor sections, Entities or Sections")]

@@ -6,16 +6,20 @@ use std::sync::Arc;
 
 use super::decode::compound_of;
 use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Packing, Section};
-use crate::anvil::nbt::{Compound, List, Longs, Value};
+use crate::anvil::nbt::{Compound, Field, List, Longs, Value};
 use crate::anvil::state;
 
 /// Fields that are read.
 const MAPPED: [&[u8]; 7] =
     [b"Y", b"block_states", b"Palette", b"BlockStates", b"biomes", b"BlockLight", b"SkyLight"];
 
-/// Whether a field of a section is read, so that no other of its name may stand beside what is written for it.
-pub(crate) fn is_mapped(name: &[u8]) -> bool {
-    MAPPED.contains(&name)
+/// Whether a field may stand beside what is written of this section: none of the name of one that is.
+pub(crate) fn is_left(field: &Field<'_>, section: &Section) -> bool {
+    match (field.name.0, field.value) {
+        (b"BlockLight", Value::ByteArray([])) => section.block_light.is_none(),
+        (b"SkyLight", Value::ByteArray([])) => section.sky_light.is_none(),
+        (name, _) => !MAPPED.contains(&name),
+    }
 }
 
 /// Texts of palette entries met before, by the entry's bytes: a save repeats a few hundred states endlessly.
@@ -78,13 +82,15 @@ pub(super) fn decode(
                 indices = Some(words);
             }
             (b"biomes", Value::Compound(biomes)) => section.biomes = Some(biomes.raw().to_vec()),
+            // No light at all, which some writers say so.
+            (b"BlockLight" | b"SkyLight", Value::ByteArray([])) => left.push(field.raw),
             (b"BlockLight", Value::ByteArray(bytes)) => {
                 section.block_light = light("BlockLight", bytes, y, found.problems);
             }
             (b"SkyLight", Value::ByteArray(bytes)) => {
                 section.sky_light = light("SkyLight", bytes, y, found.problems);
             }
-            (name, _) if !is_mapped(name) => left.push(field.raw),
+            (name, _) if !MAPPED.contains(&name) => left.push(field.raw),
             (_, value) => {
                 if !value.is_empty() {
                     found.not_carried.insert(format!("sections.{}", field.name.lossy()));

@@ -176,7 +176,7 @@ fn what_is_no_column_is_refused_by_name() {
     check_error(
         &old,
         expect![
-            "Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later"
+            "Minecraft 1.12.2 and older (here data version 1343) number their blocks, which are not read; the game upgrades a column when it loads it, all of them with --forceUpgrade"
         ],
     );
     check_error(

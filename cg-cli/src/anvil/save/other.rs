@@ -5,45 +5,50 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::{RegionFile, RegionKind, SaveError};
+use super::{REGION_FOLDERS, Save, SaveError, layout, lock, regions};
 
 /// How deep folders are followed.
 const MAX_DEPTH: usize = 32;
-/// Folders whose `.mca` and `.mcc` files are parts of regions.
-const REGION_FOLDERS: [&str; 3] = ["region", "entities", "poi"];
-/// What the running game holds, which says nothing of the save.
-const LOCK: &str = "session.lock";
 
 /// The files of a save that are no regions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherFiles {
-    /// Each file's path from the save's folder on, with `/` on every system, and where it lies. `level.dat` comes first,
+    /// Each file's path from the save's folder on, with `/` on every system, and where it is. `level.dat` comes first,
     /// the others by their paths.
     pub files: Vec<(String, PathBuf)>,
     /// What is there and is no file that can be taken, in words.
     pub refused: Vec<String>,
+    /// How many files belong to what is left out of the save.
+    pub left_out: u64,
 }
 
-/// Lists the files of a save that are no regions; those of a folder without a save around it, or beside a region file
-/// that is named by itself, are none of a save.
-///
-/// Links are not followed. Nothing is opened but folders.
-///
-/// # Errors
-/// [`SaveError::Io`] when a folder cannot be read.
-pub fn other_files(save: &Path, regions: &[RegionFile]) -> Result<OtherFiles, SaveError> {
-    let mut found = OtherFiles::default();
-    let is_save = regions.iter().any(|file| file.kind != RegionKind::ByContent)
-        || save.join("level.dat").is_file()
-        || save.join("region").is_dir();
-    if save.is_dir() && is_save {
-        let folders = regions.iter().filter_map(|file| file.path.parent()).collect();
-        let regions = regions.iter().map(|file| file.path.as_path()).collect();
-        walk(save, "", 0, &Regions { files: regions, folders }, &mut found)?;
+impl Save {
+    /// Lists the files of a save that are no regions; those of a folder without a save around it, or beside a region file
+    /// that is named by itself, are none of a save.
+    ///
+    /// Links are not followed, but to a dimension's folder. Nothing is opened but folders.
+    ///
+    /// # Errors
+    /// [`SaveError::Io`] when a folder cannot be read.
+    pub fn other_files(&self) -> Result<OtherFiles, SaveError> {
+        let mut found = OtherFiles::default();
+        let Some(taken) = &self.taken else { return Ok(found) };
+        let strays = self.strays.iter().flat_map(|strays| &strays.files);
+        let files: BTreeSet<_> = self.regions.iter().chain(strays).map(|file| file.path.as_path()).collect();
+        let folders = files.iter().filter_map(|file| file.parent()).collect();
+        Walk { files, folders, has_left_out: !self.left_out.is_empty() }
+            .folder(&self.path, "", 0, false, &mut found)?;
+        let count = found.files.len();
+        let is_taken = |(name, path): (String, PathBuf)| {
+            let rest = name.strip_prefix(taken.from.as_deref()?)?;
+            Some((format!("{}{rest}", taken.to), path))
+        };
+        found.files = found.files.into_iter().filter_map(is_taken).collect();
+        found.left_out = (count - found.files.len()) as u64;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Whether a path from a save's folder on is that of a region or of a part of one, by its folder and ending.
@@ -55,7 +60,8 @@ pub fn is_region_part(name: &str) -> bool {
         // Beside the folders of a save regions are found too.
         return ending == "mca";
     }
-    REGION_FOLDERS.contains(&folder) && ["mca", "mcc"].iter().any(|part| ending.eq_ignore_ascii_case(part))
+    REGION_FOLDERS.iter().any(|(part, _)| *part == folder)
+        && ["mca", "mcc"].iter().any(|part| ending.eq_ignore_ascii_case(part))
 }
 
 /// Where a file goes whose path from a save's folder on is this; `None` when it would leave the folder, or is no path on
@@ -76,60 +82,100 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The region files of a save, and the folders that hold some.
-struct Regions<'a> {
+/// A walk through all folders of a save.
+struct Walk<'a> {
+    /// The region files of the save.
     files: BTreeSet<&'a Path>,
+    /// The folders that hold some.
     folders: BTreeSet<&'a Path>,
+    /// Whether there are more, which were left out.
+    has_left_out: bool,
 }
 
-fn walk(
-    folder: &Path,
-    prefix: &str,
-    depth: usize,
-    regions: &Regions<'_>,
-    found: &mut OtherFiles,
-) -> Result<(), SaveError> {
-    let Regions { files, folders } = regions;
-    let fault = |source| SaveError::Io { path: folder.to_owned(), source };
-    for entry in fs::read_dir(folder).map_err(fault)? {
-        let entry = entry.map_err(fault)?;
-        let kind = entry.file_type().map_err(fault)?;
-        let path = entry.path();
-        let raw = entry.file_name();
-        let name = format!("{prefix}{}", raw.to_string_lossy());
-        if files.contains(path.as_path()) || name == LOCK {
-            continue;
-        }
-        if kind.is_dir() {
-            match raw.to_str() {
-                // Its files change while they are read, and would become objects of themselves.
-                _ if path.join(cg_store::directory::FILE_NAME).is_file() => {
-                    found.refused.push(format!("folder {name}: it is a world of CherryGrove"));
+impl Walk<'_> {
+    /// Takes the files of a folder, which a link may lead to.
+    fn folder(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        depth: usize,
+        is_linked: bool,
+        found: &mut OtherFiles,
+    ) -> Result<(), SaveError> {
+        let fault = |source| SaveError::Io { path: folder.to_owned(), source };
+        for entry in fs::read_dir(folder).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let kind = entry.file_type().map_err(fault)?;
+            let (path, raw) = (entry.path(), entry.file_name());
+            let name = format!("{prefix}{}", raw.to_string_lossy());
+            if self.files.contains(path.as_path()) || name == lock::NAME {
+                continue;
+            }
+            if kind.is_dir() {
+                self.inner(&path, raw.to_str(), &name, depth, is_linked, found)?;
+            } else if kind.is_symlink() && path.is_dir() {
+                if !is_linked && !regions::leads_up(&path) && self.is_of_a_dimension(&path, &name) {
+                    self.inner(&path, raw.to_str(), &name, depth, true, found)?;
+                // The regions that a link leads to are read all the same.
+                } else if !self.files.iter().any(|region| region.starts_with(&path)) {
+                    found.refused.push(format!("{name}: it is neither a file nor a folder"));
                 }
-                _ if depth >= MAX_DEPTH => found.refused.push(format!("folder {name}: it lies too deep")),
-                None => found.refused.push(format!("folder {name}: its name is no text")),
-                Some(_) => walk(&path, &format!("{name}/"), depth + 1, regions, found)?,
-            }
-        } else if !kind.is_file() {
-            // The regions that a link leads to are read all the same.
-            if !path.is_dir() || !files.iter().any(|region| region.starts_with(&path)) {
+            } else if !kind.is_file() {
                 found.refused.push(format!("{name}: it is neither a file nor a folder"));
+            } else if raw.to_str().is_none() {
+                found.refused.push(format!("file {name}: its name is no text"));
+            } else if is_region_part(&name) {
+                self.region_part(&path, &name, folder, found);
+            } else {
+                found.files.push((name, path));
             }
-        } else if raw.to_str().is_none() {
-            found.refused.push(format!("file {name}: its name is no text"));
-        } else if is_region_part(&name) {
-            // A part of a region in its own file was read with the region.
-            let is_external = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mcc"));
-            if !is_external {
-                found.refused.push(format!("file {name}: a region of no dimension"));
-            } else if !folders.contains(folder) {
-                found.refused.push(format!("file {name}: a part of a region of no dimension"));
-            }
+        }
+        Ok(())
+    }
+
+    /// Takes the files of a folder inside another, if that can be done.
+    fn inner(
+        &self,
+        path: &Path,
+        raw: Option<&str>,
+        name: &str,
+        depth: usize,
+        is_linked: bool,
+        found: &mut OtherFiles,
+    ) -> Result<(), SaveError> {
+        if path.join(cg_store::directory::FILE_NAME).is_file() {
+            // Its files change while they are read, and would become objects of themselves.
+            found.refused.push(format!("folder {name}: it is a world of CherryGrove"));
+        } else if depth >= MAX_DEPTH {
+            found.refused.push(format!("folder {name}: it is too deep"));
+        } else if raw.is_none() {
+            found.refused.push(format!("folder {name}: its name is no text"));
         } else {
-            found.files.push((name, path));
+            self.folder(path, &format!("{name}/"), depth + 1, is_linked, found)?;
+        }
+        Ok(())
+    }
+
+    /// Says what is not read of a region. A part of one in its own file was read with the region.
+    fn region_part(&self, path: &Path, name: &str, folder: &Path, found: &mut OtherFiles) {
+        let is_external = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mcc"));
+        if self.has_left_out {
+            // It may be of what was left out.
+        } else if !is_external {
+            found.refused.push(format!("file {name}: a region of no dimension"));
+        } else if !self.folders.contains(folder) {
+            found.refused.push(format!("file {name}: a part of a region of no dimension"));
         }
     }
-    Ok(())
+
+    /// Whether a link is a dimension's folder, holds some, or is a folder of region files.
+    fn is_of_a_dimension(&self, path: &Path, name: &str) -> bool {
+        let is_below_dimensions = name.split('/').next() == Some(layout::DIMENSIONS);
+        let has_parts = || REGION_FOLDERS.iter().any(|(folder, _)| path.join(folder).is_dir());
+        layout::numbered(name).is_some()
+            || is_below_dimensions && has_parts()
+            || self.files.iter().any(|region| region.starts_with(path))
+    }
 }
 
 #[cfg(test)]
@@ -173,8 +219,8 @@ mod tests {
         );
         #[cfg(unix)]
         std::os::unix::fs::symlink("/etc", folder.path().join("elsewhere")).expect("a link");
-        let regions = save::find(folder.path()).expect("a save");
-        let found = other_files(folder.path(), &regions).expect("readable");
+        let save = save::find(folder.path()).expect("a save");
+        let found = save.other_files().expect("readable");
         let names: Vec<_> = found.files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
@@ -199,11 +245,10 @@ mod tests {
     fn a_folder_of_regions_has_no_other_files() {
         let folder = tempfile::tempdir().expect("a folder");
         touch(folder.path(), &["r.0.0.mca", "readme.txt"]);
-        let regions = save::find(folder.path()).expect("regions");
-        assert_eq!(other_files(folder.path(), &regions).expect("readable"), OtherFiles::default());
-        let file = folder.path().join("r.0.0.mca");
-        let regions = save::find(&file).expect("a region");
-        assert_eq!(other_files(&file, &regions).expect("readable"), OtherFiles::default());
+        let save = save::find(folder.path()).expect("regions");
+        assert_eq!(save.other_files().expect("readable"), OtherFiles::default());
+        let save = save::find(&folder.path().join("r.0.0.mca")).expect("a region");
+        assert_eq!(save.other_files().expect("readable"), OtherFiles::default());
     }
 
     #[test]

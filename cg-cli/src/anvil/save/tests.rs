@@ -17,7 +17,8 @@ fn check(paths: &[&str], expected: Expect) {
         fs::write(path, b"").expect("written");
     }
     let found = match find(dir.path()) {
-        Ok(files) => files
+        Ok(save) => save
+            .regions
             .iter()
             .map(|file| {
                 let path = file.path.strip_prefix(dir.path()).expect("below the directory");
@@ -55,7 +56,6 @@ fn all_dimensions_of_a_save_are_found() {
             dim:7 Blocks Some((0, 0)) DIM7/region/r.0.0.mca
             minecraft:overworld Blocks Some((-1, 2)) region/r.-1.2.mca
             minecraft:overworld Blocks Some((0, 0)) region/r.0.0.mca
-            minecraft:overworld Blocks Some((5, 5)) dimensions/minecraft/overworld/region/r.5.5.mca
             minecraft:overworld Entities Some((0, 0)) entities/r.0.0.mca
             minecraft:overworld PointsOfInterest Some((0, 0)) poi/r.0.0.mca
             minecraft:the_end Entities Some((0, 0)) DIM1/entities/r.0.0.mca
@@ -89,7 +89,7 @@ fn what_is_no_save_is_refused() {
     check(
         &["notes.txt"],
         expect![
-            "SAVE is no save: neither a region file (.mca), nor a folder of them, nor a folder with region/, DIM-1/, DIM1/ or dimensions/ in it"
+            "SAVE is no save: neither a region file (.mca), nor a folder of them, nor a folder with a level.dat of Java Edition, region/, DIM-1/, DIM1/ or dimensions/ in it"
         ],
     );
     check(
@@ -145,7 +145,13 @@ fn a_dimension_never_leads_out_of_its_folder() {
         ("a", None),
         ("a:", None),
     ] {
-        assert_eq!(dimension_folder(dimension).as_deref(), folder.map(Path::new), "{dimension}");
+        assert_eq!(dimension_folder(dimension, Layout::Old).as_deref(), folder.map(Path::new), "{dimension}");
+        let newer = match dimension.strip_prefix("minecraft:") {
+            Some(name) => Some(format!("dimensions/minecraft/{name}")),
+            None => folder.map(str::to_owned),
+        };
+        let found = dimension_folder(dimension, Layout::Dimensions);
+        assert_eq!(found, newer.map(PathBuf::from), "{dimension}");
     }
 }
 
@@ -168,7 +174,7 @@ fn links_to_each_other_lead_nowhere_twice() {
     fs::write(elsewhere.path().join("region/r.0.0.mca"), b"").expect("written");
     symlink(elsewhere.path(), mods.join("linked")).expect("a link");
     let found = find(dir.path()).expect("a save");
-    let found: Vec<_> = found.iter().map(|file| file.dimension.as_str()).collect();
+    let found: Vec<_> = found.regions.iter().map(|file| file.dimension.as_str()).collect();
     expect![[r#"
         mod:a
         mod:a/to_b
@@ -178,4 +184,132 @@ fn links_to_each_other_lead_nowhere_twice() {
         mod:c
         mod:linked"#]]
     .assert_eq(&found.join("\n"));
+}
+
+/// A region file with one column, in the slot of (`x`, 0).
+fn region(folder: &Path, x: i32, timestamp: u32) {
+    let mut writer = crate::anvil::RegionWriter::create(folder, RegionPos::of_column(x, 0)).expect("a file");
+    let slot = crate::anvil::Slot::of_column(x, 0);
+    writer.put(slot, &crate::anvil::nbt::document(|_| ()), timestamp).expect("written");
+    writer.finish().expect("written");
+}
+
+/// A `level.dat` of this version.
+fn level(folder: &Path, data_version: i32) {
+    use std::io::Write as _;
+    let raw = crate::anvil::nbt::document(|root| {
+        root.compound("Data", |data| data.int("DataVersion", data_version));
+    });
+    let file = fs::File::create(folder.join("level.dat")).expect("a file");
+    let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    file.write_all(&raw).and_then(|()| file.finish().map(drop)).expect("written");
+}
+
+fn told(save: &Save) -> String {
+    let layouts = save.layouts.iter().map(|(dimension, layout)| format!("{dimension} {layout}"));
+    let strays = save.strays.iter().map(|strays| {
+        let Strays { dimension, layout, side, live, .. } = strays;
+        format!("stray {dimension} {layout} {side:?} beside {live:?}")
+    });
+    layouts.chain(strays).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_side_with_columns_is_the_games() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path();
+    region(&save.join("DIM-1/region"), 0, 5);
+    region(&save.join("DIM-1/entities"), 0, 9);
+    fs::create_dir_all(save.join("dimensions/minecraft/the_nether/region")).expect("made");
+    fs::write(save.join("dimensions/minecraft/the_nether/region/r.0.0.mca"), [0; 8192]).expect("written");
+    region(&save.join("dimensions/minecraft/overworld/region"), 0, 7);
+    region(&save.join("poi"), 0, 8);
+    level(save, 4788);
+    expect![[r#"
+        minecraft:overworld dimensions
+        minecraft:the_nether old
+        stray minecraft:overworld old Side { folder: ".", files: 1, columns: 0, newest: 8 } beside Side { folder: "dimensions/minecraft/overworld", files: 1, columns: 1, newest: 7 }"#]]
+    .assert_eq(&told(&find(save).expect("a save")));
+    // Of two sides with columns `level.dat` tells.
+    region(&save.join("dimensions/minecraft/the_nether/region"), 33, 6);
+    region(&save.join("region"), 0, 7);
+    expect![[r#"
+        minecraft:overworld dimensions
+        minecraft:the_nether dimensions
+        stray minecraft:overworld old Side { folder: ".", files: 2, columns: 1, newest: 8 } beside Side { folder: "dimensions/minecraft/overworld", files: 1, columns: 1, newest: 7 }
+        stray minecraft:the_nether old Side { folder: "DIM-1", files: 2, columns: 1, newest: 9 } beside Side { folder: "dimensions/minecraft/the_nether", files: 2, columns: 1, newest: 6 }"#]]
+    .assert_eq(&told(&find(save).expect("a save")));
+    level(save, 4671);
+    let mut found = find(save).expect("a save");
+    assert_eq!(found.layouts["minecraft:the_nether"], Layout::Old);
+    found.take_strays();
+    assert_eq!(found.strays, []);
+    assert_eq!(found.layouts["stray:the_nether"], Layout::Dimensions);
+    assert_eq!(found.regions.iter().filter(|file| file.dimension == "stray:the_nether").count(), 2);
+    // Where that cannot be read, the one before it, and then the folders.
+    level(save, 4788);
+    fs::rename(save.join("level.dat"), save.join("level.dat_old")).expect("renamed");
+    fs::write(save.join("level.dat"), b"torn").expect("written");
+    assert_eq!(find(save).expect("a save").layouts["minecraft:the_nether"], Layout::Dimensions);
+    fs::remove_file(save.join("level.dat_old")).expect("removed");
+    assert_eq!(find(save).expect("a save").layouts["minecraft:the_nether"], Layout::Old);
+    fs::create_dir_all(save.join("players/data")).expect("made");
+    assert_eq!(find(save).expect("a save").layouts["minecraft:the_nether"], Layout::Dimensions);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_the_other_side_is_no_stray() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path();
+    region(&save.join("dimensions/minecraft/the_end/region"), 0, 7);
+    std::os::unix::fs::symlink(save.join("dimensions/minecraft/the_end"), save.join("DIM1")).expect("a link");
+    level(save, 4788);
+    assert_eq!(told(&find(save).expect("a save")), "minecraft:the_end dimensions");
+}
+
+#[test]
+fn a_dimensions_own_folder_is_that_dimension() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let save = dir.path();
+    for (folder, expected) in [
+        ("dimensions/minecraft/the_nether", "minecraft:the_nether dimensions"),
+        ("dimensions/minecraft/overworld", "minecraft:overworld dimensions"),
+        ("dimensions/aether/deep/er", "aether:deep/er dimensions"),
+        ("DIM-1", "minecraft:the_nether old"),
+        ("DIM7", "dim:7 old"),
+    ] {
+        let folder = save.join(folder);
+        region(&folder.join("region"), 0, 1);
+        fs::create_dir_all(folder.join("data/minecraft")).expect("made");
+        fs::write(folder.join("data/minecraft/raids.dat"), b"raids").expect("written");
+        for path in [folder.clone(), folder.join("region"), folder.join("region/r.0.0.mca")] {
+            let found = find(&path).expect("a dimension");
+            assert_eq!(told(&found), expected, "{}", path.display());
+            assert_eq!(found.regions.len(), 1);
+            let others = found.other_files().expect("readable").files;
+            let own =
+                format!("{}/data/minecraft/raids.dat", folder.strip_prefix(save).expect("below").display());
+            let expected: Vec<_> = if path == folder { vec![own] } else { vec![] };
+            assert_eq!(others.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), expected);
+        }
+        // A save may have such a name.
+        level(&folder, 4671);
+        let found = find(&folder).expect("a save");
+        assert_eq!(told(&found), "minecraft:overworld old", "{}", folder.display());
+        fs::remove_file(folder.join("level.dat")).expect("removed");
+    }
+}
+
+#[test]
+fn a_level_makes_a_save() {
+    let dir = tempfile::tempdir().expect("a directory");
+    level(dir.path(), 4788);
+    assert_eq!(told(&find(dir.path()).expect("a save")), "");
+    fs::create_dir_all(dir.path().join("dimensions/minecraft/overworld/region")).expect("made");
+    assert_eq!(told(&find(dir.path()).expect("a save")), "minecraft:overworld dimensions");
+    // Bedrock Edition has a file of that name too.
+    let other = tempfile::tempdir().expect("a directory");
+    fs::write(other.path().join("level.dat"), b"\x0a\0\0\0\x10\0\0\0").expect("written");
+    assert!(matches!(find(other.path()), Err(SaveError::NotASave(_))));
 }

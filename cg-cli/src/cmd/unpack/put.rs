@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Seek as _};
 
+use cg_cli::mapping::layout::LAYOUT_PREFIX;
 use cg_format::Limits;
 use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};
@@ -177,6 +178,8 @@ impl Tally {
     /// Counts an object; whether it is to be put.
     fn meet(&mut self, there: Option<&[u8]>, object: &PackedObject<'_>, merge: Merge) -> bool {
         match (there, merge) {
+            // In which folders this world's save has its dimensions, another world does not know.
+            (Some(_), _) if object.key.starts_with(LAYOUT_PREFIX.as_bytes()) => self.kept += 1,
             (Some(_), Merge::Keep) => self.kept += 1,
             (Some(there), Merge::Replace) if there == object.bytes => self.unchanged += 1,
             _ => {

@@ -26,6 +26,7 @@ fn a_save_goes_in_and_comes_out() {
         entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now 6118dab7-adac-81ba-90a6-f692f74f7496
         entities/r.0.0.mca slot 0: an entity without UUID, now b658c8cd-38f1-80d2-a4aa-f23df3ee8610
         imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        layout: minecraft:overworld old, minecraft:the_nether old, twilight:forest/deep dimensions
         everything could be read
     "#]].assert_eq(&said.good());
     let said = run(&args("import", &[&save, &world], &[]));
@@ -43,7 +44,7 @@ fn a_save_goes_in_and_comes_out() {
         run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
     assert_eq!(said.code, 0, "{}", said.err);
     expect![[r#"
-        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"changed_columns":0,"not_exported":{}}
+        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"changed_columns":0,"old_slots":0,"layout":{"minecraft:overworld":"old","minecraft:the_nether":"old","twilight:forest/deep":"dimensions"},"warnings":[],"not_exported":{}}
     "#]]
     .assert_eq(&said.out);
     assert!(out.join("region/r.0.0.mca").is_file() && out.join("DIM-1/region/r.-1.0.mca").is_file());
@@ -54,6 +55,7 @@ fn a_save_goes_in_and_comes_out() {
     let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:the_nether"]));
     expect![[r#"
         exported: files 1, columns 1, chunks 1, entities 0
+        layout: minecraft:the_nether old
     "#]]
     .assert_eq(&said.good());
     let said = run(&args("export", &[&world], &["--mca", only, "--dimension", "minecraft:moon"]));
@@ -102,13 +104,29 @@ fn what_is_no_save_makes_no_world() {
 fn losses_are_listed_and_end_with_1() {
     let Some(folder) = worlds::folder() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let old = folder.join("mca_old/1.12.2_prismarine_r.0.-1.mca");
-    let said = run(&args("import", &[&old, &dir.path().join("old")], &["--json"]));
+    let damaged = folder.join("corrupt/natural_twoolie_regiontest.mca");
+    let said = run(&args("import", &[&damaged, &dir.path().join("damaged")], &["--json"]));
     assert_eq!(said.code, 1);
     let report = said.json();
-    assert_eq!(report["unreadable"].as_array().map(Vec::len), Some(105));
-    expect![[r#"{"file":"1.12.2_prismarine_r.0.-1.mca","reason":"Minecraft 1.12.2 and older (here data version 1343) number their blocks and are not read; open the save once in 1.13 or later","slot":865}"#]].assert_eq(&report["unreadable"][0].to_string());
-    assert_eq!(report["imported_columns"], 0);
+    assert_eq!(report["unreadable"].as_array().map(Vec::len), Some(12));
+    expect![[
+        r#"{"file":"natural_twoolie_regiontest.mca","reason":"compression 0 does not exist","slot":2}"#
+    ]]
+    .assert_eq(&report["unreadable"][0].to_string());
+    assert_eq!((&report["imported_columns"], &report["old_slots"]), (&json!(0), &json!(9)));
+}
+
+#[test]
+fn columns_that_are_too_old_are_kept_and_no_loss() {
+    let Some(folder) = worlds::folder() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let old = folder.join("mca_old/1.12.2_prismarine_r.0.-1.mca");
+    let said = run(&args("import", &[&old, &dir.path().join("old")], &[]));
+    expect![[r#"
+        imported: columns 0, chunks 0, entities 0 (in no stored chunk: 0)
+        kept as bytes: columns of before 1.13 105; a game or server that upgrades them (--forceUpgrade) gives them blocks
+        everything could be read
+    "#]].assert_eq(&said.good());
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_script_reads_every_count() {
         "uuid": null,
         "incarnation": null,
         "chunks": 3,
-        "dimensions": { "game:overworld": { "chunks": 2 }, "game:moon": { "chunks": 1 } },
+        "dimensions": { "game:overworld": { "chunks": 2, "layout": "dimensions" }, "game:moon": { "chunks": 1, "layout": "dimensions" } },
         "registry": {
             "blocks": 6, "components": 1, "entities": 1, "structures": 0, "dimensions": 2, "sides": 3
         },
@@ -53,9 +53,9 @@ fn a_person_reads_a_table() {
         objects   0
         records   0
 
-        dimension             chunks
-        game:moon                  1
-        game:overworld             2
+        dimension             chunks        layout
+        game:moon                  1    dimensions
+        game:overworld             2    dimensions
 
         tier                  chunks          keys         bytes
         l0                         3             3       1.9 KiB

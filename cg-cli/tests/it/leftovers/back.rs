@@ -21,6 +21,7 @@ fn everything_of_a_save_comes_back() {
         minecraft/file/level.dat
         minecraft/file/playerdata/00000000-0000-0000-0000-000000000001.dat
         minecraft/file/stats/00000000-0000-0000-0000-000000000001.json
+        minecraft/layout/minecraft:overworld
         minecraft/poi/minecraft:overworld/r.0.0/0/0
         minecraft/poi/minecraft:overworld/r.0.0/1/0"#]]
     .assert_eq(&keys.join("\n"));
@@ -173,7 +174,9 @@ fn a_section_that_is_lost_keeps_what_follows_from_blocks_from_coming_back() {
     let left = names_left(&out, 0);
     assert!(left.iter().any(|name| name == "structures"), "{left:?}");
     assert!(!left.iter().any(|name| name == "Heightmaps"), "{left:?}");
-    assert!(!out.join("poi").exists());
+    // The points of interest of the other column came without blocks.
+    let points = cg_cli::anvil::Region::open(&out.join("poi/r.0.0.mca")).expect("a region");
+    assert_eq!(points.slots().map(cg_cli::anvil::Slot::index).collect::<Vec<_>>(), [1]);
 }
 
 #[test]

@@ -81,7 +81,8 @@ fn what_is_kept_of_the_world_gets_nothing_of_the_saves() {
         keys.extend(Some(entry.key.to_string()).filter(|key| !key.starts_with("minecraft/file/")));
     }
     expect![[r#"
-        minecraft/entities/minecraft:overworld/r.0.0/2/0"#]]
+        minecraft/entities/minecraft:overworld/r.0.0/2/0
+        minecraft/layout/minecraft:overworld"#]]
     .assert_eq(&keys.join("\n"));
     exported(&world, &out);
     let left = names_left(&out, 0);

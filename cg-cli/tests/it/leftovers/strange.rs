@@ -47,7 +47,7 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     let named: Vec<_> = report.not_carried.into_iter().collect();
     expect![[r#"
         file data/huge.dat: it takes 300000 bytes, more than the 195904 of an object
-        what is left of columns: minecraft/column/minecraft:overworld/r.0.0/2/0 takes 300158 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
+        what is left of columns: minecraft/column/minecraft:overworld/r.0.0/2/0 takes 300173 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
 }
 
 #[test]
@@ -134,7 +134,8 @@ fn what_is_damaged_or_strange_costs_nothing_else() {
     // Whatever lies where points of interest should: a column among them would be taken for one.
     let world = in_memory();
     taken(&save, &world, None);
-    let hidden = cg_cli::mapping::Points { timestamp: 1, slot: write::column(&column(9)).expect("a column") };
+    let slot = write::column(&column(9)).expect("a column");
+    let hidden = cg_cli::mapping::Points { timestamp: 1, slot, is_alone: false };
     world.objects().put(key("poi", 0), hidden.encode()).expect("stored");
     world.objects().put(key("poi", 1), b"nonsense".to_vec()).expect("stored");
     world.objects().put(key("column", 1), b"nonsense".to_vec()).expect("stored");
@@ -144,7 +145,7 @@ fn what_is_damaged_or_strange_costs_nothing_else() {
     expect![[r#"
         {
             "objects of columns that are none": 1,
-            "objects of points of interest that are none": 1,
+            "objects of points of interest that are none": 2,
             "objects of slots of entities/ that are none": 1,
         }"#]]
     .assert_eq(&format!("{:#?}", report.not_exported));

@@ -1,0 +1,134 @@
+//! Dimensions of which both layouts hold region files: one side is the game's, the other is left over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Layout, RegionFile, RegionKind};
+use crate::anvil::Region;
+
+/// The namespace of dimensions that are made of strays.
+const STRAY: &str = "stray";
+
+/// What a save holds of a dimension in the layout in which the game does not look for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strays {
+    /// The dimension.
+    pub dimension: String,
+    /// The layout of the files.
+    pub layout: Layout,
+    /// The files: blocks, entities and points of interest.
+    pub files: Vec<RegionFile>,
+    /// What the files hold.
+    pub side: Side,
+    /// What the files hold in which the game looks for the dimension.
+    pub live: Side,
+}
+
+/// What a save holds of a dimension in one layout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// The dimension's folder, from the save's folder on; `.` for that itself.
+    pub folder: String,
+    /// Region files, those of entities and points of interest too.
+    pub files: u64,
+    /// Columns: slots of `region/` in use.
+    pub columns: u64,
+    /// When a slot of them was last written, in seconds since 1970; 0 if no slot has a time.
+    pub newest: u32,
+}
+
+/// What the headers of some files say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Headers {
+    slots: u64,
+    columns: u64,
+    newest: u32,
+}
+
+/// The name of the dimension that the strays of a dimension become.
+pub fn stray_name(dimension: &str) -> String {
+    let name = dimension.split_once(':').map_or(dimension, |(_, name)| name);
+    format!("{STRAY}:{name}")
+}
+
+/// The dimension whose strays have this name.
+pub fn stray_of(dimension: &str) -> Option<String> {
+    let dimension = format!("minecraft:{}", dimension.strip_prefix(STRAY)?.strip_prefix(':')?);
+    super::is_moved(&dimension).then_some(dimension)
+}
+
+/// Parts the files of each dimension that both layouts hold. The headers of these alone are read.
+///
+/// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives.
+pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, Vec<Strays>) {
+    let mut layouts = BTreeMap::<String, BTreeSet<Layout>>::new();
+    for file in &files {
+        if let Some(layout) = file.layout {
+            layouts.entry(file.dimension.clone()).or_default().insert(layout);
+        }
+    }
+    layouts.retain(|_, layouts| layouts.len() > 1);
+    let (both, mut live): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.layout.is_some() && layouts.contains_key(&file.dimension));
+    let mut strays = Vec::new();
+    for dimension in layouts.into_keys() {
+        let sides = [Layout::Old, Layout::Dimensions].map(|layout| {
+            let of = |file: &&RegionFile| file.dimension == dimension && file.layout == Some(layout);
+            both.iter().filter(of).cloned().collect::<Vec<_>>()
+        });
+        let [old, new] = [&sides[0], &sides[1]].map(|files| headers(files));
+        let layout = match (old.columns, new.columns) {
+            (1.., 0) => Layout::Old,
+            (0, 1..) => Layout::Dimensions,
+            _ => looks,
+        };
+        let [old_files, new_files] = sides;
+        let ((live_files, live_headers), (files, headers), stray) = match layout {
+            Layout::Old => ((old_files, old), (new_files, new), Layout::Dimensions),
+            Layout::Dimensions => ((new_files, new), (old_files, old), Layout::Old),
+        };
+        let live_side = side(&dimension, layout, &live_files, live_headers);
+        let files = others_than(&live_files, files);
+        live.extend(live_files);
+        // A file without slots holds nothing.
+        if headers.slots > 0 && !files.is_empty() {
+            let side = side(&dimension, stray, &files, headers);
+            strays.push(Strays { dimension, layout: stray, files, side, live: live_side });
+        }
+    }
+    (live, strays)
+}
+
+/// What of the files is not the same file as one of the live ones: one folder may be a link to the other.
+fn others_than(live: &[RegionFile], mut files: Vec<RegionFile>) -> Vec<RegionFile> {
+    let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let live: BTreeSet<PathBuf> = live.iter().map(|file| place(&file.path)).collect();
+    files.retain(|file| !live.contains(&place(&file.path)));
+    files
+}
+
+fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: Headers) -> Side {
+    let folder = super::dimension_folder(dimension, layout).unwrap_or_default();
+    let folder = match folder.to_str() {
+        None | Some("") => ".".to_owned(),
+        Some(folder) => folder.to_owned(),
+    };
+    Side { folder, files: files.len() as u64, columns: headers.columns, newest: headers.newest }
+}
+
+/// Reads the headers. A file that cannot be read has no slots here; the import says why.
+fn headers(files: &[RegionFile]) -> Headers {
+    let mut all = Headers::default();
+    for file in files {
+        let Ok(region) = Region::open(&file.path) else { continue };
+        for slot in region.slots() {
+            all.slots += 1;
+            all.columns += u64::from(file.kind == RegionKind::Blocks);
+            all.newest = all.newest.max(region.timestamp(slot));
+        }
+    }
+    all
+}

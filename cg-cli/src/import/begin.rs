@@ -1,0 +1,116 @@
+//! The beginning of an import: whether it may go into the world, and what of the world's save it replaces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use cg_store::engine::Engine;
+use cg_store::{Area, Error, World};
+
+use super::progress::{self, Head, RULES};
+use super::source::Source;
+use super::{ImportError, ImportOptions, Merge, MergeFiles, ReplacedLevel};
+use crate::anvil::{Level, save};
+use crate::mapping::leftovers;
+
+/// The path of the file that makes a folder a save.
+pub(super) const LEVEL: &str = "level.dat";
+
+/// Finds an import to continue, or begins one.
+pub(super) fn begin<E: Engine>(
+    world: &World<E>,
+    source: &mut Source,
+    options: &ImportOptions,
+) -> Result<Head, ImportError> {
+    options.check()?;
+    let choices = options.choices();
+    // Where the system does not tell, the save counts as closed.
+    let in_use = save::is_in_use(&source.save.path).unwrap_or(false);
+    if let Some(mut head) = progress::head(world)? {
+        if head.rules != RULES {
+            return Err(ImportError::OtherRules);
+        }
+        if head.choices != choices {
+            return Err(ImportError::OtherChoices { begun: Box::new(head.choices) });
+        }
+        if head.save != source.identity {
+            return Err(ImportError::OtherImport);
+        }
+        if let Some(only) = &head.only {
+            source.only(only)?;
+        }
+        head.in_use |= in_use;
+        return Ok(head);
+    }
+    if options.merge.is_none() && !is_empty(world)? {
+        return Err(ImportError::NotEmpty);
+    }
+    let stored = stored_level(world)?;
+    let only = source.save.only_nether_or_end().filter(|_| stored.is_some()).map(str::to_owned);
+    if let Some(only) = &only {
+        source.only(only)?;
+    }
+    let replaces = options.merge == Some(Merge::Replace);
+    let replaced_level = if replaces { replaced_level(source, stored.as_deref()) } else { None };
+    let is_replacing_files = replaces && options.merge_files == MergeFiles::Replace;
+    let deleted = if is_replacing_files { files_of_before(world, source)? } else { Vec::new() };
+    let mut deleted_files = BTreeMap::<String, u64>::new();
+    for name in &deleted {
+        let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        *deleted_files.entry(folder.to_owned()).or_default() += 1;
+    }
+    let (save, began_after) = (source.identity.clone(), world.last_commit());
+    let head = Head { rules: RULES, save, choices, began_after, only, replaced_level, deleted_files, in_use };
+    // With the head, so that a kill neither deletes without telling nor deletes what the import brings.
+    world.transaction(|tx| {
+        for name in &deleted {
+            tx.delete_object(leftovers::file_key(name)?)?;
+        }
+        progress::put_head(tx, &head);
+        Ok::<_, Error>(())
+    })?;
+    Ok(head)
+}
+
+/// The bytes of the `level.dat` that a world holds.
+pub(super) fn stored_level<E: Engine>(world: &World<E>) -> Result<Option<Vec<u8>>, Error> {
+    let level = world.objects().get(leftovers::file_key(LEVEL)?)?;
+    Ok(level.map(|level| level.bytes.to_vec()))
+}
+
+/// The files of a world's save that the imported save does not have; none unless that is a whole save.
+pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> Result<Vec<String>, Error> {
+    let names: BTreeSet<&str> = source.others.files.iter().map(|(name, _)| name.as_str()).collect();
+    if !names.contains(LEVEL) {
+        return Ok(Vec::new());
+    }
+    let mut gone = Vec::new();
+    world.objects().for_each(leftovers::FILE_PREFIX, |object| {
+        // What is damaged has no name here and stays.
+        if let Ok((key, ..)) = object
+            && let Some(name) = key.strip_prefix(leftovers::FILE_PREFIX.as_bytes())
+            && let Ok(name) = std::str::from_utf8(name)
+            && !names.contains(name)
+        {
+            gone.push(name.to_owned());
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(gone)
+}
+
+/// What both `level.dat` say, where the save has another one than the world.
+fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
+    let (_, path) = source.others.files.iter().find(|(name, _)| name == LEVEL)?;
+    let stored = stored?;
+    if std::fs::read(path).is_ok_and(|bytes| bytes == stored) {
+        return None;
+    }
+    Some(ReplacedLevel { was: Level::read(stored), is: source.save.level.clone() })
+}
+
+fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, Error> {
+    let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
+    let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
+    let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;
+    Ok(chunk.is_none() && entity.is_none() && object.is_none())
+}
