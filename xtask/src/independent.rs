@@ -1,15 +1,18 @@
-//! What we export, judged by readers in another language: the same totals as the save that was imported, the same
-//! content as the schematic.
+//! What we export, judged by readers in another language: the same totals as the file that was imported, the same
+//! content as the schematic, the same save.
 
+use std::env::consts::EXE_SUFFIX;
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
 use crate::context::Context;
-use crate::python;
+use crate::process::Tool;
 use crate::report::Outcome;
 use crate::setup::Environment;
+use crate::{judge, metadata, python};
 
 /// Files that go into a world, out again and before the other reader: an old layout with entities, mods, structures.
 const FILES: [&str; 3] = [
@@ -33,11 +36,33 @@ const CORNER: [i64; 3] = [-7, -61, 100];
 
 const SCHEM_SCRIPT: &str = "testdata/independent/check_schem.py";
 
-/// Imports and exports each file with the `cg` that the tests built, and compares the export with `TRUTH.json`, and a
-/// schematic also with the file that was imported.
+/// An optimised `cg`, as a user has it.
+#[derive(Debug)]
+pub(crate) struct Cg<'a> {
+    program: PathBuf,
+    environment: &'a Environment,
+}
+
+impl<'a> Cg<'a> {
+    fn build(context: &Context, environment: &'a Environment) -> Result<Self> {
+        let build = context.cargo().args(["build", "--release", "--package", "cg-cli", "--bin", "cg"]);
+        environment.apply(build).run()?;
+        let metadata = metadata::stated(context)?;
+        let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
+        Ok(Self { program: Path::new(target).join(format!("release/cg{EXE_SUFFIX}")), environment })
+    }
+
+    /// One call of it.
+    pub(crate) fn tool(&self, command: &str) -> Tool {
+        self.environment.apply(Tool::new(&self.program).arg(command))
+    }
+}
+
+/// Imports and exports each file, and compares the export with `TRUTH.json`, a schematic also with the file that was
+/// imported, and a save with itself.
 ///
 /// # Errors
-/// A total differs, or `cg` failed.
+/// A total or a save differs, or `cg` failed.
 pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcome> {
     let Some(worlds) = context.worlds()? else {
         return Ok(Outcome::Missing(
@@ -51,12 +76,12 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
         }
         _ => {}
     }
+    let cg = Cg::build(context, environment)?;
     for (index, file) in FILES.iter().enumerate() {
         let (world, save) = (folder.join(format!("{index}/world")), folder.join(format!("{index}/save")));
         fs::create_dir_all(&world).with_context(|| format!("cannot make {}", world.display()))?;
-        let cg = || context.cargo().args(["run", "--quiet", "--package", "cg-cli", "--bin", "cg", "--"]);
-        environment.apply(cg().arg("import").arg(worlds.join(file)).arg(&world)).run()?;
-        environment.apply(cg().arg("export").arg(&world).arg("--mca").arg(&save)).run()?;
+        cg.tool("import").arg(worlds.join(file)).arg(&world).run()?;
+        cg.tool("export").arg(&world).arg("--mca").arg(&save).run()?;
         let truth = worlds.join("TRUTH.json");
         let args = [save.as_os_str(), "--truth".as_ref(), truth.as_os_str(), "--key".as_ref(), file.as_ref()];
         match python::run(context, SCRIPT, args)? {
@@ -71,12 +96,9 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
             CORNER.map(|number| number.to_string()),
             std::array::from_fn(|axis| (CORNER[axis] + size[axis] - 1).to_string()),
         ];
-        let cg =
-            || context.cargo().args(["run", "--quiet", "--package", "cg-cli", "--bin", "cg", "--", "schem"]);
-        let import = cg().arg("import").arg(&source).arg(&world).arg("--at").args(&corners[0]);
-        environment.apply(import).run()?;
-        let export = cg().arg("export").arg(&world).arg(&out).arg("--box").args(corners.as_flattened());
-        environment.apply(export).run()?;
+        let schem = || cg.tool("schem");
+        schem().arg("import").arg(&source).arg(&world).arg("--at").args(&corners[0]).run()?;
+        schem().arg("export").arg(&world).arg(&out).arg("--box").args(corners.as_flattened()).run()?;
         let truth = worlds.join("TRUTH.json");
         let [truth_option, key_option, same_option] = ["--truth", "--key", "--same"].map(AsRef::as_ref);
         let args = [
@@ -93,5 +115,5 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
             other => return Ok(other),
         }
     }
-    Ok(Outcome::Passed)
+    judge::run(context, &cg, &worlds, &folder.join("saves"))
 }

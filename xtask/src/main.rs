@@ -9,6 +9,7 @@ mod context;
 mod demo;
 mod fuzz;
 mod independent;
+mod judge;
 mod layers;
 mod metadata;
 mod msrv;
@@ -63,6 +64,8 @@ enum Command {
         /// A save to import.
         path: Option<PathBuf>,
     },
+    /// Import and export real saves, and have the exports compared by readers in another language; a step of `test`.
+    Exports,
     /// Kill, flip and cut worlds, and see that nothing is lost in silence.
     Torture(torture::Options),
     /// Fuzz the decoders, or replay the committed corpora.
@@ -112,6 +115,10 @@ fn run(command: Command) -> Result<()> {
         Command::Ci(options) => ci::run(&context, &options),
         Command::Bench(options) => bench::run(&context, &options),
         Command::Demo { path } => demo::run(&context, path.as_deref()),
+        Command::Exports => {
+            let environment = setup::prepare(&context)?;
+            alone(&context, independent::run(&context, &environment)?)
+        }
         Command::Torture(options) => torture::run(&context, &options),
         Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
         Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),

@@ -33,6 +33,8 @@ where
         Err(error) => return Ok(Outcome::Missing(format!("{script} cannot run: {error:#}"))),
     };
     let script = context.root.join(Path::new(script));
-    venv.python().arg(script).args(args).env("CG_WORLDS", worlds).dir(&context.root).run()?;
+    let tool = venv.python().arg(script).args(args).env("CG_WORLDS", worlds);
+    // A script imports others beside it, and the sources stay as they are.
+    tool.env("PYTHONDONTWRITEBYTECODE", "1").dir(&context.root).run()?;
     Ok(Outcome::Passed)
 }
