@@ -3,8 +3,10 @@
 use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 
-use cg_cli::anvil::{Level, save};
+use cg_cli::anvil::Level;
+use cg_cli::anvil::save::{self, Side};
 use cg_cli::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, import, open_or_create,
 };
@@ -12,7 +14,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use crate::args::{self, WorldArg};
-use crate::output::{Failure, Outcome, Output, grouped};
+use crate::output::{Failure, Outcome, Output, counted, grouped};
 use crate::shown::shown;
 
 /// Import a Minecraft Java save (1.13 to 26.x), one dimension of it, a folder of region files, or one region file.
@@ -167,19 +169,21 @@ impl fmt::Display for Report {
 /// Says what was refused of a dimension that both layouts hold.
 fn show_stray(f: &mut fmt::Formatter<'_>, stray: &Stray) -> fmt::Result {
     let Stray { dimension, side, live } = stray;
+    let (dimension, side, live) = (shown(dimension), side_text(side), side_text(live));
     writeln!(
         f,
-        "{}: refused {} ({} files, {} columns, newest {}) beside {} ({} files, {} columns, newest {}); `--take-strays` imports it as a dimension of its own",
-        shown(dimension),
-        shown(&side.folder),
-        grouped(side.files),
-        grouped(side.columns),
-        side.newest,
-        shown(&live.folder),
-        grouped(live.files),
-        grouped(live.columns),
-        live.newest,
+        "{dimension}: refused {side} beside {live}; `--take-strays` imports it as a dimension of its own"
     )
+}
+
+fn side_text(side: &Side) -> String {
+    let newest = UNIX_EPOCH + Duration::from_secs(side.newest.into());
+    let newest = match side.newest {
+        0 => "at an unknown time".to_owned(),
+        _ => humantime::format_rfc3339_seconds(newest).to_string(),
+    };
+    let (files, columns) = (counted(side.files, "file"), counted(side.columns, "column"));
+    format!("{} ({files}, {columns}, last written {newest})", shown(&side.folder))
 }
 
 /// Says what became of the files of the save that the world was.

@@ -98,14 +98,16 @@ impl<'a, E: Engine> Layouts<'a, E> {
         self.looks
     }
 
-    /// Why a dimension in a layout does not fit the stored `level.dat`; `None` if it does.
+    /// Why a dimension in a layout does not fit the stored `level.dat`; `None` if it does, or that cannot be read.
     pub(super) fn misfit(&self, dimension: &str, placed: &Placed) -> Option<String> {
+        // Where no `level.dat` can be read, nothing says where a game looks.
+        let level = self.level.as_ref()?;
         let looks = self.looks.filter(|looks| is_moved(dimension) && *looks != placed.layout)?;
         let folder = match placed.folder.to_str() {
             None | Some("") => "region".to_owned(),
             Some(folder) => folder.to_owned(),
         };
-        let level = match self.level.as_ref().and_then(|level| level.data_version) {
+        let level = match level.data_version {
             Some(version) => format!("level.dat of DataVersion {version}"),
             None => "level.dat without a DataVersion".to_owned(),
         };

@@ -163,9 +163,9 @@ pub enum ImportError {
         "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or delete the world and import again"
     )]
     OtherRules,
-    /// Files are to be deleted and kept.
+    /// Files are to be deleted, and nothing else replaced.
     #[error("`--merge-files replace` deletes files of the world's save and goes only with `--merge replace`")]
-    KeptAndReplaced,
+    DeletesOnly,
     /// The stored progress is damaged or of a newer release.
     #[error(
         "the progress of the unfinished import, property `{property}`, cannot be read: {why}; delete the world and import again"
@@ -221,10 +221,10 @@ impl ImportOptions {
     /// Checks that no choice excludes another.
     ///
     /// # Errors
-    /// [`ImportError::KeptAndReplaced`].
+    /// [`ImportError::DeletesOnly`].
     pub fn check(&self) -> Result<(), ImportError> {
-        if self.merge_files == MergeFiles::Replace && self.merge == Some(Merge::Keep) {
-            return Err(ImportError::KeptAndReplaced);
+        if self.merge_files == MergeFiles::Replace && self.merge != Some(Merge::Replace) {
+            return Err(ImportError::DeletesOnly);
         }
         Ok(())
     }

@@ -175,9 +175,11 @@ fn decode(
     region.read(slot, &ReadLimits::default(), bytes).map_err(|error| error.to_string())?;
     let payload = match decoder.decode(bytes) {
         Ok(payload) => payload,
-        Err(ColumnError::TooOld { pos: Some((x, z)), .. }) => {
-            check_place((x, z), region.pos(), slot)?;
-            return Ok(Held::Old((x, z), std::mem::take(bytes)));
+        Err(error @ ColumnError::TooOld { pos, .. }) => {
+            let of_slot = || region.pos().map(|region| region.column(slot));
+            let column = pos.or_else(of_slot).ok_or_else(|| error.to_string())?;
+            check_place(column, region.pos(), slot)?;
+            return Ok(Held::Old(column, std::mem::take(bytes)));
         }
         Err(error) => return Err(error.to_string()),
     };

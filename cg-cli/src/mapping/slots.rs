@@ -76,11 +76,12 @@ impl OldSlot {
         nbt::payload(|out| begin_slot(out, self.timestamp, &self.slot))
     }
 
-    /// Reads an object; `None` when it is none of this format, or holds no column of before 1.13 of this place.
+    /// Reads an object; `None` when it is none of this format, or holds no column of before 1.13, or that of another
+    /// place.
     pub fn decode(bytes: &[u8], column: (i32, i32)) -> Option<Self> {
         let (_, timestamp, slot) = slot_of(bytes)?;
         match Decoder::default().decode(slot) {
-            Err(ColumnError::TooOld { pos, .. }) if pos == Some(column) => {
+            Err(ColumnError::TooOld { pos, .. }) if pos.is_none_or(|pos| pos == column) => {
                 Some(Self { timestamp, slot: slot.to_vec() })
             }
             _ => None,

@@ -8,6 +8,7 @@ mod corpus;
 mod corrupt;
 mod held;
 mod import;
+mod java26;
 mod leftovers;
 mod limits;
 mod lz4;

@@ -1,0 +1,125 @@
+//! Folders of dimensions that are links: what is in them belongs to the save.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::folder::{check_marks, check_same, other_files, paths};
+use super::save::{Dimensions, END, LIVE, Layout, NETHER, NEW, OLD, OVERWORLD, Old, below};
+use super::test_dir::{TestDir, texts};
+
+/// Moves a folder of a save elsewhere, and leaves a link.
+fn link_away(dir: &TestDir, folder: &str) {
+    let (place, away) = (dir.at("save").join(folder), dir.at("away").join(folder));
+    super::folder::move_folder(&place, &away);
+    symlink(away, place).expect("a link");
+}
+
+#[test]
+fn linked_dimensions_come_with_their_files() {
+    for (data_version, layout) in [(NEW, Dimensions), (OLD, Old)] {
+        let dir = TestDir::new();
+        let save = dir.save("save");
+        save.level(data_version, "linked").vanilla(layout, LIVE);
+        for dimension in [NETHER, END] {
+            let folder = layout.folder(dimension);
+            save.file(&below(folder, "data/minecraft/raids.dat"), "r").file(&below(folder, "a/b/c.txt"), "c");
+            link_away(&dir, folder);
+        }
+        let (imported, exported) = dir.round("save", &[]);
+        assert_eq!((&imported["imported_files"], &imported["not_carried"]), (&json!(5), &json!([])));
+        assert_eq!((&exported["columns"], &exported["other_files"]), (&json!(4), &json!(5)));
+        check_same(save.path(), &dir.at("out"));
+    }
+}
+
+#[test]
+fn a_link_inside_a_linked_folder_is_not_followed() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "linked").vanilla(Dimensions, LIVE);
+    dir.save("secret").file("passwords.txt", "secret").file("deep/keys.txt", "secret");
+    let folder = Dimensions.folder(NETHER);
+    save.file(&below(folder, "data/raids.dat"), "r");
+    symlink(dir.at("secret"), save.path().join(folder).join("more")).expect("a link");
+    symlink(dir.at("secret/passwords.txt"), save.path().join(folder).join("one.txt")).expect("a link");
+    link_away(&dir, folder);
+    let imported = dir.import("save", "world", &[]).good();
+    assert_eq!(imported["imported_files"], 2);
+    let named = texts(&imported["not_carried"]).join("\n");
+    assert!(named.contains("more") && named.contains("one.txt"), "{named}");
+    dir.export("world", "out", &[]).good();
+    assert_eq!(other_files(&dir.at("out")), [below(folder, "data/raids.dat"), "level.dat".to_owned()]);
+}
+
+#[test]
+fn a_link_to_a_folder_without_regions_brings_nothing() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "linked").vanilla(Dimensions, LIVE).folder("dimensions/evil");
+    dir.save("secret").file("passwords.txt", "secret").file("data/keys.dat", "secret");
+    symlink(dir.at("secret"), save.path().join("dimensions/evil/etc")).expect("a link");
+    symlink(dir.at("secret"), save.path().join("datapacks")).expect("a link");
+    symlink(dir.at("secret/passwords.txt"), save.path().join("icon.png")).expect("a link");
+    let imported = dir.import("save", "world", &[]).good();
+    assert_eq!(imported["imported_files"], 1);
+    assert_eq!(texts(&imported["not_carried"]).len(), 3, "{}", imported["not_carried"]);
+    dir.export("world", "out", &[]).good();
+    assert_eq!(other_files(&dir.at("out")), ["level.dat"]);
+}
+
+#[test]
+fn links_in_a_circle_end() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "circle").vanilla(Dimensions, LIVE).file("dimensions/minecraft/overworld/x.txt", "x");
+    for name in ["minecraft/loop", "minecraft/the_end/loop", "minecraft/overworld/data"] {
+        symlink(save.path(), save.path().join("dimensions").join(name)).expect("a link");
+    }
+    symlink(save.path(), save.path().join("DIM-1")).expect("a link");
+    symlink(save.path().join("dimensions"), save.path().join("dimensions/again")).expect("a link");
+    let done = dir.import("save", "world", &[]);
+    assert!([0, 1].contains(&done.code), "{}", done.err);
+    assert_eq!(done.report["imported_columns"], 4, "{}", done.report);
+    dir.export("world", "out", &[]).good();
+    check_marks(&dir.at("out/dimensions/minecraft/overworld"), "live", &[(0, 0), (-1, 33)]);
+    let copies = paths(&dir.at("out")).into_iter().filter(|name| name.ends_with("x.txt")).count();
+    assert_eq!(copies, 1, "a file is there once");
+}
+
+#[test]
+fn a_linked_side_is_a_stray_as_any() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "both").vanilla(Dimensions, LIVE).dimension(
+        "DIM-1",
+        super::save::STRAY,
+        &[(3, 4), (8, 8)],
+    );
+    link_away(&dir, "DIM-1");
+    let report = dir.import("save", "world", &[]).ended(1);
+    assert_eq!((&report["strays"][0]["folder"], &report["imported_columns"]), (&json!("DIM-1"), &json!(4)));
+    dir.export("world", "out", &[]).good();
+    check_marks(&dir.at("out").join(Layout::Dimensions.folder(NETHER)), "live", &[(3, 4)]);
+}
+
+#[test]
+fn names_that_the_game_cannot_have_are_imported_and_named_on_export() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "names").dimension(Dimensions.folder(OVERWORLD), LIVE, &[(0, 0)]);
+    for folder in ["dimensions/My Mod/Deep", "dimensions/mod/UPPER", "dimensions/mod/ok"] {
+        save.dimension(folder, LIVE, &[(1, 1)]);
+    }
+    assert_eq!(dir.import("save", "world", &[]).good()["imported_columns"], 4);
+    assert_eq!(dir.dimensions("world")["mod:ok"]["chunks"], 1);
+    let report = dir.export("world", "out", &[]).ended(1);
+    let missed: Vec<_> = report["not_exported"].as_object().expect("counts").keys().collect();
+    for name in ["My Mod:Deep", "mod:UPPER"] {
+        assert!(missed.iter().any(|missed| missed.contains(name)), "{missed:?}");
+    }
+    assert_eq!(report["columns"], 2);
+    assert!(fs::metadata(dir.at("out/dimensions/mod/ok/region/r.0.0.mca")).is_ok());
+}

@@ -1,0 +1,26 @@
+//! Saves of Minecraft 26 and of the layout before: what is taken of them, where it goes back, what is said.
+//!
+//! Written from the wanted behaviour alone. Every test runs the `cg` binary on a save that it makes, or on a copy of a
+//! shared one.
+
+mod fields;
+mod folder;
+mod hostile_level;
+mod hostile_object;
+mod layout;
+mod level;
+mod linked;
+mod lock;
+mod merge_files;
+mod old_chunks;
+mod own_folder;
+mod points;
+mod record;
+mod save;
+mod shared;
+mod strays;
+mod taken;
+mod test_dir;
+mod three_folders;
+mod tree;
+mod unfinished;
