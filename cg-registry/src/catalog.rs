@@ -16,8 +16,9 @@ use crate::{AppendOnlyList, Name};
 /// Everything that a world knows by name: six lists, and what its blocks and components were in each generation.
 ///
 /// All of it only grows. An id is the position of a name in its list and never means anything else. A schema
-/// *generation* is a number that goes up whenever an existing block gains or loses a component; every stored
-/// chunk says with which generation it was written, and [`Catalog::schema`] reads it with that one for ever.
+/// *generation* is a number that goes up whenever an existing block gains or loses a component, or changes its
+/// opacity; every stored chunk says with which generation it was written, and [`Catalog::schema`] reads it with that
+/// one for ever.
 /// A component's shape never changes: another shape is another registration (`ns:name@2`) that replaces it.
 ///
 /// ```

@@ -35,6 +35,7 @@ mod kind;
 mod list;
 mod manifest;
 mod name;
+mod opacity;
 mod pack;
 pub mod reconcile;
 mod register;

@@ -1,11 +1,13 @@
 //! The world's registry: ids are issued here, committed before anything uses them, and never moved.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::frame::{Codec, Draft};
 use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind, Space};
 use cg_registry::{
-    BlockOffer, Catalog, ComponentOffer, Name, NameError, PackManifest, Plan, Policy, Registration, reconcile,
+    BlockOffer, Catalog, Changes, ComponentOffer, Name, NameError, PackManifest, Plan, Policy, Registration,
+    RegistryError, reconcile,
 };
 use parking_lot::RwLock;
 
@@ -109,12 +111,33 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Registry`] if an offer does not fit what is stored; nothing was changed then.
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        self.grow_names(|catalog| catalog.register(new))
+    }
+
+    /// Says anew of some blocks whether they hide what is behind them, and commits it before it returns. Opens a schema
+    /// generation if one changes; no chunk is touched.
+    ///
+    /// The opacity map stays as it is drawn: call [`rebuild_opacity`](Self::rebuild_opacity) afterwards. A transaction
+    /// that has begun before this call may still draw its chunks by what was said until then, so no transaction should
+    /// be under way.
+    ///
+    /// # Errors
+    /// [`Error::Registry`] if a block was never registered; nothing was changed then.
+    pub fn set_opacity(&self, opaque: &BTreeMap<BlockId, bool>) -> Result<Arc<Catalog>, Error> {
+        self.grow_names(|catalog| catalog.set_opacity(opaque))
+    }
+
+    /// Commits what a function adds to the catalog.
+    fn grow_names(
+        &self,
+        grow: impl FnOnce(&mut Catalog) -> Result<Changes, RegistryError>,
+    ) -> Result<Arc<Catalog>, Error> {
         let inner = self.settled()?;
         inner.check_open()?;
         let mut committing = inner.commit_alone()?;
         let before = inner.registry.catalog();
         let mut grown = Catalog::clone(&before);
-        let changes = grown.register(new)?;
+        let changes = grow(&mut grown)?;
         if changes.is_empty() {
             return Ok(before);
         }

@@ -1,10 +1,14 @@
 //! `cg opacity`: the map of what hides what, drawn again from the chunks.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use cg_cli::mapping::kind;
+use cg_format::{BlockId, SchemaView};
+use cg_registry::{Catalog, ListKind};
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Draw the opacity map again.
@@ -16,29 +20,67 @@ pub(crate) enum Command {
 /// Draw the opacity map again from the chunks. Writes, but no chunk is changed.
 ///
 /// The map is a cache; this is the remedy where `cg verify` says that it is wrong. Chunks that are damaged are taken to
-/// hide nothing. Stopped in the middle, it may be run again. JSON: `{"replaced_tiles":N}`.
+/// hide nothing. Stopped in the middle, it may be run again. JSON: `{"replaced_tiles":N}`, and with --game-table
+/// `"changed_blocks":N`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rebuild {
     #[command(flatten)]
     world: WorldArg,
+    /// First say anew which blocks of Minecraft hide what is behind them, by this tool's table of the game's blocks.
+    ///
+    /// That is fixed when a block is first registered, so worlds that an older `cg` imported follow its rules. Blocks
+    /// that the table does not have stay as they are. If a block changes, the world gets a new schema generation;
+    /// refused if a pack has the namespace `minecraft`, because then its manifest says it.
+    #[arg(long)]
+    game_table: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_blocks: Option<u64>,
     replaced_tiles: u64,
 }
 
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     let Command::Rebuild(args) = command;
     let world = args.world.open_for_writing()?;
+    let changed_blocks = if args.game_table { Some(apply_game_table(&world)?) } else { None };
     let replaced_tiles = world.rebuild_opacity()?;
     world.close()?;
-    out.print(&Report { replaced_tiles })?;
+    out.print(&Report { changed_blocks, replaced_tiles })?;
     Ok(Outcome::Good)
+}
+
+/// Brings the opacity of the game's blocks to what the table says; returns how many kinds of blocks changed.
+fn apply_game_table(world: &DiskWorld) -> Result<u64, Failure> {
+    let catalog = world.catalog();
+    let packs = catalog.packs();
+    let owner = packs.iter().find(|row| row.present && row.namespaces.iter().any(|own| own == "minecraft"));
+    if let Some(row) = owner {
+        return Err(Failure::failed(format!(
+            "the manifest of pack `{}` says which blocks of `minecraft` hide what is behind them; nothing was changed",
+            row.pack
+        )));
+    }
+    let wrong = wrong_by_game_table(&catalog);
+    world.set_opacity(&wrong)?;
+    Ok(wrong.len() as u64)
+}
+
+/// The game's blocks of which the world says another opacity than the table, with what the table says.
+fn wrong_by_game_table(catalog: &Catalog) -> BTreeMap<BlockId, bool> {
+    let schema = catalog.current_schema();
+    let blocks = (0..).map(BlockId::new).zip(catalog.list(ListKind::Blocks).names());
+    let by_table = blocks.filter_map(|(block, name)| Some((block, kind::is_opaque_in_game(name.as_str())?)));
+    by_table.filter(|(block, opaque)| schema.is_opaque(*block) != *opaque).collect()
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(changed_blocks) = self.changed_blocks {
+            writeln!(f, "{} changed", counted(changed_blocks, "block"))?;
+        }
         writeln!(f, "{} replaced", counted(self.replaced_tiles, "tile"))
     }
 }

@@ -17,6 +17,7 @@
 //!
 //! Schematics use the same, see `docs/format/schematic.md`.
 
+pub(crate) mod blocks;
 pub mod ids;
 pub mod kind;
 pub mod layout;

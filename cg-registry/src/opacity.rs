@@ -1,0 +1,96 @@
+//! Says anew which blocks hide what is behind them, without a pack.
+
+use std::collections::BTreeMap;
+
+use cg_format::BlockId;
+
+use crate::RegistryError;
+use crate::block::{BlockHistory, BlockRow};
+use crate::catalog::Catalog;
+use crate::changes::Changes;
+
+impl Catalog {
+    /// Says anew of some blocks whether they hide what is behind them; their components stay.
+    ///
+    /// Opens one schema generation if a block changes, and none otherwise. For names that came without a pack: a block
+    /// of a pack is changed by the pack's manifest.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use cg_format::SchemaView;
+    /// use cg_registry::{BlockOffer, Catalog, Name, Registration};
+    /// let mut catalog = Catalog::new();
+    /// let blocks = vec![BlockOffer::new(Name::new("a:glass")?)];
+    /// catalog.register(&Registration { blocks, ..Registration::default() })?;
+    /// let glass = catalog.block_id("a:glass").expect("registered above");
+    /// assert!(!catalog.set_opacity(&BTreeMap::from([(glass, false)]))?.is_empty());
+    /// assert!(!catalog.current_schema().is_opaque(glass));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Nothing is changed if a block was never registered.
+    pub fn set_opacity(&mut self, opaque: &BTreeMap<BlockId, bool>) -> Result<Changes, RegistryError> {
+        let mut grown = self.clone();
+        let generation = self.generation.checked_add(1);
+        let generation = generation.expect("each generation takes a record, and a row holds 2^24 of them");
+        for (block, opaque) in opaque {
+            let known = self.tables.blocks.get(block.get()).map(BlockHistory::newest);
+            if known.is_none_or(|known| known.opaque != *opaque) {
+                let components = known.map_or(&[][..], |known| &known.components);
+                let components = components.iter().map(|component| component.get()).collect();
+                grown.add_block_row(BlockRow {
+                    generation,
+                    block: block.get(),
+                    opaque: *opaque,
+                    components,
+                })?;
+            }
+        }
+        let changes = grown.since(self.mark());
+        *self = grown;
+        Ok(changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cg_format::SchemaView;
+
+    use super::*;
+    use crate::{BlockOffer, ComponentOffer, Name, Registration};
+
+    #[test]
+    fn opacity_changes_alone_and_in_one_generation() {
+        let name = |text| Name::new(text).unwrap();
+        let mut catalog = Catalog::new();
+        let chest = BlockOffer { components: vec![name("a:items")], ..BlockOffer::new(name("a:chest")) };
+        catalog
+            .register(&Registration {
+                components: vec![ComponentOffer::variable(name("a:items"))],
+                blocks: vec![BlockOffer::new(name("a:stone")), chest, BlockOffer::new(name("a:leaves"))],
+                ..Registration::default()
+            })
+            .unwrap();
+        let [stone, chest, leaves] = [0, 1, 2].map(BlockId::new);
+        let before = catalog.clone();
+
+        let unknown = BTreeMap::from([(chest, false), (BlockId::new(3), false)]);
+        assert!(catalog.set_opacity(&unknown).is_err());
+        assert_eq!(catalog, before, "nothing was changed");
+
+        let wanted = BTreeMap::from([(stone, true), (chest, false), (leaves, false)]);
+        let changes = catalog.set_opacity(&wanted).unwrap();
+        assert_eq!((changes.block_rows().len(), catalog.current_generation()), (2, 1));
+        let (old, new) = (catalog.schema(0).unwrap(), catalog.current_schema());
+        assert_eq!([stone, chest, leaves].map(|block| old.is_opaque(block)), [true; 3]);
+        assert_eq!([stone, chest, leaves].map(|block| new.is_opaque(block)), [true, false, false]);
+        assert_eq!(old.components_of(chest), new.components_of(chest));
+
+        let mut stored = before;
+        stored.apply(&changes).unwrap();
+        assert_eq!(stored, catalog);
+        assert!(catalog.set_opacity(&wanted).unwrap().is_empty(), "a second time there is nothing to do");
+        assert_eq!(catalog.current_generation(), 1);
+    }
+}
