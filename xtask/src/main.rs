@@ -19,6 +19,7 @@ mod python;
 mod report;
 mod setup;
 mod spec;
+mod symbols;
 mod test;
 mod torture;
 
@@ -84,6 +85,13 @@ enum Command {
     Msrv,
     /// Check the tables in docs/format against the decoders.
     Spec,
+    /// Compare the strong symbols, static initialisers and size of two archives or programs, as RocksDB's in units with one built file by file.
+    Symbols {
+        /// What it should be like.
+        reference: PathBuf,
+        /// What is checked.
+        other: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -125,6 +133,7 @@ fn run(command: Command) -> Result<()> {
         Command::Layers => alone(&context, layers::run(&context)?),
         Command::Msrv => alone(&context, msrv::run(&context)?),
         Command::Spec => alone(&context, spec::run(&context)?),
+        Command::Symbols { reference, other } => symbols::run(&reference, &other),
     }
 }
 

@@ -112,6 +112,11 @@ impl Tool {
         command
     }
 
+    /// The program and its arguments.
+    pub(crate) fn words(&self) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+        [&self.program].into_iter().chain(&self.args).map(|word| word.to_string_lossy())
+    }
+
     /// The command as a person would type it, without its environment.
     pub(crate) fn line(&self) -> String {
         let program = Path::new(&self.program).file_name().unwrap_or(&self.program);

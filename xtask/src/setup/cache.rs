@@ -33,6 +33,13 @@ impl Lock {
         }
         Ok(Self { _file: file })
     }
+
+    /// The lock, if no other process has it.
+    pub(crate) fn try_take(path: &Path) -> Option<Self> {
+        let file = File::create(path).ok()?;
+        file.try_lock().ok()?;
+        Some(Self { _file: file })
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ mod cache;
 mod compiler;
 mod libclang;
 mod pip;
-pub(crate) mod rocksdb;
+mod remedy;
+mod rocksdb;
 
 use anyhow::Result;
 
@@ -43,6 +44,10 @@ impl Environment {
 ///
 /// Costs well under a second when all is there; compiles RocksDB once per machine and version.
 pub(crate) fn prepare(context: &Context) -> Result<Environment> {
+    find_or_make(context).map_err(|error| remedy::explain(error, &context.cache))
+}
+
+fn find_or_make(context: &Context) -> Result<Environment> {
     let mut environment = Environment::default();
     let compiler = compiler::ensure(context)?;
     libclang::ensure(context, &mut environment)?;

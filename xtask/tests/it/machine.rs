@@ -40,7 +40,7 @@ impl Machine {
         }
         fs::create_dir_all(dir.join("bin")).unwrap();
         let machine = Self { dir };
-        for tool in ["env", "flock", "touch"] {
+        for tool in ["cp", "env", "flock", "touch"] {
             symlink(real(tool), machine.dir.join("bin").join(tool)).unwrap();
         }
         machine.program("id", if user == User::Root { "echo 0" } else { "echo 1000" });

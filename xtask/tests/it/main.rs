@@ -5,3 +5,4 @@ mod linker;
 mod machine;
 mod python;
 mod setup;
+mod units;
