@@ -2,7 +2,7 @@
 
 use super::section::{self, Found, States};
 use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload};
-use crate::anvil::nbt::{self, Compound, Document, Field, List, Value};
+use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Value};
 
 /// The first version with states by name (17w47a).
 pub(crate) const NAMED_STATES: i32 = 1451;
@@ -93,6 +93,17 @@ impl Decoder {
             }
         });
         column.left = compound_of(left.into_iter());
+        // A field may stand twice, once with something and once without.
+        let Column { sections, block_entities, entities, lists, .. } = &mut column;
+        for (is_empty, kind) in [
+            (sections.is_empty(), &mut lists.sections),
+            (block_entities.is_empty(), &mut lists.block_entities),
+            (entities.is_empty(), &mut lists.entities),
+        ] {
+            if !is_empty {
+                *kind = Some(Tag::End);
+            }
+        }
         Ok(column)
     }
 
