@@ -243,7 +243,10 @@ mod tests {
         assert!(WITH_BLOCK_ENTITY.is_sorted() && TRANSPARENT.is_sorted());
         for block in WITH_BLOCK_ENTITY {
             let is_known = is_opaque_in_game(&format!("minecraft:{block}")).is_some();
-            assert!(is_known || block == "potent_sulfur", "{block} is a typing error, or newer than the table");
+            assert!(
+                is_known || block == "potent_sulfur",
+                "{block} is a typing error, or newer than the table"
+            );
             assert!(!WITH_BLOCK_ENTITY_SUFFIX.iter().any(|suffix| block.ends_with(suffix)), "{block}");
         }
         for block in TRANSPARENT {
