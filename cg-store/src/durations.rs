@@ -13,6 +13,26 @@ pub(crate) struct Stopwatch {
     longest_ns: AtomicU64,
 }
 
+/// Something that is being timed.
+#[derive(Debug)]
+pub(crate) struct Running<'s> {
+    stopwatch: &'s Stopwatch,
+    what: &'static str,
+    begun: Instant,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        /// Longer than a tick of a usual game: worth a line in the log.
+        const SLOW: Duration = Duration::from_millis(50);
+        let took = self.begun.elapsed();
+        self.stopwatch.note(took);
+        if took > SLOW {
+            tracing::debug!(?took, "{} was slow", self.what);
+        }
+    }
+}
+
 /// How often something took how long since the world was opened.
 ///
 /// ```
@@ -31,18 +51,9 @@ pub struct Durations {
 }
 
 impl Stopwatch {
-    /// Runs something and notes how long it took.
-    pub(crate) fn time<T>(&self, what: &'static str, run: impl FnOnce() -> T) -> T {
-        /// Longer than a tick of a usual game: worth a line in the log.
-        const SLOW: Duration = Duration::from_millis(50);
-        let begun = Instant::now();
-        let result = run();
-        let took = begun.elapsed();
-        self.note(took);
-        if took > SLOW {
-            tracing::debug!(?took, "{what} was slow");
-        }
-        result
+    /// Starts timing; how long it took is noted when the guard is dropped.
+    pub(crate) fn start(&self, what: &'static str) -> Running<'_> {
+        Running { stopwatch: self, what, begun: Instant::now() }
     }
 
     pub(crate) fn note(&self, took: Duration) {

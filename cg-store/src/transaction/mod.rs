@@ -91,20 +91,24 @@ impl<E: Engine> World<E> {
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
     ) -> Result<Committed<T, E>, X> {
-        let run = || self.run_transaction(durability, body);
-        self.unsettled().transactions.time("a transaction", run)
+        let _running = self.unsettled().transactions.start("a transaction");
+        let (_on_this_thread, mut tx) = self.begin_transaction()?;
+        let value = body(&mut tx)?;
+        let seq = self.commit_transaction(tx, durability)?;
+        Ok(Committed::new(self.visitor(), value, seq))
     }
 
-    fn run_transaction<T, X: From<Error>>(
-        &self,
-        durability: Durability,
-        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
-    ) -> Result<Committed<T, E>, X> {
+    /// What comes before the closure: compiled once, and not once for each closure.
+    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_, E>), Error> {
         let inner = self.unsettled();
-        let _on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
+        let on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
         inner.settle_hand_overs()?;
-        let mut tx = Transaction::begin(inner)?;
-        let value = body(&mut tx)?;
+        Ok((on_this_thread, Transaction::begin(inner)?))
+    }
+
+    /// What comes after it. Returns the commit's sequence.
+    fn commit_transaction(&self, tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
+        let inner = self.unsettled();
         // What the closure itself handed over comes first, too.
         inner.settle_hand_overs()?;
         if durability.is_queued() {
@@ -112,8 +116,7 @@ impl<E: Engine> World<E> {
         }
         let door = inner.door.get().filter(|_| !tx.is_let_in && !tx.writes.is_empty());
         let _let_in = door.map(Door::pass).transpose().map_err(Error::from)?;
-        let seq = commit::commit(tx, durability)?;
-        Ok(Committed::new(self.visitor(), value, seq))
+        commit::commit(tx, durability)
     }
 }
 
