@@ -6,7 +6,7 @@
 //! | `records: area of 32 blocks of N` | RocksDB alone looks at every row; `SQLite` asks its R*Tree, and returns what lies in the box alone |
 //!
 //! None is held against a limit: a scan of everything is what a host does that has no tree. N is 10,000 and 100,000 and,
-//! in a full run, 1,000,000. `SQLite` takes part with the feature `sqlite`, which compiles it.
+//! in a full run, 1,000,000. `SQLite` takes part with the feature `peers`, which compiles it.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
@@ -29,10 +29,10 @@ const BATCH: u64 = 1000;
 /// The side of the area that is asked for.
 const AREA_BLOCKS: i64 = 32;
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "peers")]
 mod sqlite;
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "peers")]
 fn sqlite(dir: &TempDir, count: u64) -> sqlite::Sqlite {
     let mut sqlite = sqlite::Sqlite::create(&dir.path().join("records.sqlite")).expect("an empty directory");
     for first in (0..count).step_by(BATCH as usize) {
@@ -131,7 +131,7 @@ fn insert(criterion: &mut Criterion) {
                 BatchSize::SmallInput,
             );
         });
-        #[cfg(feature = "sqlite")]
+        #[cfg(feature = "peers")]
         {
             let mut sqlite = sqlite(&dir, count);
             group.bench_function("ref: SQLite with an R*Tree", |bench| {
@@ -187,7 +187,7 @@ fn query(criterion: &mut Criterion) {
                 black_box(found.count())
             });
         });
-        #[cfg(feature = "sqlite")]
+        #[cfg(feature = "peers")]
         {
             let sqlite = sqlite(&dir, count);
             group.bench_function("ref: SQLite with an R*Tree", |bench| {

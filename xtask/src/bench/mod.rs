@@ -45,7 +45,7 @@ pub(crate) struct Options {
 }
 
 /// The features that compile others to compare with.
-pub(crate) const PEERS: [&str; 2] = ["--features", "sqlite"];
+pub(crate) const PEERS: [&str; 2] = ["--features", "peers"];
 
 /// What holds of a whole run, beside its results.
 const CONDITIONS: &str = "conditions.txt";
@@ -88,8 +88,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 /// Runs one of the programs, which prints its own table.
 fn run_program(context: &Context, name: &str) -> Result<()> {
     let environment = setup::prepare(context)?;
-    let tool =
-        context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers", "--", name]);
+    let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers"]);
+    let tool = tool.args(PEERS).args(["--", name]);
     environment.apply(tool).run()?;
     print!("\n{}", conditions(context));
     Ok(())

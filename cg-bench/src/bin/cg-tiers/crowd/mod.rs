@@ -1,8 +1,10 @@
-//! Ten minutes of a crowd, by the clock: fifty players who walk into new land, on a world, on RocksDB and on LevelDB.
+//! Ten minutes of a crowd, by the clock: fifty players who walk into new land, on a world, on RocksDB and, with the
+//! feature `peers`, on LevelDB.
 //!
 //! What a host does itself, making chunks and changing blocks, is done between the ticks and not measured. A tick is
 //! what the store makes its thread wait for: loads, saves, and the world's own work.
 
+#[cfg(feature = "peers")]
 mod level;
 mod pace;
 mod players;
@@ -23,6 +25,7 @@ use crate::Failure;
 use crate::contents::Contents;
 use crate::process::{Transfer, disk_bytes};
 use crate::side::{Flat, Side, Tiered};
+#[cfg(feature = "peers")]
 use level::Level;
 use pace::{Control, Pace, TICK};
 use players::{Crowd, HEIGHT_CHUNKS, VIEW_COLUMNS};
@@ -71,7 +74,7 @@ type Saved = HashMap<ChunkAt, u64>;
 /// Plays all sides and prints the table.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let home = tempfile::Builder::new().prefix("cg-crowd-").tempdir()?;
-    let [ours, flat, level] = ["ours", "rocksdb", "leveldb"].map(|name| home.path().join(name));
+    let [ours, flat] = ["ours", "rocksdb"].map(|name| home.path().join(name));
     let prefetch = PrefetchOptions {
         width_chunks: VIEW_COLUMNS as u8,
         height_chunks: (HEIGHT_CHUNKS / 2) as u8,
@@ -102,8 +105,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let cache_bytes = (CACHE_BYTES + ENGINE_BYTES / 4 * 3) as usize;
         let side = Flat { raw: raw::open(&flat, cache_bytes)?, schema: contents.schema() };
         played.push(play("RocksDB", side, &contents, options, &flat, |_, _| Ok(()))?);
-        let side = Level::create(&level, cache_bytes, contents.schema())?;
-        played.push(play("LevelDB", side, &contents, options, &level, |_, _| Ok(()))?);
+        #[cfg(feature = "peers")]
+        {
+            let dir = home.path().join("leveldb");
+            let side = Level::create(&dir, cache_bytes, contents.schema())?;
+            played.push(play("LevelDB", side, &contents, options, &dir, |_, _| Ok(()))?);
+        }
+        #[cfg(not(feature = "peers"))]
+        eprintln!("LevelDB takes no part: it is compiled with the feature `peers`");
     }
     println!(
         "\n{} players into new land and {} behind them, {} minutes by the clock, {:?} a tick; every chunk of view made or \
