@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{bench, layers, metadata, msrv, setup, spec, test};
+use crate::{bench, features, layers, metadata, msrv, setup, spec, test};
 
 /// The steps, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,6 +15,8 @@ pub(crate) enum Step {
     Fmt,
     /// Dependencies and words that must stay in their layer.
     Layers,
+    /// No crate is compiled twice.
+    Features,
     /// No dependency asks for a newer Rust than the workspace promises.
     Msrv,
     /// Clippy over all targets, warnings denied.
@@ -82,6 +84,7 @@ fn name(step: Step) -> &'static str {
     match step {
         Step::Fmt => "fmt",
         Step::Layers => "layers",
+        Step::Features => "features",
         Step::Msrv => "msrv",
         Step::Clippy => "clippy",
         Step::Test => "test",
@@ -98,11 +101,12 @@ fn run_step(context: &Context, step: Step, environment: &Environment, report: &m
     match step {
         Step::Fmt => report.step(name(step), || passes(cargo().args(["fmt", "--all", "--check"]))),
         Step::Layers => report.step(name(step), || layers::run(context)),
+        Step::Features => report.step(name(step), || features::run(context)),
         Step::Msrv => report.step(name(step), || msrv::run(context)),
         Step::Clippy => report.step(name(step), || {
             passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         }),
-        Step::Test => test::steps(context, environment, report, &[]),
+        Step::Test => test::everything(context, environment, report),
         Step::Spec => report.step(name(step), || spec::run(context)),
         Step::Docs => report.step(name(step), || {
             passes(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
@@ -118,9 +122,12 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
     if benches.is_empty() {
         return Ok(Outcome::Optional("cg-bench has no benchmark".to_owned()));
     }
-    let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
-    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(bench::PEERS).args(targets);
-    let tool = tool.args(["--", "--test"]);
+    // `cargo test` gives a benchmark no option, so it runs everything once. The profile is that of the tests, whose crates are
+    // compiled.
+    let tool = context
+        .cargo()
+        .args(["test", "--profile", "dev", "--package", "cg-bench", "--benches"])
+        .args(bench::PEERS);
     environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
 }

@@ -30,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) host: String,
     /// Who is there.
     pub(crate) audience: Audience,
+    /// A file to which every command adds the table of its steps: `$CG_STEP_TABLE`.
+    pub(crate) step_table: Option<PathBuf>,
 }
 
 impl Context {
@@ -44,6 +46,7 @@ impl Context {
             cache: cache_dir()?,
             host: host.context("`rustc -vV` names no host")?.to_owned(),
             audience: audience(),
+            step_table: env::var_os("CG_STEP_TABLE").filter(|path| !path.is_empty()).map(PathBuf::from),
         })
     }
 

@@ -1,18 +1,15 @@
 //! What we export, judged by readers in another language: the same totals as the file that was imported, the same
 //! content as the schematic, the same save.
 
-use std::env::consts::EXE_SUFFIX;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::cg::Cg;
 use crate::context::Context;
-use crate::process::Tool;
 use crate::report::Outcome;
-use crate::setup::Environment;
-use crate::{judge, metadata, python};
+use crate::{judge, python};
 
 /// Files that go into a world, out again and before the other reader: an old layout with entities, mods, structures.
 const FILES: [&str; 3] = [
@@ -36,34 +33,12 @@ const CORNER: [i64; 3] = [-7, -61, 100];
 
 const SCHEM_SCRIPT: &str = "testdata/independent/check_schem.py";
 
-/// An optimised `cg`, as a user has it.
-#[derive(Debug)]
-pub(crate) struct Cg<'a> {
-    program: PathBuf,
-    environment: &'a Environment,
-}
-
-impl<'a> Cg<'a> {
-    fn build(context: &Context, environment: &'a Environment) -> Result<Self> {
-        let build = context.cargo().args(["build", "--release", "--package", "cg-cli", "--bin", "cg"]);
-        environment.apply(build).run()?;
-        let metadata = metadata::stated(context)?;
-        let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
-        Ok(Self { program: Path::new(target).join(format!("release/cg{EXE_SUFFIX}")), environment })
-    }
-
-    /// One call of it.
-    pub(crate) fn tool(&self, command: &str) -> Tool {
-        self.environment.apply(Tool::new(&self.program).arg(command))
-    }
-}
-
 /// Imports and exports each file, and compares the export with `TRUTH.json`, a schematic also with the file that was
 /// imported, and a save with itself.
 ///
 /// # Errors
 /// A total or a save differs, or `cg` failed.
-pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcome> {
+pub(crate) fn run(context: &Context, cg: &Cg) -> Result<Outcome> {
     let Some(worlds) = context.worlds()? else {
         return Ok(Outcome::Missing(
             "the independent reader needs the real worlds, which are not here".to_owned(),
@@ -76,7 +51,6 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
         }
         _ => {}
     }
-    let cg = Cg::build(context, environment)?;
     for (index, file) in FILES.iter().enumerate() {
         let (world, save) = (folder.join(format!("{index}/world")), folder.join(format!("{index}/save")));
         fs::create_dir_all(&world).with_context(|| format!("cannot make {}", world.display()))?;
@@ -115,5 +89,5 @@ pub(crate) fn run(context: &Context, environment: &Environment) -> Result<Outcom
             other => return Ok(other),
         }
     }
-    judge::run(context, &cg, &worlds, &folder.join("saves"))
+    judge::run(context, cg, &worlds, &folder.join("saves"))
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::cg::Cg;
 use crate::context::Context;
-use crate::independent::Cg;
 use crate::python;
 use crate::report::Outcome;
 
@@ -31,7 +31,7 @@ const MAKER: &str = "testdata/independent/make_old_save.py";
 ///
 /// # Errors
 /// The judge missed a difference that it must see, or a save came back with differences; all of them are tried first.
-pub(crate) fn run(context: &Context, cg: &Cg<'_>, worlds: &Path, folder: &Path) -> Result<Outcome> {
+pub(crate) fn run(context: &Context, cg: &Cg, worlds: &Path, folder: &Path) -> Result<Outcome> {
     match python::run(context, JUDGE, ["--self-test"])? {
         Outcome::Passed => {}
         other => return Ok(other),
@@ -67,7 +67,7 @@ enum Compared {
 
 fn round_trip(
     context: &Context,
-    cg: &Cg<'_>,
+    cg: &Cg,
     source: &Path,
     compared: Compared,
     [world, out]: [&Path; 2],

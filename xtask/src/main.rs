@@ -4,9 +4,12 @@
 //! seconds and works on a machine where nothing else does yet.
 
 mod bench;
+mod cg;
 mod ci;
+mod clean;
 mod context;
 mod demo;
+mod features;
 mod fuzz;
 mod independent;
 mod judge;
@@ -30,7 +33,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::context::Context;
-use crate::report::{AfterFailure, Outcome};
+use crate::report::Outcome;
 
 /// What a contributor or CI runs.
 #[derive(Debug, Parser)]
@@ -49,14 +52,8 @@ enum Command {
         env: bool,
     },
     /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
-    Test {
-        /// Run the later steps also when one failed.
-        #[arg(long)]
-        keep_going: bool,
-        /// Names of tests, handed to the test binaries.
-        filter: Vec<String>,
-    },
-    /// All checks: fmt, layers, msrv, clippy, test, spec, docs, bench smoke, deny.
+    Test(test::Options),
+    /// All checks: fmt, layers, features, msrv, clippy, test, spec, docs, bench smoke, deny.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -79,8 +76,16 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Remove files of the build.
+    Clean {
+        /// What older compilers, profiles and dependencies left below target/, and nothing else. For all of it there is `cargo clean`.
+        #[arg(long, required = true)]
+        stale: bool,
+    },
     /// Check that dependencies and words stay in their layer.
     Layers,
+    /// Check that a package built alone compiles no crate again that the workspace compiled.
+    Features,
     /// Check that no dependency asks for a newer Rust than the workspace promises.
     Msrv,
     /// Check the tables in docs/format against the decoders.
@@ -116,21 +121,20 @@ fn run(command: Command) -> Result<()> {
             }
             Ok(())
         }
-        Command::Test { keep_going, filter } => {
-            let after_failure = if keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
-            test::run(&context, after_failure, &filter)
-        }
+        Command::Test(options) => test::run(&context, &options),
         Command::Ci(options) => ci::run(&context, &options),
         Command::Bench(options) => bench::run(&context, &options),
         Command::Demo { path } => demo::run(&context, path.as_deref()),
         Command::Exports => {
             let environment = setup::prepare(&context)?;
-            alone(&context, independent::run(&context, &environment)?)
+            alone(&context, independent::run(&context, &cg::Cg::build(&context, &environment)?)?)
         }
         Command::Torture(options) => torture::run(&context, &options),
         Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
         Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),
+        Command::Clean { stale: _ } => clean::stale(&context),
         Command::Layers => alone(&context, layers::run(&context)?),
+        Command::Features => alone(&context, features::run(&context)?),
         Command::Msrv => alone(&context, msrv::run(&context)?),
         Command::Spec => alone(&context, spec::run(&context)?),
         Command::Symbols { reference, other } => symbols::run(&reference, &other),

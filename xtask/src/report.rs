@@ -1,8 +1,11 @@
 //! Steps of a run: each ends as passed, skipped (a word of its own, never green) or failed, with its time.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Context as _, Error, Result, bail};
 
 use crate::context::Context;
 
@@ -35,13 +38,14 @@ pub(crate) enum AfterFailure {
 #[derive(Debug)]
 pub(crate) struct Report {
     is_ci: bool,
+    table: Option<PathBuf>,
     after_failure: AfterFailure,
     steps: Vec<(String, Duration, Mark)>,
 }
 
 impl Report {
     pub(crate) fn new(context: &Context, after_failure: AfterFailure) -> Self {
-        Self { is_ci: context.is_ci(), after_failure, steps: Vec::new() }
+        Self { is_ci: context.is_ci(), table: context.step_table.clone(), after_failure, steps: Vec::new() }
     }
 
     /// Runs a step, unless an earlier one failed and the run stops there.
@@ -67,12 +71,18 @@ impl Report {
         self.steps.push((name.to_owned(), start.elapsed(), mark));
     }
 
-    /// Prints the table.
+    /// Prints the table, and adds it to the file of all tables of a run of CI.
     ///
     /// # Errors
-    /// A step failed.
+    /// A step failed, or the file cannot be written.
     pub(crate) fn finish(self) -> Result<()> {
-        print!("\n{}", self.table());
+        let table = self.table();
+        print!("\n{table}");
+        if let Some(path) = &self.table {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let written = file.and_then(|mut file| file.write_all(table.as_bytes()));
+            written.with_context(|| format!("cannot write the table of the steps to {}", path.display()))?;
+        }
         let failed = self.steps.iter().filter(|(.., mark)| matches!(mark, Mark::Failed(_)));
         let failed: Vec<_> = failed.map(|(name, ..)| name.as_str()).collect();
         if failed.is_empty() {
@@ -116,7 +126,7 @@ mod tests {
     use super::{AfterFailure, Outcome, Report};
 
     fn report(is_ci: bool, after_failure: AfterFailure) -> Report {
-        Report { is_ci, after_failure, steps: Vec::new() }
+        Report { is_ci, table: None, after_failure, steps: Vec::new() }
     }
 
     #[test]

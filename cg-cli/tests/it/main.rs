@@ -14,6 +14,8 @@ mod limits;
 mod lz4;
 mod made;
 mod maker;
+#[path = "../../../testdata/profile.rs"]
+mod profile;
 mod round;
 mod schem;
 mod series;

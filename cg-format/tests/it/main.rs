@@ -6,4 +6,6 @@ mod chunk;
 mod cluster;
 mod frame;
 mod naive;
+#[path = "../../../testdata/profile.rs"]
+mod profile;
 mod spec;

@@ -2,6 +2,8 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by a tool that adds them")]
 
 mod laws;
+#[path = "../../../testdata/profile.rs"]
+mod profile;
 mod real_lists;
 mod spec;
 mod upgrades;

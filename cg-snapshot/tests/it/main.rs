@@ -5,5 +5,7 @@
 mod broken;
 mod laws;
 mod made;
+#[path = "../../../testdata/profile.rs"]
+mod profile;
 mod real;
 mod snapshot;

@@ -3,6 +3,8 @@
 mod engine;
 #[cfg(feature = "rocks")]
 mod overlay;
+#[path = "../../../testdata/profile.rs"]
+mod profile;
 #[cfg(feature = "rocks")]
 mod readme;
 #[cfg(feature = "rocks")]

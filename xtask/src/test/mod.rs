@@ -1,22 +1,71 @@
 //! `cargo xtask test`: set-up, then every test there is, then the proof that the pure crates need no C or C++.
 
-use anyhow::Result;
+mod selection;
+mod slowest;
 
+use anyhow::{Context as _, Result};
+
+use crate::cg::Cg;
 use crate::context::Context;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{independent, pure, setup};
 
-/// Runs all tests; `filter` is handed to the test binaries, and then only they run.
-pub(crate) fn run(context: &Context, after_failure: AfterFailure, filter: &[String]) -> Result<()> {
+use selection::Selection;
+
+/// Which tests, and how.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Only the tests and doc tests of this package; may be given more than once.
+    #[arg(long = "package", short, value_name = "NAME")]
+    packages: Vec<String>,
+    /// Only packages with files that differ from the branch `main`, and all that depend on them; everything when such a
+    /// file is in no package, or there is no `main`.
+    #[arg(long, conflicts_with = "packages")]
+    changed: bool,
+    /// Run the tests one after the other, and list the twenty slowest.
+    #[arg(long)]
+    slowest: bool,
+    /// Run the later steps also when one failed.
+    #[arg(long)]
+    keep_going: bool,
+    /// Parts of the names of tests, given to the test programs; only they run then.
+    filter: Vec<String>,
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// A step failed, or a package is unknown.
+pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    let selection = match (options.changed, &options.packages[..]) {
+        (true, _) => Selection::changed(context)?,
+        (false, []) => Selection::Everything,
+        (false, names) => Selection::named(context, names)?,
+    };
+    if selection.is_empty() {
+        println!("no package is different: there is nothing to test");
+        return Ok(());
+    }
     let environment = setup::prepare(context)?;
+    let after_failure = if options.keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
     let mut report = Report::new(context, after_failure);
-    steps(context, &environment, &mut report, filter);
+    steps(context, &environment, &mut report, &selection, options);
     report.finish()
 }
 
-/// The steps, for `ci` too.
-pub(crate) fn steps(context: &Context, environment: &Environment, report: &mut Report, filter: &[String]) {
+/// All steps, for `ci` too.
+pub(crate) fn everything(context: &Context, environment: &Environment, report: &mut Report) {
+    steps(context, environment, report, &Selection::Everything, &Options::default());
+}
+
+fn steps(
+    context: &Context,
+    environment: &Environment,
+    report: &mut Report,
+    selection: &Selection,
+    options: &Options,
+) {
     let mut environment = environment.clone();
     report.step("real worlds", || match context.worlds()? {
         Some(dir) => {
@@ -28,18 +77,41 @@ pub(crate) fn steps(context: &Context, environment: &Environment, report: &mut R
             "no folder ../shared/worlds and no CG_WORLDS; every test over real saves is left out".to_owned(),
         )),
     });
-    report.step("tests", || {
-        // Not `--all-targets`: that would run the benchmarks too, which `ci` does in their own step.
-        let tool = context.cargo().args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples"]);
-        let tool = if filter.is_empty() { tool } else { tool.arg("--").args(filter) };
+    let mut runs = Vec::new();
+    report.step("tests: compile", || {
+        for run in selection.runs(context)? {
+            // Not `--all-targets`: that would run the benchmarks too, which `ci` does in their own step.
+            let tool =
+                context.cargo().arg("test").args(run).args(["--lib", "--bins", "--tests", "--examples"]);
+            let tool = environment.apply(tool);
+            tool.clone().arg("--no-run").run()?;
+            runs.push(tool);
+        }
+        Ok(Outcome::Passed)
+    });
+    report.step("tests: run", || {
+        if options.slowest {
+            slowest::list(&runs, &options.filter)?;
+        } else {
+            runs.iter().try_for_each(|tool| tool.clone().arg("--").args(&options.filter).run())?;
+        }
+        Ok(Outcome::Passed)
+    });
+    if options.slowest || !options.filter.is_empty() {
+        return;
+    }
+    report.step("doc tests", || {
+        let Some(packages) = selection.with_library(context)? else {
+            return Ok(Outcome::Optional("no package of these has a library".to_owned()));
+        };
+        let tool = context.cargo().args(["test", "--profile", "dev", "--doc"]).args(packages);
         environment.apply(tool).run()?;
         Ok(Outcome::Passed)
     });
-    if filter.is_empty() {
-        report.step("exports before an independent reader", || independent::run(context, &environment));
-        report.step("doc tests", || {
-            environment.apply(context.cargo().args(["test", "--workspace", "--doc"])).run()?;
-            Ok(Outcome::Passed)
+    if *selection == Selection::Everything {
+        report.step("exports before an independent reader", || {
+            let tests = runs.first().context("the tests were not compiled")?;
+            independent::run(context, &Cg::built_by(tests.clone().arg("--no-run"))?)
         });
         report.step("no C or C++", || pure::prove(context, &environment));
     }

@@ -101,7 +101,8 @@ fn check_changing(name: &str, change: impl Fn(&File, u64) + Sync) {
     let save = dir.save("save");
     let columns: Vec<_> = (0..300).map(|at| (at % 32, at / 32)).collect();
     save.level(NEW, "running").blocks(Dimensions.folder(super::save::OVERWORLD), LIVE, &columns);
-    save.file("data/minecraft/large.dat", vec![7; 4 << 20]);
+    // Large enough that the other thread gets its turn while it is read, also on one core.
+    save.file("data/minecraft/large.dat", vec![7; 48 << 20]);
     let file = File::options().append(true).open(save.path().join(name)).expect("there");
     let is_done = AtomicBool::new(false);
     let done = std::thread::scope(|scope| {
@@ -140,7 +141,6 @@ fn a_file_that_changes_while_it_is_read_is_named() {
 fn a_file_that_grows_while_it_is_read_is_named() {
     let grow = |mut file: &File, _| {
         std::io::Write::write_all(&mut file, b"x").expect("the disk takes it");
-        std::thread::sleep(Duration::from_micros(200));
     };
     check_changing("data/minecraft/large.dat", grow);
     check_changing("dimensions/minecraft/overworld/region/r.0.0.mca", grow);
