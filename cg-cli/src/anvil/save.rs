@@ -268,7 +268,7 @@ impl Save {
 
 /// The dimension of which a folder, or the folder around `region/`, is the own one.
 fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
-    let absolute = std::path::absolute(folder).ok()?;
+    let absolute = regions::absolute(folder).ok()?;
     let is_part = |name| REGION_FOLDERS.iter().any(|(part, _)| *part == name);
     let own = match absolute.file_name()?.to_str() {
         Some(name) if is_part(name) => absolute.parent()?,

@@ -28,14 +28,32 @@ pub(super) struct Found {
     pub(super) dimensions: BTreeSet<(String, Layout)>,
 }
 
+/// A path from the root on, without `..`. Links keep their names, unless the path leads up from one: then it leads to the
+/// folder around its target, as the system has it.
+pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    // The folder of a file that is named alone.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let mut place = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        if part != Component::ParentDir {
+            place.push(part);
+            continue;
+        }
+        if place.is_symlink() {
+            place = fs::canonicalize(&place)?;
+        }
+        place.pop();
+    }
+    Ok(place)
+}
+
 /// The dimension that a path inside a save is the folder of, and the layout that has this folder.
 ///
 /// Only the path's names count: the last of `DIM<number>`, or all that follow `dimensions`.
 pub(super) fn dimension_of(path: &Path) -> Option<(String, Layout)> {
-    let path = std::path::absolute(path).ok()?;
+    let path = absolute(path).ok()?;
     let names = path.components().map(|part| match part {
         Component::Normal(name) => name.to_str(),
-        Component::ParentDir => None,
         _ => Some(""),
     });
     let names: Vec<&str> = names.collect::<Option<_>>()?;
