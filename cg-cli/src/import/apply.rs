@@ -1,7 +1,7 @@
 //! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
@@ -11,6 +11,7 @@ use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
+use uuid::Uuid;
 
 use super::prepare::{
     Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
@@ -48,6 +49,8 @@ pub(super) struct Importer<'a, E: Engine> {
     /// What earlier files of the dimension brought.
     pub(super) earlier: Earlier,
     pub(super) pending: Pending,
+    /// The entities that the world had and that this import replaced or kept.
+    pub(super) met: HashSet<Uuid>,
     /// What the save's `level.dat` is known by, once it was read.
     pub(super) level: Option<LevelDigest>,
     transactions: u64,
@@ -63,6 +66,8 @@ pub(super) struct Pending {
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
     pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
+    /// What is new among the [met](Importer::met).
+    pub(super) met: Vec<Uuid>,
     /// `None` for those that go.
     pub(super) objects: BTreeMap<ObjectKey, Option<Vec<u8>>>,
     /// About how many bytes all this takes.
@@ -76,8 +81,9 @@ impl<'a, E: Engine> Importer<'a, E> {
         ids: Ids,
         head: Head,
         stop_after: Option<u64>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, ImportError> {
+        Ok(Self {
+            met: progress::met(world)?.into_values().flatten().collect(),
             world,
             ids,
             head,
@@ -92,7 +98,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             transactions: 0,
             stop_after,
             columns: 0,
-        }
+        })
     }
 
     /// Begins a file, or goes on with it.
@@ -371,6 +377,10 @@ impl<'a, E: Engine> Importer<'a, E> {
             let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
             self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
             self.progress.pages += 1;
+        }
+        for (page, met) in (0..).zip(std::mem::take(&mut self.pending.met).chunks(progress::WAITING)) {
+            let name = progress::met_name(self.file, self.progress.next_slot, page);
+            self.pending.properties.insert(name, Some(progress::page_bytes(met)));
         }
         let Pending { chunks, entities, deleted, properties, objects, .. } =
             std::mem::take(&mut self.pending);

@@ -38,11 +38,12 @@ impl<E: Engine> Importer<'_, E> {
             report.remaining_files = files_of_before(self.world, self.source)?.len() as u64;
         }
         let files = self.source.files().len();
+        let met = progress::met(self.world)?;
         self.world.transaction_at(Durability::Process, |tx| {
             for (key, layout) in layouts {
                 tx.put_object(key, layout.encode())?;
             }
-            progress::clear(tx, files);
+            progress::clear(tx, files, met.into_keys());
             Stored::Ok(())
         })?;
         self.world.flush()?;

@@ -261,7 +261,7 @@ pub fn import<E: Engine>(
     let mut source = Source::new(options.find(path)?)?;
     let head = begin::begin(world, &mut source, options)?;
     let ids = Ids::register(world)?;
-    let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions);
+    let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions)?;
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)

@@ -5,6 +5,7 @@
 
 mod fields;
 mod folder;
+mod holders;
 mod hostile_level;
 mod hostile_object;
 mod layout;
