@@ -27,6 +27,12 @@ impl<E: Engine> Importer<'_, E> {
                 live: strays.live.clone(),
             })
             .collect();
+        // Of the files that are imported, the import itself says it.
+        let mut unread = ImportReport::default();
+        for (path, reason) in save.strays.iter().flat_map(|strays| &strays.unread) {
+            unread.note_unreadable(&self.source.name(path), None, reason.clone());
+        }
+        report.add(unread);
         for (dimension, files) in &save.left_out {
             report.note_not_carried(&format!("dimension {dimension}: {files} region files"));
         }

@@ -23,6 +23,8 @@ pub struct Strays {
     pub files: Vec<RegionFile>,
     /// What the files hold.
     pub side: Side,
+    /// The files that cannot be opened, and why.
+    pub unread: Vec<(PathBuf, String)>,
     /// What the files hold in which the game looks for the dimension.
     pub live: Side,
 }
@@ -41,11 +43,14 @@ pub struct Side {
 }
 
 /// What the headers of some files say.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Headers {
     slots: u64,
     columns: u64,
     newest: u32,
+    /// Whether a file of blocks cannot be opened, so that it may hold columns.
+    has_unread_blocks: bool,
+    unread: Vec<(PathBuf, String)>,
 }
 
 /// The name of the dimension that the strays of a dimension become.
@@ -62,7 +67,8 @@ pub fn stray_of(dimension: &str) -> Option<String> {
 
 /// Parts the files of each dimension that both layouts hold. The headers of these alone are read.
 ///
-/// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives.
+/// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives. A file that
+/// cannot be opened may hold some.
 pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, Vec<Strays>) {
     let mut layouts = BTreeMap::<String, BTreeSet<Layout>>::new();
     for file in &files {
@@ -80,9 +86,9 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
             both.iter().filter(of).cloned().collect::<Vec<_>>()
         });
         let [old, new] = [&sides[0], &sides[1]].map(|files| headers(files));
-        let layout = match (old.columns, new.columns) {
-            (1.., 0) => Layout::Old,
-            (0, 1..) => Layout::Dimensions,
+        let layout = match [&old, &new].map(|side| side.columns > 0 || side.has_unread_blocks) {
+            [true, false] => Layout::Old,
+            [false, true] => Layout::Dimensions,
             _ => looks,
         };
         let [old_files, new_files] = sides;
@@ -90,13 +96,14 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
             Layout::Old => ((old_files, old), (new_files, new), Layout::Dimensions),
             Layout::Dimensions => ((new_files, new), (old_files, old), Layout::Old),
         };
-        let live_side = side(&dimension, layout, &live_files, live_headers);
+        let live_side = side(&dimension, layout, &live_files, &live_headers);
         let files = others_than(&live_files, files);
         live.extend(live_files);
         // A file without slots holds nothing.
-        if headers.slots > 0 && !files.is_empty() {
-            let side = side(&dimension, stray, &files, headers);
-            strays.push(Strays { dimension, layout: stray, files, side, live: live_side });
+        if (headers.slots > 0 || !headers.unread.is_empty()) && !files.is_empty() {
+            let side = side(&dimension, stray, &files, &headers);
+            let unread = headers.unread;
+            strays.push(Strays { dimension, layout: stray, files, side, unread, live: live_side });
         }
     }
     (live, strays)
@@ -110,7 +117,7 @@ fn others_than(live: &[RegionFile], mut files: Vec<RegionFile>) -> Vec<RegionFil
     files
 }
 
-fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: Headers) -> Side {
+fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: &Headers) -> Side {
     let folder = super::dimension_folder(dimension, layout).unwrap_or_default();
     let folder = match folder.to_str() {
         None | Some("") => ".".to_owned(),
@@ -119,11 +126,18 @@ fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: Headers)
     Side { folder, files: files.len() as u64, columns: headers.columns, newest: headers.newest }
 }
 
-/// Reads the headers. A file that cannot be read has no slots here; the import says why.
+/// Reads the headers.
 fn headers(files: &[RegionFile]) -> Headers {
     let mut all = Headers::default();
     for file in files {
-        let Ok(region) = Region::open(&file.path) else { continue };
+        let region = match Region::open(&file.path) {
+            Ok(region) => region,
+            Err(error) => {
+                all.has_unread_blocks |= file.kind == RegionKind::Blocks;
+                all.unread.push((file.path.clone(), error.to_string()));
+                continue;
+            }
+        };
         for slot in region.slots() {
             all.slots += 1;
             all.columns += u64::from(file.kind == RegionKind::Blocks);

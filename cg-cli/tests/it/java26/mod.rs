@@ -25,3 +25,4 @@ mod test_dir;
 mod three_folders;
 mod tree;
 mod unfinished;
+mod unread_side;
