@@ -83,13 +83,19 @@ pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> R
     if !names.contains(LEVEL) {
         return Ok(Vec::new());
     }
+    let not_entered: BTreeSet<&str> = source.others.not_entered.iter().map(String::as_str).collect();
+    // It may be at a link that is not followed, or below one.
+    let is_there = |name: &str| {
+        let mut around = std::iter::successors(Some(name), |name| Some(name.rsplit_once('/')?.0));
+        names.contains(name) || around.any(|place| not_entered.contains(place))
+    };
     let mut gone = Vec::new();
     world.objects().for_each(leftovers::FILE_PREFIX, |object| {
         // What is damaged has no name here and stays.
         if let Ok((key, ..)) = object
             && let Some(name) = key.strip_prefix(leftovers::FILE_PREFIX.as_bytes())
             && let Ok(name) = std::str::from_utf8(name)
-            && !names.contains(name)
+            && !is_there(name)
         {
             gone.push(name.to_owned());
         }

@@ -18,6 +18,8 @@ pub struct OtherFiles {
     pub files: Vec<(String, PathBuf)>,
     /// What is there and is no file that can be taken, in words.
     pub refused: Vec<String>,
+    /// The paths of that, and of links that are not followed: what else is below them is the save's.
+    pub not_entered: Vec<String>,
     /// How many files belong to what is left out of the save.
     pub left_out: u64,
 }
@@ -39,15 +41,24 @@ impl Save {
         Walk { files, folders, has_left_out: !self.left_out.is_empty() }
             .folder(&self.path, "", 0, false, &mut found)?;
         let count = found.files.len();
-        let is_taken = |(name, path): (String, PathBuf)| {
+        let renamed = |name: &str| {
             let rest = name.strip_prefix(taken.from.as_deref()?)?;
-            Some((format!("{}{rest}", taken.to), path))
+            Some(format!("{}{rest}", taken.to))
         };
+        let is_taken = |(name, path): (String, PathBuf)| Some((renamed(&name)?, path));
         found.files = found.files.into_iter().filter_map(is_taken).collect();
+        found.not_entered = found.not_entered.iter().filter_map(|name| renamed(name)).collect();
         found.left_out = (count - found.files.len()) as u64;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
         Ok(found)
+    }
+}
+
+impl OtherFiles {
+    fn refuse(&mut self, name: &str, kind: &str, why: &str) {
+        self.refused.push(format!("{kind}{name}: {why}"));
+        self.not_entered.push(name.to_owned());
     }
 }
 
@@ -118,12 +129,14 @@ impl Walk<'_> {
                     self.inner(&path, raw.to_str(), &name, depth, true, found)?;
                 // The regions that a link leads to are read all the same.
                 } else if !self.files.iter().any(|region| region.starts_with(&path)) {
-                    found.refused.push(format!("{name}: it is neither a file nor a folder"));
+                    found.refuse(&name, "", "it is neither a file nor a folder");
+                } else {
+                    found.not_entered.push(name);
                 }
             } else if !kind.is_file() {
-                found.refused.push(format!("{name}: it is neither a file nor a folder"));
+                found.refuse(&name, "", "it is neither a file nor a folder");
             } else if raw.to_str().is_none() {
-                found.refused.push(format!("file {name}: its name is no text"));
+                found.refuse(&name, "file ", "its name is no text");
             } else if is_region_part(&name) {
                 self.region_part(&path, &name, folder, found);
             } else {
@@ -145,11 +158,11 @@ impl Walk<'_> {
     ) -> Result<(), SaveError> {
         if path.join(cg_store::directory::FILE_NAME).is_file() {
             // Its files change while they are read, and would become objects of themselves.
-            found.refused.push(format!("folder {name}: it is a world of CherryGrove"));
+            found.refuse(name, "folder ", "it is a world of CherryGrove");
         } else if depth >= MAX_DEPTH {
-            found.refused.push(format!("folder {name}: it is too deep"));
+            found.refuse(name, "folder ", "it is too deep");
         } else if raw.is_none() {
-            found.refused.push(format!("folder {name}: its name is no text"));
+            found.refuse(name, "folder ", "its name is no text");
         } else {
             self.folder(path, &format!("{name}/"), depth + 1, is_linked, found)?;
         }
@@ -162,9 +175,9 @@ impl Walk<'_> {
         if self.has_left_out {
             // It may be of what was left out.
         } else if !is_external {
-            found.refused.push(format!("file {name}: a region of no dimension"));
+            found.refuse(name, "file ", "a region of no dimension");
         } else if !self.folders.contains(folder) {
-            found.refused.push(format!("file {name}: a part of a region of no dimension"));
+            found.refuse(name, "file ", "a part of a region of no dimension");
         }
     }
 
