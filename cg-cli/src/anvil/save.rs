@@ -44,6 +44,8 @@ pub struct Save {
     pub left_out: BTreeMap<String, u64>,
     /// `None` where there are only region files.
     taken: Option<Taken>,
+    /// Whether dimensions were made of the strays.
+    has_taken_strays: bool,
 }
 
 /// The files of a save that are no regions: which are taken, and what they are called in a world.
@@ -196,11 +198,13 @@ impl Save {
         let layouts =
             regions.iter().filter_map(|file| Some((file.dimension.clone(), file.layout?))).collect();
         let (path, strays) = (path.to_owned(), Vec::new());
-        Self { path, regions, layouts, strays, level: None, left_out: BTreeMap::new(), taken }
+        let (left_out, has_taken_strays) = (BTreeMap::new(), false);
+        Self { path, regions, layouts, strays, level: None, left_out, taken, has_taken_strays }
     }
 
     /// Makes dimensions of their own of the strays.
     pub fn take_strays(&mut self) {
+        self.has_taken_strays = true;
         for strays in std::mem::take(&mut self.strays) {
             let dimension = stray_name(&strays.dimension);
             self.layouts.insert(dimension.clone(), strays.layout);
@@ -233,16 +237,18 @@ impl Save {
         Ok(())
     }
 
-    /// Leaves out all but a dimension and the files in a folder of its own.
+    /// Leaves out all but a dimension with its strays, and the files in a folder of its own.
     pub fn only(&mut self, dimension: &str) {
+        let has_taken_strays = self.has_taken_strays;
+        let is_of = |name: &str| name == dimension || has_taken_strays && name == stray_name(dimension);
         for file in &self.regions {
-            if file.dimension != dimension {
+            if !is_of(&file.dimension) {
                 *self.left_out.entry(file.dimension.clone()).or_default() += 1;
             }
         }
-        self.regions.retain(|file| file.dimension == dimension);
+        self.regions.retain(|file| is_of(&file.dimension));
         self.strays.retain(|strays| strays.dimension == dimension);
-        self.layouts.retain(|met, _| met == dimension);
+        self.layouts.retain(|met, _| is_of(met));
         let folder = self.layouts.get(dimension).and_then(|layout| dimension_folder(dimension, *layout));
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         // The files of a dimension's own folder are called by that already.
@@ -253,11 +259,15 @@ impl Save {
     }
 
     /// The only dimension, if that is the nether or the end of a save of its own: servers keep each in a save beside the
-    /// overworld's.
-    pub fn only_nether_or_end(&self) -> Option<&str> {
-        let only = self.regions.first().map(|file| file.dimension.as_str())?;
-        let is_only = self.regions.iter().all(|file| file.dimension == only);
-        (is_only && is_moved(only) && only != OVERWORLD && self.has_level()).then_some(only)
+    /// overworld's. Strays are of the dimension that they were met beside.
+    pub fn only_nether_or_end(&self) -> Option<String> {
+        let of = |file: &RegionFile| {
+            let of = if self.has_taken_strays { stray_of(&file.dimension) } else { None };
+            of.unwrap_or_else(|| file.dimension.clone())
+        };
+        let only = of(self.regions.first()?);
+        let is_only = self.regions.iter().all(|file| of(file) == only);
+        (is_only && is_moved(&only) && only != OVERWORLD && self.has_level()).then_some(only)
     }
 
     /// Whether the save has a `level.dat` of its own.

@@ -45,7 +45,7 @@ pub(super) fn begin<E: Engine>(
         return Err(ImportError::NotEmpty);
     }
     let stored = stored_level(world)?;
-    let only = source.save.only_nether_or_end().filter(|_| stored.is_some()).map(str::to_owned);
+    let only = source.save.only_nether_or_end().filter(|_| stored.is_some());
     if let Some(only) = &only {
         source.only(only)?;
     }

@@ -158,6 +158,11 @@ pub enum ImportError {
         /// How it was begun.
         begun: Box<Choices>,
     },
+    /// Strays are to be dimensions of their own, and all but the overworld is to be left out.
+    #[error(
+        "`--take-strays` and `--as-dimension` exclude each other: the second leaves out all but the overworld, and with it the strays; leave out one of them"
+    )]
+    StraysAsDimension,
     /// An import that another release began.
     #[error(
         "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or delete the world and import again"
@@ -221,10 +226,13 @@ impl ImportOptions {
     /// Checks that no choice excludes another.
     ///
     /// # Errors
-    /// [`ImportError::DeletesOnly`].
+    /// [`ImportError::DeletesOnly`] and [`ImportError::StraysAsDimension`].
     pub fn check(&self) -> Result<(), ImportError> {
         if self.merge_files == MergeFiles::Replace && self.merge != Some(Merge::Replace) {
             return Err(ImportError::DeletesOnly);
+        }
+        if self.take_strays && self.as_dimension.is_some() {
+            return Err(ImportError::StraysAsDimension);
         }
         Ok(())
     }
