@@ -88,6 +88,8 @@ pub struct ExportReport {
     pub changed_columns: u64,
     /// Columns of before 1.13 that went back as they came.
     pub old_slots: u64,
+    /// Columns of before 1.13 that were left out, because the world has blocks there.
+    pub left_old_slots: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
     /// Which dimensions a game with the exported `level.dat` would not find, and why.
@@ -282,7 +284,7 @@ impl<E: Engine> Region<'_, E> {
             let slot = slot_of(column);
             let Some(old) = builder.old_slot(column.0, column.1, report)? else { continue };
             if columns.contains_key(&slot) {
-                report.changed_columns += 1;
+                report.left_old_slots += 1;
                 continue;
             }
             self.put(&mut writer, "region", slot, &old.slot, old.timestamp)?;

@@ -270,6 +270,11 @@ impl<'a, E: Engine> Importer<'a, E> {
             return Ok(());
         }
         self.progress.brought.insert(x, z);
+        if self.keeps_old_slot(x, z)? {
+            self.progress.kept.insert(x, z);
+            self.progress.report.kept_chunks += chunks.len() as u64;
+            return self.entities(slot, catalog, entities);
+        }
         let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
         let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
         let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;

@@ -42,22 +42,23 @@ impl<E: Engine> Importer<'_, E> {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
             }
         }
-        self.put_object(key, bytes, "what is left of columns")
+        self.put_object(key, bytes, "what is left of columns").map(drop)
     }
 
-    /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own.
+    /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own. Says whether
+    /// it did.
     fn put_object(
         &mut self,
         key: Result<ObjectKey, Error>,
         bytes: Vec<u8>,
         what: &str,
-    ) -> Result<(), ImportError> {
+    ) -> Result<bool, ImportError> {
         let Ok(key) = key else {
             self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
-            return Ok(());
+            return Ok(false);
         };
         if self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let limit_bytes = self.object_limit_bytes();
         if bytes.len() as u64 > limit_bytes {
@@ -65,10 +66,10 @@ impl<E: Engine> Importer<'_, E> {
             let what = format!("{what}: {key} takes {len_bytes} bytes, more than {limit_bytes}");
             self.progress.report.note_not_carried(&what);
             self.pending.objects.insert(key, None);
-            return Ok(());
+            return Ok(false);
         }
         self.pending.objects.insert(key, Some(bytes));
-        Ok(())
+        Ok(true)
     }
 
     /// Puts the slot of a column of before 1.13 into the next transaction. Blocks that the world has are not replaced by
@@ -100,9 +101,16 @@ impl<E: Engine> Importer<'_, E> {
         }
         let key = slots::old_key(&self.dimension_name, x, z);
         self.pending.len_bytes += bytes.len();
-        self.put_object(key, bytes, "columns of before 1.13")?;
-        self.progress.report.old_slots += 1;
+        if self.put_object(key, bytes, "columns of before 1.13")? {
+            self.progress.report.old_slots += 1;
+        }
         Ok(())
+    }
+
+    /// Whether the world keeps a column of before 1.13 that it had: nothing of this save's column belongs to it.
+    pub(super) fn keeps_old_slot(&self, x: i32, z: i32) -> Result<bool, ImportError> {
+        let Ok(key) = slots::old_key(&self.dimension_name, x, z) else { return Ok(false) };
+        Ok(self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some())
     }
 
     /// Forgets what the world has of a column of before 1.13, whose blocks arrive.
@@ -149,7 +157,8 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        self.put_object(leftovers::poi_key(&self.dimension_name, x, z), bytes, "points of interest")
+        let key = leftovers::poi_key(&self.dimension_name, x, z);
+        self.put_object(key, bytes, "points of interest").map(drop)
     }
 
     /// Puts what in a slot of `entities/` is no entity into the next transaction, unless the world keeps its own, or an
@@ -164,7 +173,8 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        self.put_object(leftovers::entities_key(&self.dimension_name, x, z), bytes, "fields beside entities")
+        let key = leftovers::entities_key(&self.dimension_name, x, z);
+        self.put_object(key, bytes, "fields beside entities").map(drop)
     }
 
     /// Whether the world keeps something of a column that it had before this import.
