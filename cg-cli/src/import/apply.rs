@@ -21,7 +21,7 @@ use super::source::Source;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
-use crate::anvil::save::RegionFile;
+use crate::anvil::save::{RegionFile, RegionKind};
 use crate::anvil::{nbt, write};
 use crate::mapping::layout::LevelDigest;
 use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
@@ -157,7 +157,11 @@ impl<'a, E: Engine> Importer<'a, E> {
         for (slot, content) in slots {
             match content {
                 Content::Unreadable(reason) => {
-                    if let Some((x, z)) = self.region().pos.map(|region| region.column(slot)) {
+                    // Only a slot of blocks may have held a column.
+                    let may_be_column =
+                        matches!(self.region().kind, RegionKind::Blocks | RegionKind::ByContent);
+                    let pos = self.region().pos.filter(|_| may_be_column);
+                    if let Some((x, z)) = pos.map(|region| region.column(slot)) {
                         self.progress.unread.insert(x, z);
                     }
                     self.unreadable(slot, reason);
@@ -262,7 +266,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         for problem in problems {
             self.unreadable(slot, problem);
         }
-        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
+        if self.is_brought(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }

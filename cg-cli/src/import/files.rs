@@ -11,7 +11,7 @@ use cg_store::{Error, ObjectKey};
 
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
-use super::progress::{Brought, Stored};
+use super::progress::Stored;
 use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::Slot;
@@ -80,7 +80,7 @@ impl<E: Engine> Importer<'_, E> {
         (x, z): (i32, i32),
         bytes: Vec<u8>,
     ) -> Result<(), ImportError> {
-        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
+        if self.is_brought(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
@@ -89,9 +89,8 @@ impl<E: Engine> Importer<'_, E> {
         }
         self.progress.brought.insert(x, z);
         if self.has_column(x, z)? {
-            if self.head.choices.merge == Some(Merge::Keep) {
-                self.progress.kept.insert(x, z);
-            } else {
+            self.progress.kept.insert(x, z);
+            if self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
                     "column ({x}, {z}) is of before 1.13 and does not replace the blocks that the world has there"
                 );
@@ -103,6 +102,8 @@ impl<E: Engine> Importer<'_, E> {
         self.pending.len_bytes += bytes.len();
         if self.put_object(key, bytes, "columns of before 1.13")? {
             self.progress.report.old_slots += 1;
+        } else {
+            self.progress.kept.insert(x, z);
         }
         Ok(())
     }
@@ -145,9 +146,8 @@ impl<E: Engine> Importer<'_, E> {
             self.unreadable(slot, reason);
             return Ok(());
         }
-        let is_met = |met: &Brought| met.contains(x, z);
-        points.is_alone = ![&self.earlier.columns, &self.progress.brought].into_iter().any(is_met)
-            && ![&self.earlier.unread, &self.progress.unread].into_iter().any(is_met);
+        let is_unread = self.earlier.unread.contains(x, z) || self.progress.unread.contains(x, z);
+        points.is_alone = !self.is_brought(x, z) && !is_unread;
         let bytes = points.encode();
         if !self.fits(slot, bytes.len()) {
             return Ok(());
@@ -177,16 +177,16 @@ impl<E: Engine> Importer<'_, E> {
         self.put_object(key, bytes, "fields beside entities").map(drop)
     }
 
-    /// Whether the world keeps something of a column that it had before this import.
+    /// Whether this import met a column that could be read.
+    pub(super) fn is_brought(&self, x: i32, z: i32) -> bool {
+        self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z)
+    }
+
+    /// Whether the world keeps something of a column that it had before this import. Versions do not tell: entities that are
+    /// given to a chunk make it another.
     fn is_of_other_blocks(&self, x: i32, z: i32) -> Result<bool, ImportError> {
-        if self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z) {
-            return Ok(true);
-        }
-        if self.head.choices.merge != Some(Merge::Keep) {
-            return Ok(false);
-        }
-        let stored = self.stored_column(x, z, std::iter::empty())?;
-        Ok(stored.values().any(|(_, version)| *version <= self.head.began_after))
+        let is_kept = self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z);
+        Ok(is_kept || !self.is_brought(x, z) && self.has_column(x, z)?)
     }
 
     /// Takes the save's files that are no regions; what the world has of them already is not written again, so that
