@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
+use super::files;
 use super::progress::{self, Head, RULES};
 use super::source::Source;
 use super::{ImportError, ImportOptions, Merge, MergeFiles, ReplacedLevel};
@@ -108,7 +109,8 @@ pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> R
 fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
     let (_, path) = source.others.files.iter().find(|(name, _)| name == LEVEL)?;
     let stored = stored?;
-    if std::fs::read(path).is_ok_and(|bytes| bytes == stored) {
+    // What is longer is another.
+    if matches!(files::read(path, stored.len() as u64), Ok(Ok((bytes, _))) if bytes == stored) {
         return None;
     }
     Some(ReplacedLevel { was: Level::read(stored), is: source.save.level.clone() })

@@ -267,7 +267,7 @@ impl<E: Engine> Importer<'_, E> {
 }
 
 /// A file's bytes and whether it was changed meanwhile, or their count when it is over the limit.
-fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
+pub(super) fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
     // It may have become something else since it was listed: opening a pipe waits for its writer.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file any more"));
