@@ -42,6 +42,8 @@ pub struct Save {
     pub level: Option<Level>,
     /// Dimensions that were left out, and how many region files they have.
     pub left_out: BTreeMap<String, u64>,
+    /// Region files that bring nothing.
+    dropped: Vec<PathBuf>,
     /// `None` where there are only region files.
     taken: Option<Taken>,
     /// Whether dimensions were made of the strays.
@@ -180,8 +182,8 @@ fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
         None if files_of_26 => Layout::Dimensions,
         None => Layout::Old,
     };
-    let (regions, strays) = strays::part(found.files, looks);
-    let mut save = Save { strays, level, ..Save::of(path, regions, taken) };
+    let strays::Parted { live, strays, dropped } = strays::part(found.files, looks);
+    let mut save = Save { strays, level, dropped, ..Save::of(path, live, taken) };
     for (dimension, layout) in found.dimensions {
         let has_regions = save.regions.iter().any(|file| file.dimension == dimension);
         // Of two empty folders, the one in which the game looks.
@@ -198,8 +200,17 @@ impl Save {
         let layouts =
             regions.iter().filter_map(|file| Some((file.dimension.clone(), file.layout?))).collect();
         let (path, strays) = (path.to_owned(), Vec::new());
-        let (left_out, has_taken_strays) = (BTreeMap::new(), false);
-        Self { path, regions, layouts, strays, level: None, left_out, taken, has_taken_strays }
+        Self {
+            path,
+            regions,
+            layouts,
+            strays,
+            level: None,
+            left_out: BTreeMap::new(),
+            dropped: Vec::new(),
+            taken,
+            has_taken_strays: false,
+        }
     }
 
     /// Makes dimensions of their own of the strays.

@@ -37,8 +37,11 @@ impl Save {
         let Some(taken) = &self.taken else { return Ok(found) };
         let strays = self.strays.iter().flat_map(|strays| &strays.files);
         let files: BTreeSet<_> = self.regions.iter().chain(strays).map(|file| file.path.as_path()).collect();
-        let folders = files.iter().filter_map(|file| file.parent()).collect();
-        Walk { files, folders, has_left_out: !self.left_out.is_empty() }
+        let dropped: BTreeSet<_> = self.dropped.iter().map(PathBuf::as_path).collect();
+        let folders = files.union(&dropped).filter_map(|file| file.parent()).collect();
+        let root = fs::canonicalize(&self.path)
+            .map_err(|source| SaveError::Io { path: self.path.clone(), source })?;
+        Walk { root, files, dropped, folders, has_left_out: !self.left_out.is_empty() }
             .folder(&self.path, "", 0, false, &mut found)?;
         let count = found.files.len();
         let renamed = |name: &str| {
@@ -95,8 +98,12 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// A walk through all folders of a save.
 struct Walk<'a> {
+    /// The save's folder, without links.
+    root: PathBuf,
     /// The region files of the save.
     files: BTreeSet<&'a Path>,
+    /// Region files that bring nothing.
+    dropped: BTreeSet<&'a Path>,
     /// The folders that hold some.
     folders: BTreeSet<&'a Path>,
     /// Whether there are more, which were left out.
@@ -119,19 +126,23 @@ impl Walk<'_> {
             let kind = entry.file_type().map_err(fault)?;
             let (path, raw) = (entry.path(), entry.file_name());
             let name = format!("{prefix}{}", raw.to_string_lossy());
-            if self.files.contains(path.as_path()) || name == lock::NAME {
+            let is_region = [&self.files, &self.dropped].iter().any(|files| files.contains(path.as_path()));
+            if is_region || name == lock::NAME {
                 continue;
             }
             if kind.is_dir() {
                 self.inner(&path, raw.to_str(), &name, depth, is_linked, found)?;
             } else if kind.is_symlink() && path.is_dir() {
-                if !is_linked && !regions::leads_up(&path) && self.is_of_a_dimension(&path, &name) {
+                let is_entered =
+                    !is_linked && !regions::leads_up(&path) && self.is_of_a_dimension(&path, &name);
+                let is_elsewhere = is_entered && self.is_taken_elsewhere(&path);
+                if is_entered && !is_elsewhere {
                     self.inner(&path, raw.to_str(), &name, depth, true, found)?;
                 // The regions that a link leads to are read all the same.
-                } else if !self.files.iter().any(|region| region.starts_with(&path)) {
-                    found.refuse(&name, "", "it is neither a file nor a folder");
-                } else {
+                } else if is_elsewhere || has_below(&self.files, &path) || has_below(&self.dropped, &path) {
                     found.not_entered.push(name);
+                } else {
+                    found.refuse(&name, "", "it is neither a file nor a folder");
                 }
             } else if !kind.is_file() {
                 found.refuse(&name, "", "it is neither a file nor a folder");
@@ -181,14 +192,26 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a link leads into the folder of another dimension of the save, and brings no region by its own path.
+    fn is_taken_elsewhere(&self, path: &Path) -> bool {
+        let Ok(target) = fs::canonicalize(path) else { return false };
+        let Ok(inside) = target.strip_prefix(&self.root) else { return false };
+        // Names around the save do not count.
+        let is_dimension = |folder: &Path| regions::dimension_of(&Path::new("/").join(folder)).is_some();
+        inside.ancestors().any(is_dimension) && !has_below(&self.files, path)
+    }
+
     /// Whether a link is a dimension's folder, holds some, or is a folder of region files.
     fn is_of_a_dimension(&self, path: &Path, name: &str) -> bool {
         let is_below_dimensions = name.split('/').next() == Some(layout::DIMENSIONS);
         let has_parts = || REGION_FOLDERS.iter().any(|(folder, _)| path.join(folder).is_dir());
-        layout::numbered(name).is_some()
-            || is_below_dimensions && has_parts()
-            || self.files.iter().any(|region| region.starts_with(path))
+        layout::numbered(name).is_some() || is_below_dimensions && has_parts() || has_below(&self.files, path)
     }
+}
+
+/// Whether one of the files is below a folder.
+fn has_below(files: &BTreeSet<&Path>, folder: &Path) -> bool {
+    files.iter().any(|file| file.starts_with(folder))
 }
 
 #[cfg(test)]

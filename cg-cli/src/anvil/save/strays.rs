@@ -42,6 +42,15 @@ pub struct Side {
     pub newest: u32,
 }
 
+/// The region files of a save, where both layouts hold some of a dimension.
+#[derive(Debug)]
+pub(super) struct Parted {
+    pub(super) live: Vec<RegionFile>,
+    pub(super) strays: Vec<Strays>,
+    /// Files that hold nothing, or that are live by another path.
+    pub(super) dropped: Vec<PathBuf>,
+}
+
 /// What the headers of some files say.
 #[derive(Debug, Default)]
 struct Headers {
@@ -69,7 +78,7 @@ pub fn stray_of(dimension: &str) -> Option<String> {
 ///
 /// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives. A file that
 /// cannot be opened may hold some.
-pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, Vec<Strays>) {
+pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> Parted {
     let mut layouts = BTreeMap::<String, BTreeSet<Layout>>::new();
     for file in &files {
         if let Some(layout) = file.layout {
@@ -79,7 +88,7 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
     layouts.retain(|_, layouts| layouts.len() > 1);
     let (both, mut live): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| file.layout.is_some() && layouts.contains_key(&file.dimension));
-    let mut strays = Vec::new();
+    let (mut strays, mut dropped) = (Vec::new(), Vec::new());
     for dimension in layouts.into_keys() {
         let sides = [Layout::Old, Layout::Dimensions].map(|layout| {
             let of = |file: &&RegionFile| file.dimension == dimension && file.layout == Some(layout);
@@ -97,24 +106,27 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
             Layout::Dimensions => ((new_files, new), (old_files, old), Layout::Old),
         };
         let live_side = side(&dimension, layout, &live_files, &live_headers);
-        let files = others_than(&live_files, files);
+        let (files, same) = others_than(&live_files, files);
+        dropped.extend(same);
         live.extend(live_files);
         // A file without slots holds nothing.
         if (headers.slots > 0 || !headers.unread.is_empty()) && !files.is_empty() {
             let side = side(&dimension, stray, &files, &headers);
             let unread = headers.unread;
             strays.push(Strays { dimension, layout: stray, files, side, unread, live: live_side });
+        } else {
+            dropped.extend(files);
         }
     }
-    (live, strays)
+    let dropped = dropped.into_iter().map(|file| file.path).collect();
+    Parted { live, strays, dropped }
 }
 
-/// What of the files is not the same file as one of the live ones: one folder may be a link to the other.
-fn others_than(live: &[RegionFile], mut files: Vec<RegionFile>) -> Vec<RegionFile> {
+/// What of the files is not the same file as one of the live ones, and what is: one folder may be a link to the other.
+fn others_than(live: &[RegionFile], files: Vec<RegionFile>) -> (Vec<RegionFile>, Vec<RegionFile>) {
     let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let live: BTreeSet<PathBuf> = live.iter().map(|file| place(&file.path)).collect();
-    files.retain(|file| !live.contains(&place(&file.path)));
-    files
+    files.into_iter().partition(|file| !live.contains(&place(&file.path)))
 }
 
 fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: &Headers) -> Side {
