@@ -109,6 +109,17 @@ pub enum SaveError {
     /// A name that a save has no folder for.
     #[error("`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted")]
     DimensionName(String),
+    /// A dimension has the name that strays are to have.
+    #[error(
+        "`--take-strays` makes a dimension `{name}`, and {} is of one of that name already; move that dimension's folder out of the save and import it by itself, or import without `--take-strays`",
+        path.display()
+    )]
+    StrayName {
+        /// A file of the dimension.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// A folder or file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -214,7 +225,16 @@ impl Save {
     }
 
     /// Makes dimensions of their own of the strays.
-    pub fn take_strays(&mut self) {
+    ///
+    /// # Errors
+    /// [`SaveError::StrayName`]; nothing is changed then.
+    pub fn take_strays(&mut self) -> Result<(), SaveError> {
+        let names = self.strays.iter().map(|strays| stray_name(&strays.dimension));
+        for name in names {
+            if let Some(file) = self.regions.iter().find(|file| file.dimension == name) {
+                return Err(SaveError::StrayName { path: file.path.clone(), name });
+            }
+        }
         self.has_taken_strays = true;
         for strays in std::mem::take(&mut self.strays) {
             let dimension = stray_name(&strays.dimension);
@@ -224,6 +244,7 @@ impl Save {
             );
         }
         self.regions.sort();
+        Ok(())
     }
 
     /// Leaves out all but the overworld, and makes another dimension of that.

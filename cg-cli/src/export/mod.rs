@@ -187,7 +187,10 @@ pub fn export<E: Engine>(
         }
         watch(ExportProgress { regions_done: done + 1, regions: count });
     }
-    let below = only.map(|_| options.dimension.as_deref().map_or_else(Vec::new, files::folders_of));
+    let below = only.map(|only| {
+        let placed = folders.get(&only).and_then(|folder| folder.as_deref().ok());
+        files::folders_of(&dimension_name(&catalog, only), placed)
+    });
     files::write(world, dir, below.as_deref(), &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",

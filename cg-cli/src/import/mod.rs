@@ -244,7 +244,7 @@ impl ImportOptions {
     pub fn find(&self, path: &Path) -> Result<Save, SaveError> {
         let mut save = save::find(path)?;
         if self.take_strays {
-            save.take_strays();
+            save.take_strays()?;
         }
         if let Some(dimension) = &self.as_dimension {
             save.as_dimension(dimension)?;
