@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, is_moved, only_layout};
 pub use lock::is_in_use;
 pub use other::{OtherFiles, file_path, is_region_part};
-pub use regions::region_pos;
 use regions::{Found, REGION_FOLDERS};
+pub use regions::{is_found, region_pos};
 pub use strays::{Side, Strays, stray_name, stray_of};
 
 use super::Level;
@@ -107,7 +107,9 @@ pub enum SaveError {
     #[error("{} holds no overworld that another dimension could be made of", .0.display())]
     NoOverworld(PathBuf),
     /// A name that a save has no folder for.
-    #[error("`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted")]
+    #[error(
+        "`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted, with at most 255 bytes between slashes"
+    )]
     DimensionName(String),
     /// A dimension has the name that strays are to have.
     #[error(
@@ -316,8 +318,11 @@ fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
         Some(name) if is_part(name) => absolute.parent()?,
         _ => &absolute,
     };
-    // A save may have any name.
-    if own.join(LEVEL).is_file() { None } else { regions::dimension_of(own) }
+    // A save may have any name, and a dimension that of a part.
+    if [own, &absolute].iter().any(|folder| folder.join(LEVEL).is_file()) {
+        return None;
+    }
+    regions::dimension_of(own).or_else(|| regions::dimension_of(&absolute))
 }
 
 /// What a save's `level.dat` says, or `level.dat_old` where that cannot be read.

@@ -92,7 +92,7 @@ pub struct ExportReport {
     pub left_old_slots: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
-    /// Which dimensions a game with the exported `level.dat` would not find, and why.
+    /// Which dimensions a game with the exported `level.dat`, or an import, would not find, and why.
     pub warnings: Vec<String>,
     /// What region files cannot hold, or could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,

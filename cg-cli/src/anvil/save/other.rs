@@ -85,7 +85,8 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
     for part in name.split('/') {
         let mut components = Path::new(part).components();
         match (components.next(), components.next()) {
-            (Some(std::path::Component::Normal(only)), None) if only == part && part.len() <= 255 => {}
+            (Some(std::path::Component::Normal(only)), None)
+                if only == part && part.len() <= layout::MAX_NAME_BYTES => {}
             _ => return None,
         }
         if part.contains(['\0', '\\']) {

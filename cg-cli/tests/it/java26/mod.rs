@@ -13,6 +13,7 @@ mod level;
 mod linked;
 mod lock;
 mod merge_files;
+mod names;
 mod old_chunks;
 mod own_folder;
 mod points;
