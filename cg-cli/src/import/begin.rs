@@ -39,7 +39,10 @@ pub(super) fn begin<E: Engine>(
         if let Some(only) = &head.only {
             source.only(only)?;
         }
-        head.in_use |= in_use;
+        if in_use && !head.in_use {
+            head.in_use = true;
+            put(world, &head, &[])?;
+        }
         return Ok(head);
     }
     if options.merge.is_none() && !is_empty(world)? {
@@ -61,15 +64,21 @@ pub(super) fn begin<E: Engine>(
     }
     let (save, began_after) = (source.identity.clone(), world.last_commit());
     let head = Head { rules: RULES, save, choices, began_after, only, replaced_level, deleted_files, in_use };
-    // With the head, so that a kill neither deletes without telling nor deletes what the import brings.
+    put(world, &head, &deleted)?;
+    Ok(head)
+}
+
+/// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
+/// brings.
+fn put<E: Engine>(world: &World<E>, head: &Head, deleted: &[String]) -> Result<(), Error> {
     world.transaction(|tx| {
-        for name in &deleted {
+        for name in deleted {
             tx.delete_object(leftovers::file_key(name)?)?;
         }
-        progress::put_head(tx, &head);
-        Ok::<_, Error>(())
+        progress::put_head(tx, head);
+        progress::Stored::Ok(())
     })?;
-    Ok(head)
+    Ok(())
 }
 
 /// The bytes of the `level.dat` that a world holds.
