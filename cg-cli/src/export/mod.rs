@@ -49,6 +49,7 @@ pub(crate) use self::entities::{Whole, whole_entity};
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
+use crate::anvil::nbt::Tag;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::save::Layout;
 use crate::anvil::{save, write};
@@ -360,7 +361,7 @@ impl<E: Engine> Region<'_, E> {
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let mut column = EntityColumn { x, z, data_version, entities, left: None };
+            let mut column = EntityColumn { x, z, data_version, entities, list: Tag::End, left: None };
             let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
             let was_empty = left.as_ref().is_some_and(EntitySlot::was_empty);
             let timestamp = left.map_or(0, |left| left.put_back(&mut column));

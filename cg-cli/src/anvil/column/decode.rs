@@ -174,13 +174,15 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
 }
 
 fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColumn {
-    let entities = root.list("Entities").into_iter().flat_map(List::compounds);
+    let list = root.list("Entities");
+    let entities = list.into_iter().flat_map(List::compounds);
     let left = root.fields().filter(|field| !is_mapped_in_entities(field.name.0));
     EntityColumn {
         x,
         z,
         data_version,
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
+        list: list.map_or(Tag::End, Lists::kind),
         left: compound_of(left.map(|field| field.raw)),
     }
 }
