@@ -110,15 +110,15 @@ impl Decoder {
     fn field(&mut self, field: Field<'_>, column: &mut Column) {
         match (field.name.0, field.value) {
             (b"DataVersion" | b"xPos" | b"zPos", _) => {}
-            (b"sections" | b"Sections", Value::List(list)) => {
+            (b"sections" | b"Sections", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.sections = Some(Lists::kind(list));
                 self.sections(list, column);
             }
-            (b"block_entities" | b"TileEntities", Value::List(list)) => {
+            (b"block_entities" | b"TileEntities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.block_entities = Some(Lists::kind(list));
                 column.block_entities.extend(list.compounds().map(block_entity));
             }
-            (b"entities" | b"Entities", Value::List(list)) => {
+            (b"entities" | b"Entities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.entities = Some(Lists::kind(list));
                 column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
             }
@@ -149,6 +149,11 @@ impl Decoder {
             doubled
         });
     }
+}
+
+/// Whether a list holds nothing but compounds. One of another kind would vanish.
+fn is_of_compounds(list: List<'_>) -> bool {
+    list.is_empty() || list.tag() == Tag::Compound
 }
 
 /// Whether a field of a column is in [`Column::carried`].
