@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, is_moved, only_layout};
 pub use lock::is_in_use;
 pub use other::{OtherFiles, file_path, is_region_part};
-pub use regions::region_pos;
 use regions::{Found, REGION_FOLDERS};
+pub use regions::{is_found, region_pos};
 pub use strays::{Side, Strays, stray_name, stray_of};
 
 use super::Level;
@@ -42,8 +42,12 @@ pub struct Save {
     pub level: Option<Level>,
     /// Dimensions that were left out, and how many region files they have.
     pub left_out: BTreeMap<String, u64>,
+    /// Region files that bring nothing.
+    dropped: Vec<PathBuf>,
     /// `None` where there are only region files.
     taken: Option<Taken>,
+    /// Whether dimensions were made of the strays.
+    has_taken_strays: bool,
 }
 
 /// The files of a save that are no regions: which are taken, and what they are called in a world.
@@ -103,8 +107,21 @@ pub enum SaveError {
     #[error("{} holds no overworld that another dimension could be made of", .0.display())]
     NoOverworld(PathBuf),
     /// A name that a save has no folder for.
-    #[error("`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted")]
+    #[error(
+        "`{0}` is no name of a dimension: namespace:name of a-z 0-9 _ . - and / is wanted, with at most 255 bytes between slashes"
+    )]
     DimensionName(String),
+    /// A dimension has the name that strays are to have.
+    #[error(
+        "`--take-strays` makes a dimension `{name}`, and {} is of one of that name already; move that dimension's folder out of the save and import it by itself, or import without `--take-strays`",
+        path.display()
+    )]
+    StrayName {
+        /// A file of the dimension.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// A folder or file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -178,8 +195,8 @@ fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
         None if files_of_26 => Layout::Dimensions,
         None => Layout::Old,
     };
-    let (regions, strays) = strays::part(found.files, looks);
-    let mut save = Save { strays, level, ..Save::of(path, regions, taken) };
+    let strays::Parted { live, strays, dropped } = strays::part(found.files, looks);
+    let mut save = Save { strays, level, dropped, ..Save::of(path, live, taken) };
     for (dimension, layout) in found.dimensions {
         let has_regions = save.regions.iter().any(|file| file.dimension == dimension);
         // Of two empty folders, the one in which the game looks.
@@ -196,11 +213,31 @@ impl Save {
         let layouts =
             regions.iter().filter_map(|file| Some((file.dimension.clone(), file.layout?))).collect();
         let (path, strays) = (path.to_owned(), Vec::new());
-        Self { path, regions, layouts, strays, level: None, left_out: BTreeMap::new(), taken }
+        Self {
+            path,
+            regions,
+            layouts,
+            strays,
+            level: None,
+            left_out: BTreeMap::new(),
+            dropped: Vec::new(),
+            taken,
+            has_taken_strays: false,
+        }
     }
 
     /// Makes dimensions of their own of the strays.
-    pub fn take_strays(&mut self) {
+    ///
+    /// # Errors
+    /// [`SaveError::StrayName`]; nothing is changed then.
+    pub fn take_strays(&mut self) -> Result<(), SaveError> {
+        let names = self.strays.iter().map(|strays| stray_name(&strays.dimension));
+        for name in names {
+            if let Some(file) = self.regions.iter().find(|file| file.dimension == name) {
+                return Err(SaveError::StrayName { path: file.path.clone(), name });
+            }
+        }
+        self.has_taken_strays = true;
         for strays in std::mem::take(&mut self.strays) {
             let dimension = stray_name(&strays.dimension);
             self.layouts.insert(dimension.clone(), strays.layout);
@@ -209,6 +246,7 @@ impl Save {
             );
         }
         self.regions.sort();
+        Ok(())
     }
 
     /// Leaves out all but the overworld, and makes another dimension of that.
@@ -233,16 +271,18 @@ impl Save {
         Ok(())
     }
 
-    /// Leaves out all but a dimension and the files in a folder of its own.
+    /// Leaves out all but a dimension with its strays, and the files in a folder of its own.
     pub fn only(&mut self, dimension: &str) {
+        let has_taken_strays = self.has_taken_strays;
+        let is_of = |name: &str| name == dimension || has_taken_strays && name == stray_name(dimension);
         for file in &self.regions {
-            if file.dimension != dimension {
+            if !is_of(&file.dimension) {
                 *self.left_out.entry(file.dimension.clone()).or_default() += 1;
             }
         }
-        self.regions.retain(|file| file.dimension == dimension);
+        self.regions.retain(|file| is_of(&file.dimension));
         self.strays.retain(|strays| strays.dimension == dimension);
-        self.layouts.retain(|met, _| met == dimension);
+        self.layouts.retain(|met, _| is_of(met));
         let folder = self.layouts.get(dimension).and_then(|layout| dimension_folder(dimension, *layout));
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         // The files of a dimension's own folder are called by that already.
@@ -253,11 +293,15 @@ impl Save {
     }
 
     /// The only dimension, if that is the nether or the end of a save of its own: servers keep each in a save beside the
-    /// overworld's.
-    pub fn only_nether_or_end(&self) -> Option<&str> {
-        let only = self.regions.first().map(|file| file.dimension.as_str())?;
-        let is_only = self.regions.iter().all(|file| file.dimension == only);
-        (is_only && is_moved(only) && only != OVERWORLD && self.has_level()).then_some(only)
+    /// overworld's. Strays are of the dimension that they were met beside.
+    pub fn only_nether_or_end(&self) -> Option<String> {
+        let of = |file: &RegionFile| {
+            let of = if self.has_taken_strays { stray_of(&file.dimension) } else { None };
+            of.unwrap_or_else(|| file.dimension.clone())
+        };
+        let only = of(self.regions.first()?);
+        let is_only = self.regions.iter().all(|file| of(file) == only);
+        (is_only && is_moved(&only) && only != OVERWORLD && self.has_level()).then_some(only)
     }
 
     /// Whether the save has a `level.dat` of its own.
@@ -268,14 +312,17 @@ impl Save {
 
 /// The dimension of which a folder, or the folder around `region/`, is the own one.
 fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
-    let absolute = std::path::absolute(folder).ok()?;
+    let absolute = regions::absolute(folder).ok()?;
     let is_part = |name| REGION_FOLDERS.iter().any(|(part, _)| *part == name);
     let own = match absolute.file_name()?.to_str() {
         Some(name) if is_part(name) => absolute.parent()?,
         _ => &absolute,
     };
-    // A save may have any name.
-    if own.join(LEVEL).is_file() { None } else { regions::dimension_of(own) }
+    // A save may have any name, and a dimension that of a part.
+    if [own, &absolute].iter().any(|folder| folder.join(LEVEL).is_file()) {
+        return None;
+    }
+    regions::dimension_of(own).or_else(|| regions::dimension_of(&absolute))
 }
 
 /// What a save's `level.dat` says, or `level.dat_old` where that cannot be read.

@@ -81,7 +81,7 @@ pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
     let bytes = nbt::document(|root| {
         root.int("DataVersion", column.data_version);
         root.int_array("Position", &[column.x, column.z]);
-        root.raw_compounds("Entities", column.entities.iter().map(Vec::as_slice));
+        list(root, "Entities", column.entities.iter().map(Vec::as_slice), Some(column.list));
         result = raw(root, "fields left over", column.left.as_deref());
     });
     result.map(|()| bytes)

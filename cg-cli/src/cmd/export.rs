@@ -15,9 +15,9 @@ use crate::shown::shown;
 ///
 /// The overworld, the nether and the end go to the folders from which they were imported: `region/`, `DIM-1/`, `DIM1/` until
 /// 1.21.11, or `dimensions/minecraft/NAME/` since 26.1; other dimensions to `dimensions/NAMESPACE/NAME/`. Where the game
-/// of the exported `level.dat` looks elsewhere, a warning says so, and unless `--layout` names the layout the exit code is
-/// 1. What a save cannot hold is listed; then the exit code is 1 too. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
-/// "other_files":N,"changed_columns":N,"old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
+/// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
+/// exit code is 1. What a save cannot hold is listed; then the exit code is 1 too. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
+/// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -77,6 +77,10 @@ impl fmt::Display for Report {
         }
         if report.old_slots > 0 {
             writeln!(f, "exported: columns of before 1.13, as they came {}", grouped(report.old_slots))?;
+        }
+        if report.left_old_slots > 0 {
+            let count = grouped(report.left_old_slots);
+            writeln!(f, "columns of before 1.13 left out, because the world has blocks there: {count}")?;
         }
         let layouts: Vec<_> = report
             .layout

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// `stray:the_end`.
     #[arg(long)]
     take_strays: bool,
-    /// Import the overworld alone, as this dimension.
+    /// Import the overworld alone, as this dimension; not with `--take-strays`.
     #[arg(long, value_name = "NAME")]
     as_dimension: Option<String>,
     /// Threads that decode [default: one for each of the machine's].

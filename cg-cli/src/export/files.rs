@@ -1,5 +1,6 @@
 //! The files of a save that are no regions, where an import took them from.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -12,10 +13,12 @@ use super::{ExportError, ExportReport};
 use crate::anvil::save::{self, Layout};
 use crate::mapping::leftovers::FILE_PREFIX;
 
-/// How the paths begin of the files that are a dimension's own.
-pub(super) fn folders_of(dimension: &str) -> Vec<String> {
+/// How the paths begin of the files that are a dimension's own: those in its folder in each layout, and in that in which it
+/// is placed.
+pub(super) fn folders_of(dimension: &str, placed: Option<&Path>) -> Vec<String> {
     let folders = [Layout::Old, Layout::Dimensions].map(|layout| save::dimension_folder(dimension, layout));
-    let folders = folders.into_iter().flatten().filter(|folder| !folder.as_os_str().is_empty());
+    let folders: BTreeSet<_> = folders.into_iter().flatten().chain(placed.map(Path::to_owned)).collect();
+    let folders = folders.into_iter().filter(|folder| !folder.as_os_str().is_empty());
     folders.map(|folder| format!("{}/", folder.display())).collect()
 }
 

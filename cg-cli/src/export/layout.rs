@@ -8,7 +8,9 @@ use cg_store::{Error, World};
 use serde::Serialize;
 
 use crate::anvil::Level;
-use crate::anvil::save::{FOLDERS_OF_26, Layout, dimension_folder, is_moved, only_layout, stray_of};
+use crate::anvil::save::{
+    FOLDERS_OF_26, Layout, dimension_folder, is_found, is_moved, only_layout, stray_of,
+};
 use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key};
 use crate::mapping::leftovers::{FILE_PREFIX, file_key};
 
@@ -98,8 +100,15 @@ impl<'a, E: Engine> Layouts<'a, E> {
         self.looks
     }
 
-    /// Why a dimension in a layout does not fit the stored `level.dat`; `None` if it does, or that cannot be read.
+    /// Why a dimension in a layout does not fit the stored `level.dat`, or is not imported again; `None` if it does, or
+    /// `level.dat` cannot be read.
     pub(super) fn misfit(&self, dimension: &str, placed: &Placed) -> Option<String> {
+        if !is_found(dimension) {
+            return Some(format!(
+                "{dimension} is in {}/, where an import of the whole save does not look; import that folder by itself",
+                placed.folder.display()
+            ));
+        }
         // Where no `level.dat` can be read, nothing says where a game looks.
         let level = self.level.as_ref()?;
         let looks = self.looks.filter(|looks| is_moved(dimension) && *looks != placed.layout)?;

@@ -49,6 +49,7 @@ pub(crate) use self::entities::{Whole, whole_entity};
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::survey::{Contents, Survey, survey};
 use crate::anvil::column::EntityColumn;
+use crate::anvil::nbt::Tag;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::save::Layout;
 use crate::anvil::{save, write};
@@ -88,9 +89,11 @@ pub struct ExportReport {
     pub changed_columns: u64,
     /// Columns of before 1.13 that went back as they came.
     pub old_slots: u64,
+    /// Columns of before 1.13 that were left out, because the world has blocks there.
+    pub left_old_slots: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
-    /// Which dimensions a game with the exported `level.dat` would not find, and why.
+    /// Which dimensions a game with the exported `level.dat`, or an import, would not find, and why.
     pub warnings: Vec<String>,
     /// What region files cannot hold, or could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
@@ -185,7 +188,10 @@ pub fn export<E: Engine>(
         }
         watch(ExportProgress { regions_done: done + 1, regions: count });
     }
-    let below = only.map(|_| options.dimension.as_deref().map_or_else(Vec::new, files::folders_of));
+    let below = only.map(|only| {
+        let placed = folders.get(&only).and_then(|folder| folder.as_deref().ok());
+        files::folders_of(&dimension_name(&catalog, only), placed)
+    });
     files::write(world, dir, below.as_deref(), &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",
@@ -282,7 +288,7 @@ impl<E: Engine> Region<'_, E> {
             let slot = slot_of(column);
             let Some(old) = builder.old_slot(column.0, column.1, report)? else { continue };
             if columns.contains_key(&slot) {
-                report.changed_columns += 1;
+                report.left_old_slots += 1;
                 continue;
             }
             self.put(&mut writer, "region", slot, &old.slot, old.timestamp)?;
@@ -355,7 +361,7 @@ impl<E: Engine> Region<'_, E> {
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let mut column = EntityColumn { x, z, data_version, entities, left: None };
+            let mut column = EntityColumn { x, z, data_version, entities, list: Tag::End, left: None };
             let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
             let was_empty = left.as_ref().is_some_and(EntitySlot::was_empty);
             let timestamp = left.map_or(0, |left| left.put_back(&mut column));

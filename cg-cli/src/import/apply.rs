@@ -1,7 +1,7 @@
 //! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, EditError};
@@ -11,6 +11,7 @@ use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
+use uuid::Uuid;
 
 use super::prepare::{
     Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
@@ -20,7 +21,7 @@ use super::source::Source;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
-use crate::anvil::save::RegionFile;
+use crate::anvil::save::{RegionFile, RegionKind};
 use crate::anvil::{nbt, write};
 use crate::mapping::layout::LevelDigest;
 use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
@@ -48,6 +49,8 @@ pub(super) struct Importer<'a, E: Engine> {
     /// What earlier files of the dimension brought.
     pub(super) earlier: Earlier,
     pub(super) pending: Pending,
+    /// The entities that the world had and that this import replaced or kept.
+    pub(super) met: HashSet<Uuid>,
     /// What the save's `level.dat` is known by, once it was read.
     pub(super) level: Option<LevelDigest>,
     transactions: u64,
@@ -63,6 +66,8 @@ pub(super) struct Pending {
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
     pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
+    /// What is new among the [met](Importer::met).
+    pub(super) met: Vec<Uuid>,
     /// `None` for those that go.
     pub(super) objects: BTreeMap<ObjectKey, Option<Vec<u8>>>,
     /// About how many bytes all this takes.
@@ -76,8 +81,9 @@ impl<'a, E: Engine> Importer<'a, E> {
         ids: Ids,
         head: Head,
         stop_after: Option<u64>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, ImportError> {
+        Ok(Self {
+            met: progress::met(world)?.into_values().flatten().collect(),
             world,
             ids,
             head,
@@ -92,7 +98,7 @@ impl<'a, E: Engine> Importer<'a, E> {
             transactions: 0,
             stop_after,
             columns: 0,
-        }
+        })
     }
 
     /// Begins a file, or goes on with it.
@@ -151,7 +157,11 @@ impl<'a, E: Engine> Importer<'a, E> {
         for (slot, content) in slots {
             match content {
                 Content::Unreadable(reason) => {
-                    if let Some((x, z)) = self.region().pos.map(|region| region.column(slot)) {
+                    // Only a slot of blocks may have held a column.
+                    let may_be_column =
+                        matches!(self.region().kind, RegionKind::Blocks | RegionKind::ByContent);
+                    let pos = self.region().pos.filter(|_| may_be_column);
+                    if let Some((x, z)) = pos.map(|region| region.column(slot)) {
                         self.progress.unread.insert(x, z);
                     }
                     self.unreadable(slot, reason);
@@ -256,7 +266,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         for problem in problems {
             self.unreadable(slot, problem);
         }
-        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
+        if self.is_brought(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
@@ -264,6 +274,11 @@ impl<'a, E: Engine> Importer<'a, E> {
             return Ok(());
         }
         self.progress.brought.insert(x, z);
+        if self.keeps_old_slot(x, z)? {
+            self.progress.kept.insert(x, z);
+            self.progress.report.kept_chunks += chunks.len() as u64;
+            return self.entities(slot, catalog, entities);
+        }
         let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
         let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
         let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
@@ -371,6 +386,10 @@ impl<'a, E: Engine> Importer<'a, E> {
             let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
             self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
             self.progress.pages += 1;
+        }
+        for (page, met) in (0..).zip(std::mem::take(&mut self.pending.met).chunks(progress::WAITING)) {
+            let name = progress::met_name(self.file, self.progress.next_slot, page);
+            self.pending.properties.insert(name, Some(progress::page_bytes(met)));
         }
         let Pending { chunks, entities, deleted, properties, objects, .. } =
             std::mem::take(&mut self.pending);

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
+use super::files;
 use super::progress::{self, Head, RULES};
 use super::source::Source;
 use super::{ImportError, ImportOptions, Merge, MergeFiles, ReplacedLevel};
@@ -38,14 +39,17 @@ pub(super) fn begin<E: Engine>(
         if let Some(only) = &head.only {
             source.only(only)?;
         }
-        head.in_use |= in_use;
+        if in_use && !head.in_use {
+            head.in_use = true;
+            put(world, &head, &[])?;
+        }
         return Ok(head);
     }
     if options.merge.is_none() && !is_empty(world)? {
         return Err(ImportError::NotEmpty);
     }
     let stored = stored_level(world)?;
-    let only = source.save.only_nether_or_end().filter(|_| stored.is_some()).map(str::to_owned);
+    let only = source.save.only_nether_or_end().filter(|_| stored.is_some());
     if let Some(only) = &only {
         source.only(only)?;
     }
@@ -60,15 +64,21 @@ pub(super) fn begin<E: Engine>(
     }
     let (save, began_after) = (source.identity.clone(), world.last_commit());
     let head = Head { rules: RULES, save, choices, began_after, only, replaced_level, deleted_files, in_use };
-    // With the head, so that a kill neither deletes without telling nor deletes what the import brings.
+    put(world, &head, &deleted)?;
+    Ok(head)
+}
+
+/// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
+/// brings.
+fn put<E: Engine>(world: &World<E>, head: &Head, deleted: &[String]) -> Result<(), Error> {
     world.transaction(|tx| {
-        for name in &deleted {
+        for name in deleted {
             tx.delete_object(leftovers::file_key(name)?)?;
         }
-        progress::put_head(tx, &head);
-        Ok::<_, Error>(())
+        progress::put_head(tx, head);
+        progress::Stored::Ok(())
     })?;
-    Ok(head)
+    Ok(())
 }
 
 /// The bytes of the `level.dat` that a world holds.
@@ -83,13 +93,19 @@ pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> R
     if !names.contains(LEVEL) {
         return Ok(Vec::new());
     }
+    let not_entered: BTreeSet<&str> = source.others.not_entered.iter().map(String::as_str).collect();
+    // It may be at a link that is not followed, or below one.
+    let is_there = |name: &str| {
+        let mut around = std::iter::successors(Some(name), |name| Some(name.rsplit_once('/')?.0));
+        names.contains(name) || around.any(|place| not_entered.contains(place))
+    };
     let mut gone = Vec::new();
     world.objects().for_each(leftovers::FILE_PREFIX, |object| {
         // What is damaged has no name here and stays.
         if let Ok((key, ..)) = object
             && let Some(name) = key.strip_prefix(leftovers::FILE_PREFIX.as_bytes())
             && let Ok(name) = std::str::from_utf8(name)
-            && !names.contains(name)
+            && !is_there(name)
         {
             gone.push(name.to_owned());
         }
@@ -102,7 +118,8 @@ pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> R
 fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
     let (_, path) = source.others.files.iter().find(|(name, _)| name == LEVEL)?;
     let stored = stored?;
-    if std::fs::read(path).is_ok_and(|bytes| bytes == stored) {
+    // What is longer is another.
+    if matches!(files::read(path, stored.len() as u64), Ok(Ok((bytes, _))) if bytes == stored) {
         return None;
     }
     Some(ReplacedLevel { was: Level::read(stored), is: source.save.level.clone() })

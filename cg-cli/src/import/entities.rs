@@ -13,7 +13,7 @@ use super::prepare::PreparedEntities;
 use super::{ImportError, Merge, Rekeyed, progress};
 use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
-use crate::anvil::save::RegionKind;
+use crate::anvil::save::{RegionKind, stray_of};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{NO_CHUNK, Origin, name, place};
 
@@ -26,9 +26,11 @@ const ADOPTIONS: usize = 512;
 enum Holder {
     /// Nobody.
     Nobody,
-    /// An entity that the world had before this import.
+    /// An entity that the world had before this import, and that the save's may replace.
     World,
-    /// An entity that came with this import.
+    /// An entity of a chunk that this import replaces.
+    Replaced,
+    /// An entity that came with this import, or one that it leaves alone.
     Import,
 }
 
@@ -155,7 +157,8 @@ impl<E: Engine> Importer<'_, E> {
 
     /// The UUID that an entity gets, and whether it is written at all.
     ///
-    /// The first entity of a UUID has it, later ones get one that follows from their bytes.
+    /// The first entity of a UUID has it, later ones get one that follows from their bytes. For a dimension that is made of
+    /// another, an entity elsewhere in the world counts as the first.
     fn take_id(
         &mut self,
         slot: Slot,
@@ -168,11 +171,17 @@ impl<E: Engine> Importer<'_, E> {
             .map(EntityId::new)
             .chain((0..).map(|n| derived(record.uuid, &record.nbt, n)));
         for (index, id) in candidates.enumerate() {
-            let is_new = match self.holder(id, taken)? {
+            let holder = self.holder(id, taken)?;
+            let is_new = match holder {
                 Holder::Import => continue,
                 Holder::World => self.head.choices.merge == Some(Merge::Replace),
-                Holder::Nobody => true,
+                Holder::Replaced | Holder::Nobody => true,
             };
+            if !matches!(holder, Holder::Nobody) {
+                // One that is put as it was keeps its version, and one that is kept too.
+                self.met.insert(id.get());
+                self.pending.met.push(id.get());
+            }
             if index > 0 || record.uuid.is_none() {
                 let file = self.file_name().to_owned();
                 let (was, is) = (record.uuid, id.get());
@@ -184,17 +193,31 @@ impl<E: Engine> Importer<'_, E> {
     }
 
     fn holder(&self, id: EntityId, taken: &[(EntityId, bool)]) -> Result<Holder, ImportError> {
-        if self.pending.entities.contains_key(&id) || taken.iter().any(|(other, _)| *other == id) {
+        let is_met = self.pending.entities.contains_key(&id) || self.met.contains(&id.get());
+        if is_met || taken.iter().any(|(other, _)| *other == id) {
             return Ok(Holder::Import);
         }
         if self.pending.deleted.contains(&id) {
-            return Ok(Holder::Nobody);
+            return Ok(Holder::Replaced);
         }
         Ok(match self.world.entity_version(id)? {
             None => Holder::Nobody,
             Some(version) if version > self.head.began_after => Holder::Import,
+            Some(_) if self.is_left_alone(id)? => Holder::Import,
             Some(_) => Holder::World,
         })
+    }
+
+    /// Whether an entity of the world is in another dimension than one that is made of a save's: the import changes nothing
+    /// outside of that.
+    fn is_left_alone(&self, id: EntityId) -> Result<bool, ImportError> {
+        let choices = &self.head.choices;
+        let is_stray = || choices.take_strays && stray_of(&self.region().dimension).is_some();
+        if choices.as_dimension.is_none() && !is_stray() {
+            return Ok(false);
+        }
+        let entity = self.world.entity(id)?;
+        Ok(entity.is_some_and(|entity| entity.position.dimension() != self.dimension))
     }
 }
 

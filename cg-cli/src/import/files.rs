@@ -11,7 +11,7 @@ use cg_store::{Error, ObjectKey};
 
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
-use super::progress::{Brought, Stored};
+use super::progress::Stored;
 use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::Slot;
@@ -42,22 +42,23 @@ impl<E: Engine> Importer<'_, E> {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
             }
         }
-        self.put_object(key, bytes, "what is left of columns")
+        self.put_object(key, bytes, "what is left of columns").map(drop)
     }
 
-    /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own.
+    /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own. Says whether
+    /// it did.
     fn put_object(
         &mut self,
         key: Result<ObjectKey, Error>,
         bytes: Vec<u8>,
         what: &str,
-    ) -> Result<(), ImportError> {
+    ) -> Result<bool, ImportError> {
         let Ok(key) = key else {
             self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
-            return Ok(());
+            return Ok(false);
         };
         if self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let limit_bytes = self.object_limit_bytes();
         if bytes.len() as u64 > limit_bytes {
@@ -65,10 +66,10 @@ impl<E: Engine> Importer<'_, E> {
             let what = format!("{what}: {key} takes {len_bytes} bytes, more than {limit_bytes}");
             self.progress.report.note_not_carried(&what);
             self.pending.objects.insert(key, None);
-            return Ok(());
+            return Ok(false);
         }
         self.pending.objects.insert(key, Some(bytes));
-        Ok(())
+        Ok(true)
     }
 
     /// Puts the slot of a column of before 1.13 into the next transaction. Blocks that the world has are not replaced by
@@ -79,7 +80,7 @@ impl<E: Engine> Importer<'_, E> {
         (x, z): (i32, i32),
         bytes: Vec<u8>,
     ) -> Result<(), ImportError> {
-        if self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z) {
+        if self.is_brought(x, z) {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
@@ -88,9 +89,8 @@ impl<E: Engine> Importer<'_, E> {
         }
         self.progress.brought.insert(x, z);
         if self.has_column(x, z)? {
-            if self.head.choices.merge == Some(Merge::Keep) {
-                self.progress.kept.insert(x, z);
-            } else {
+            self.progress.kept.insert(x, z);
+            if self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
                     "column ({x}, {z}) is of before 1.13 and does not replace the blocks that the world has there"
                 );
@@ -100,9 +100,18 @@ impl<E: Engine> Importer<'_, E> {
         }
         let key = slots::old_key(&self.dimension_name, x, z);
         self.pending.len_bytes += bytes.len();
-        self.put_object(key, bytes, "columns of before 1.13")?;
-        self.progress.report.old_slots += 1;
+        if self.put_object(key, bytes, "columns of before 1.13")? {
+            self.progress.report.old_slots += 1;
+        } else {
+            self.progress.kept.insert(x, z);
+        }
         Ok(())
+    }
+
+    /// Whether the world keeps a column of before 1.13 that it had: nothing of this save's column belongs to it.
+    pub(super) fn keeps_old_slot(&self, x: i32, z: i32) -> Result<bool, ImportError> {
+        let Ok(key) = slots::old_key(&self.dimension_name, x, z) else { return Ok(false) };
+        Ok(self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some())
     }
 
     /// Forgets what the world has of a column of before 1.13, whose blocks arrive.
@@ -137,9 +146,8 @@ impl<E: Engine> Importer<'_, E> {
             self.unreadable(slot, reason);
             return Ok(());
         }
-        let is_met = |met: &Brought| met.contains(x, z);
-        points.is_alone = ![&self.earlier.columns, &self.progress.brought].into_iter().any(is_met)
-            && ![&self.earlier.unread, &self.progress.unread].into_iter().any(is_met);
+        let is_unread = self.earlier.unread.contains(x, z) || self.progress.unread.contains(x, z);
+        points.is_alone = !self.is_brought(x, z) && !is_unread;
         let bytes = points.encode();
         if !self.fits(slot, bytes.len()) {
             return Ok(());
@@ -149,7 +157,8 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        self.put_object(leftovers::poi_key(&self.dimension_name, x, z), bytes, "points of interest")
+        let key = leftovers::poi_key(&self.dimension_name, x, z);
+        self.put_object(key, bytes, "points of interest").map(drop)
     }
 
     /// Puts what in a slot of `entities/` is no entity into the next transaction, unless the world keeps its own, or an
@@ -164,19 +173,20 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        self.put_object(leftovers::entities_key(&self.dimension_name, x, z), bytes, "fields beside entities")
+        let key = leftovers::entities_key(&self.dimension_name, x, z);
+        self.put_object(key, bytes, "fields beside entities").map(drop)
     }
 
-    /// Whether the world keeps something of a column that it had before this import.
+    /// Whether this import met a column that could be read.
+    pub(super) fn is_brought(&self, x: i32, z: i32) -> bool {
+        self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z)
+    }
+
+    /// Whether the world keeps something of a column that it had before this import. Versions do not tell: entities that are
+    /// given to a chunk make it another.
     fn is_of_other_blocks(&self, x: i32, z: i32) -> Result<bool, ImportError> {
-        if self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z) {
-            return Ok(true);
-        }
-        if self.head.choices.merge != Some(Merge::Keep) {
-            return Ok(false);
-        }
-        let stored = self.stored_column(x, z, std::iter::empty())?;
-        Ok(stored.values().any(|(_, version)| *version <= self.head.began_after))
+        let is_kept = self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z);
+        Ok(is_kept || !self.is_brought(x, z) && self.has_column(x, z)?)
     }
 
     /// Takes the save's files that are no regions; what the world has of them already is not written again, so that
@@ -257,7 +267,7 @@ impl<E: Engine> Importer<'_, E> {
 }
 
 /// A file's bytes and whether it was changed meanwhile, or their count when it is over the limit.
-fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
+pub(super) fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
     // It may have become something else since it was listed: opening a pipe waits for its writer.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file any more"));

@@ -27,6 +27,12 @@ impl<E: Engine> Importer<'_, E> {
                 live: strays.live.clone(),
             })
             .collect();
+        // Of the files that are imported, the import itself says it.
+        let mut unread = ImportReport::default();
+        for (path, reason) in save.strays.iter().flat_map(|strays| &strays.unread) {
+            unread.note_unreadable(&self.source.name(path), None, reason.clone());
+        }
+        report.add(unread);
         for (dimension, files) in &save.left_out {
             report.note_not_carried(&format!("dimension {dimension}: {files} region files"));
         }
@@ -38,11 +44,12 @@ impl<E: Engine> Importer<'_, E> {
             report.remaining_files = files_of_before(self.world, self.source)?.len() as u64;
         }
         let files = self.source.files().len();
+        let met = progress::met(self.world)?;
         self.world.transaction_at(Durability::Process, |tx| {
             for (key, layout) in layouts {
                 tx.put_object(key, layout.encode())?;
             }
-            progress::clear(tx, files);
+            progress::clear(tx, files, met.into_keys());
             Stored::Ok(())
         })?;
         self.world.flush()?;

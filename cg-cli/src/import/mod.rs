@@ -158,6 +158,11 @@ pub enum ImportError {
         /// How it was begun.
         begun: Box<Choices>,
     },
+    /// Strays are to be dimensions of their own, and all but the overworld is to be left out.
+    #[error(
+        "`--take-strays` and `--as-dimension` exclude each other: the second leaves out all but the overworld, and with it the strays; leave out one of them"
+    )]
+    StraysAsDimension,
     /// An import that another release began.
     #[error(
         "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or delete the world and import again"
@@ -221,10 +226,13 @@ impl ImportOptions {
     /// Checks that no choice excludes another.
     ///
     /// # Errors
-    /// [`ImportError::DeletesOnly`].
+    /// [`ImportError::DeletesOnly`] and [`ImportError::StraysAsDimension`].
     pub fn check(&self) -> Result<(), ImportError> {
         if self.merge_files == MergeFiles::Replace && self.merge != Some(Merge::Replace) {
             return Err(ImportError::DeletesOnly);
+        }
+        if self.take_strays && self.as_dimension.is_some() {
+            return Err(ImportError::StraysAsDimension);
         }
         Ok(())
     }
@@ -236,7 +244,7 @@ impl ImportOptions {
     pub fn find(&self, path: &Path) -> Result<Save, SaveError> {
         let mut save = save::find(path)?;
         if self.take_strays {
-            save.take_strays();
+            save.take_strays()?;
         }
         if let Some(dimension) = &self.as_dimension {
             save.as_dimension(dimension)?;
@@ -261,7 +269,7 @@ pub fn import<E: Engine>(
     let mut source = Source::new(options.find(path)?)?;
     let head = begin::begin(world, &mut source, options)?;
     let ids = Ids::register(world)?;
-    let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions);
+    let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions)?;
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)

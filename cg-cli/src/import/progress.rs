@@ -1,10 +1,11 @@
 //! How far an import is, kept in the world and committed with what it imports.
 //!
 //! Properties in JSON: `minecraft:import` says what is imported, `minecraft:import/<n>` how far file n is and what was
-//! reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there. All are gone when
-//! the import is done.
+//! reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there,
+//! `minecraft:import-met/<n>/<s>/<p>` which entities of the world it met. All are gone when the import is done.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use cg_registry::Name;
 use cg_store::engine::Engine;
@@ -18,6 +19,8 @@ use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::anvil::region::{RegionPos, Slot};
 
 const HEAD: &str = "minecraft:import";
+/// How the properties begin that list the entities that the world had and that the import replaced or kept.
+const MET: &str = "minecraft:import-met/";
 /// The rules of imports that this release begins: 1 since strays are parted from a save.
 pub(super) const RULES: u32 = 1;
 /// Waiting entities that are written anew with every transaction; more go to pages.
@@ -195,8 +198,31 @@ pub(super) fn page_bytes(waiting: &[Uuid]) -> Vec<u8> {
     serde_json::to_vec(waiting).expect("plain data is JSON")
 }
 
-/// Forgets the progress of an import that is done, whose pages are used up.
-pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, files: usize) {
+/// The property that lists entities of the world that were met in slots before this one, since the transaction before.
+pub(super) fn met_name(file: usize, next_slot: u16, page: u32) -> Name {
+    Name::new(format!("{MET}{file}/{next_slot}/{page}")).expect("a literal name and numbers")
+}
+
+/// The entities of the world that an import met, by property.
+pub(super) fn met<E: Engine>(world: &World<E>) -> Result<BTreeMap<Name, Vec<Uuid>>, ImportError> {
+    let mut names = Vec::new();
+    let stopped = world.for_each_property(MET, |property| match property {
+        Ok((name, _)) => {
+            names.extend(Name::new(name).ok());
+            ControlFlow::Continue(())
+        }
+        Err(error) => ControlFlow::Break(error),
+    })?;
+    if let Some(error) = stopped {
+        return Err(ImportError::Store(error));
+    }
+    let page = |name: Name| Ok((name.clone(), read(world, name.as_str())?.unwrap_or_default()));
+    names.into_iter().map(page).collect()
+}
+
+/// Forgets the progress of an import that is done, whose pages are used up, and whom it met.
+pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, files: usize, met: impl Iterator<Item = Name>) {
+    met.for_each(|name| tx.set_property(Property::Named(name), None));
     for index in 0..files {
         tx.set_property(property(&file_name(index)), None);
     }

@@ -24,7 +24,7 @@ pub struct ImportReport {
     pub imported_columns: u64,
     /// Chunks of ours that were stored: sections with blocks.
     pub imported_chunks: u64,
-    /// Chunks that the world had and kept.
+    /// Chunks of the save that did not arrive, because the world had them and kept them, or has a column of before 1.13 there.
     pub kept_chunks: u64,
     /// Entities that arrived, each rider by itself.
     pub entities: u64,

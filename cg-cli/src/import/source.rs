@@ -37,14 +37,10 @@ impl Stamp {
 
 impl Source {
     pub(super) fn new(save: Save) -> Result<Self, SaveError> {
-        let folder =
-            if save.path.is_file() { save.path.parent().unwrap_or(Path::new("")) } else { &save.path };
         let mut hash = Sha256::new();
         let (mut names, mut stamps) = (Vec::with_capacity(save.regions.len()), Vec::new());
         for file in &save.regions {
-            let path = file.path.strip_prefix(folder).unwrap_or(&file.path);
-            let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-            let name = parts.join("/");
+            let name = name_in(&save, &file.path);
             let metadata = fs::metadata(&file.path)
                 .map_err(|source| SaveError::Io { path: file.path.clone(), source })?;
             let stamp = Stamp::of(&metadata);
@@ -56,6 +52,11 @@ impl Source {
         }
         let identity = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { others: save.other_files()?, save, names, identity, stamps })
+    }
+
+    /// A file's path from the save's folder on, with `/` on every system.
+    pub(super) fn name(&self, path: &Path) -> String {
+        name_in(&self.save, path)
     }
 
     pub(super) fn files(&self) -> &[RegionFile] {
@@ -74,4 +75,10 @@ impl Source {
         let now = fs::metadata(&self.save.regions[file].path).map(|file| Stamp::of(&file));
         now.ok() != self.stamps.get(file).copied()
     }
+}
+
+fn name_in(save: &Save, path: &Path) -> String {
+    let folder = if save.path.is_file() { save.path.parent().unwrap_or(Path::new("")) } else { &save.path };
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }

@@ -4,7 +4,7 @@ use cg_store::{Error, ObjectKey};
 
 use super::leftovers::{Written, begin, key, only, parse};
 use crate::anvil::column::{ColumnError, EntityColumn, is_mapped_in_entities, sum_of_all};
-use crate::anvil::nbt::{self, Compound, Field, Value};
+use crate::anvil::nbt::{self, Compound, Field, Tag, Value};
 use crate::anvil::{Decoder, Payload};
 
 /// How the keys of columns of before 1.13 begin.
@@ -46,6 +46,8 @@ pub struct EntitySlot {
     written: Option<Written>,
     left: Option<Vec<u8>>,
     was_empty: bool,
+    /// The kind of the list of entities, if that held none.
+    list: Tag,
 }
 
 impl Points {
@@ -110,12 +112,14 @@ impl EntitySlot {
         let was_empty = column.entities.is_empty();
         let is_nothing = left.is_none() && timestamp == 0 && !was_empty;
         let written = Written::at(timestamp, || sum_of(column));
-        (!is_nothing).then_some(Self { data_version: column.data_version, written, left, was_empty })
+        let (data_version, list) = (column.data_version, column.list);
+        (!is_nothing).then_some(Self { data_version, written, left, was_empty, list })
     }
 
     /// Puts the fields back beside the entities, unless their names are of another layout; gives the time when the slot was
     /// written, or zero if that held other entities.
     pub fn put_back(self, column: &mut EntityColumn) -> u32 {
+        column.list = self.list;
         if column.data_version != self.data_version {
             return 0;
         }
@@ -152,6 +156,9 @@ impl EntitySlot {
             if self.was_empty {
                 out.byte("empty", 1);
             }
+            if self.list != Tag::End {
+                out.byte("list", self.list as i8);
+            }
         })
     }
 
@@ -160,11 +167,14 @@ impl EntitySlot {
         let root = parse(bytes)?;
         let left = root.compound("fields").map(|fields| fields.raw().to_vec());
         let was_empty = root.int("empty").is_some_and(|empty| empty != 0);
+        // Earlier releases did not note it.
+        let list = root.int("list").and_then(|list| u8::try_from(list).ok()).and_then(Tag::from_byte);
         Some(Self {
             data_version: root.int("data_version")?,
             written: Written::decode(root),
             left,
             was_empty,
+            list: list.unwrap_or(Tag::End),
         })
     }
 }
@@ -180,7 +190,7 @@ mod tests {
     fn slot() -> EntityColumn {
         let left = Some(nbt::payload(|out| out.int("mod:flag", 4)));
         let entities = [1, 2].map(|n| nbt::payload(|out| out.int("n", n))).into();
-        EntityColumn { x: 1, z: 2, data_version: 3955, entities, left }
+        EntityColumn { x: 1, z: 2, data_version: 3955, entities, list: Tag::End, left }
     }
 
     #[test]

@@ -122,6 +122,7 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         z: 33,
         data_version: maker::DATA_VERSION,
         entities: full(maker::DATA_VERSION).entities,
+        list: nbt::Tag::End,
         left: None,
     };
     let uniform = |y| Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(y) };

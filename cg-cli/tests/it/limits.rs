@@ -66,8 +66,14 @@ pub(crate) fn hopeless(save: &Path) {
     std::fs::create_dir_all(save.join("entities")).expect("a directory");
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let pig = maker::entity("minecraft:pig", [0, 0, 0, 1], [1.0, 2.0, 3.0], &[]);
-    let pigs =
-        EntityColumn { x: 0, z: 0, data_version: maker::DATA_VERSION, entities: vec![pig; 1500], left: None };
+    let pigs = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![pig; 1500],
+        list: nbt::Tag::End,
+        left: None,
+    };
     let pigs = write::entities(&pigs).expect("entities");
     let slots = [maker::zlib((0, 0), &pigs)];
     maker::region(&save.join("entities/r.0.0.mca"), &slots);

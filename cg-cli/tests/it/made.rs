@@ -136,6 +136,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
             // In the next column, listed in this one.
             maker::entity("minecraft:cow", [0, 0, 0, 7], [20.0, -2040.0, 1.0], &[]),
         ],
+        list: nbt::Tag::End,
         left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
@@ -380,8 +381,14 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
     // A bare folder: that the first file holds entities is only seen inside.
     let cow = maker::entity("minecraft:cow", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[]);
     let bat = maker::entity("minecraft:bat", [0, 0, 0, 2], [5.0, 900.0, 5.0], &[]);
-    let entities =
-        EntityColumn { x: 0, z: 0, data_version: maker::DATA_VERSION, entities: vec![cow, bat], left: None };
+    let entities = EntityColumn {
+        x: 0,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        entities: vec![cow, bat],
+        list: nbt::Tag::End,
+        left: None,
+    };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     maker::region(&save.join("entities.mca"), &slots);
     // One in a column, standing in the next, which comes later.

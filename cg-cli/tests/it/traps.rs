@@ -161,6 +161,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
         z: 0,
         data_version: maker::DATA_VERSION,
         entities: vec![cart.clone()],
+        list: nbt::Tag::End,
         left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];

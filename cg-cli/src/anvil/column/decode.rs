@@ -110,15 +110,15 @@ impl Decoder {
     fn field(&mut self, field: Field<'_>, column: &mut Column) {
         match (field.name.0, field.value) {
             (b"DataVersion" | b"xPos" | b"zPos", _) => {}
-            (b"sections" | b"Sections", Value::List(list)) => {
+            (b"sections" | b"Sections", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.sections = Some(Lists::kind(list));
                 self.sections(list, column);
             }
-            (b"block_entities" | b"TileEntities", Value::List(list)) => {
+            (b"block_entities" | b"TileEntities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.block_entities = Some(Lists::kind(list));
                 column.block_entities.extend(list.compounds().map(block_entity));
             }
-            (b"entities" | b"Entities", Value::List(list)) => {
+            (b"entities" | b"Entities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.entities = Some(Lists::kind(list));
                 column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
             }
@@ -151,6 +151,11 @@ impl Decoder {
     }
 }
 
+/// Whether a list holds nothing but compounds. One of another kind would vanish.
+fn is_of_compounds(list: List<'_>) -> bool {
+    list.is_empty() || list.tag() == Tag::Compound
+}
+
 /// Whether a field of a column is in [`Column::carried`].
 pub(crate) fn is_carried(name: &[u8]) -> bool {
     CARRIED.contains(&name)
@@ -174,13 +179,15 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
 }
 
 fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColumn {
-    let entities = root.list("Entities").into_iter().flat_map(List::compounds);
+    let list = root.list("Entities");
+    let entities = list.into_iter().flat_map(List::compounds);
     let left = root.fields().filter(|field| !is_mapped_in_entities(field.name.0));
     EntityColumn {
         x,
         z,
         data_version,
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
+        list: list.map_or(Tag::End, Lists::kind),
         left: compound_of(left.map(|field| field.raw)),
     }
 }

@@ -40,7 +40,7 @@ pub use problem::{ColumnError, ColumnProblem, Fault};
 pub(crate) use section::is_left as is_left_of_section;
 pub(crate) use sum::sum_of_all;
 
-use super::nbt::{self, Compound};
+use super::nbt::{self, Compound, Tag};
 use super::region::{RegionPos, Slot};
 
 /// Blocks of a section, and cells of one of our chunks.
@@ -101,6 +101,8 @@ pub struct EntityColumn {
     pub data_version: i32,
     /// The compounds' bytes, in stored order.
     pub entities: Vec<Vec<u8>>,
+    /// The kind of the list of entities, if that holds none; else [`Tag::End`].
+    pub list: Tag,
     /// A compound of all other fields as they stand.
     pub left: Option<Vec<u8>>,
 }

@@ -250,3 +250,22 @@ fn words_of_both_packings_are_as_the_wiki_has_them() {
     assert_eq!((spanning[0].cast_unsigned() >> 60, spanning[1] & 1), (12, 0));
     assert_eq!(spanning[1] >> 1 & 31, 13);
 }
+
+#[test]
+fn a_list_of_anything_else_is_named() {
+    for names in [["sections", "block_entities", "entities"], ["Sections", "TileEntities", "Entities"]] {
+        let bytes = nbt::document(|root| {
+            root.int("DataVersion", 2975);
+            root.int("xPos", 1);
+            root.int("zPos", 2);
+            for name in names {
+                root.doubles(name, &[1.0]);
+            }
+        });
+        let column = read(&bytes).expect("a column");
+        let mut expected = names;
+        expected.sort_unstable();
+        assert!(column.not_carried.iter().eq(expected), "{:?}", column.not_carried);
+        assert_eq!(column.lists, Lists::NONE);
+    }
+}

@@ -20,6 +20,9 @@ pub const FOLDERS_OF_26: [&str; 2] = ["players/data", "data/minecraft"];
 /// The folder of dimensions by namespace.
 pub(super) const DIMENSIONS: &str = "dimensions";
 
+/// The longest name that systems give a file or folder.
+pub(super) const MAX_NAME_BYTES: usize = 255;
+
 /// The namespace of dimensions whose folders have a number.
 const NUMBERED: &str = "dim";
 
@@ -78,7 +81,8 @@ pub fn is_moved(dimension: &str) -> bool {
 
 /// The folder of a dimension inside a save, relative to it: empty for the overworld in [`Layout::Old`].
 ///
-/// `None` for a name that cannot be a path of the game's: only `a-z 0-9 _ . -` between slashes, no `.` or `..`.
+/// `None` for a name that cannot be a path of the game's: only `a-z 0-9 _ . -` between slashes, at most 255 bytes, no `.` or
+/// `..`.
 ///
 /// ```
 /// use cg_cli::anvil::save::{Layout, dimension_folder};
@@ -99,7 +103,11 @@ pub fn dimension_folder(dimension: &str, layout: Layout) -> Option<PathBuf> {
     let mut folder = PathBuf::from(DIMENSIONS);
     for part in std::iter::once(namespace).chain(name.split('/')) {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(&byte);
-        if part.is_empty() || part.bytes().all(|byte| byte == b'.') || !part.bytes().all(allowed) {
+        if part.is_empty()
+            || part.len() > MAX_NAME_BYTES
+            || part.bytes().all(|byte| byte == b'.')
+            || !part.bytes().all(allowed)
+        {
             return None;
         }
         folder.push(part);

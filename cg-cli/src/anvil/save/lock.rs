@@ -6,6 +6,8 @@ use std::path::Path;
 
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
+use super::regions;
+
 /// The file that the game locks while it has the save open.
 pub(super) const NAME: &str = "session.lock";
 
@@ -17,7 +19,7 @@ const MAX_ANCESTORS: usize = 12;
 /// # Errors
 /// The file is there and cannot be opened, or the system does not answer.
 pub fn is_in_use(path: &Path) -> io::Result<bool> {
-    let path = std::path::absolute(path)?;
+    let path = regions::absolute(path)?;
     let Some(lock) =
         path.ancestors().take(MAX_ANCESTORS).map(|folder| folder.join(NAME)).find(|lock| lock.is_file())
     else {

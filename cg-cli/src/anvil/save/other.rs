@@ -18,6 +18,8 @@ pub struct OtherFiles {
     pub files: Vec<(String, PathBuf)>,
     /// What is there and is no file that can be taken, in words.
     pub refused: Vec<String>,
+    /// The paths of that, and of links that are not followed: what else is below them is the save's.
+    pub not_entered: Vec<String>,
     /// How many files belong to what is left out of the save.
     pub left_out: u64,
 }
@@ -35,19 +37,31 @@ impl Save {
         let Some(taken) = &self.taken else { return Ok(found) };
         let strays = self.strays.iter().flat_map(|strays| &strays.files);
         let files: BTreeSet<_> = self.regions.iter().chain(strays).map(|file| file.path.as_path()).collect();
-        let folders = files.iter().filter_map(|file| file.parent()).collect();
-        Walk { files, folders, has_left_out: !self.left_out.is_empty() }
+        let dropped: BTreeSet<_> = self.dropped.iter().map(PathBuf::as_path).collect();
+        let folders = files.union(&dropped).filter_map(|file| file.parent()).collect();
+        let root = fs::canonicalize(&self.path)
+            .map_err(|source| SaveError::Io { path: self.path.clone(), source })?;
+        Walk { root, files, dropped, folders, has_left_out: !self.left_out.is_empty() }
             .folder(&self.path, "", 0, false, &mut found)?;
         let count = found.files.len();
-        let is_taken = |(name, path): (String, PathBuf)| {
+        let renamed = |name: &str| {
             let rest = name.strip_prefix(taken.from.as_deref()?)?;
-            Some((format!("{}{rest}", taken.to), path))
+            Some(format!("{}{rest}", taken.to))
         };
+        let is_taken = |(name, path): (String, PathBuf)| Some((renamed(&name)?, path));
         found.files = found.files.into_iter().filter_map(is_taken).collect();
+        found.not_entered = found.not_entered.iter().filter_map(|name| renamed(name)).collect();
         found.left_out = (count - found.files.len()) as u64;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
         Ok(found)
+    }
+}
+
+impl OtherFiles {
+    fn refuse(&mut self, name: &str, kind: &str, why: &str) {
+        self.refused.push(format!("{kind}{name}: {why}"));
+        self.not_entered.push(name.to_owned());
     }
 }
 
@@ -71,7 +85,8 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
     for part in name.split('/') {
         let mut components = Path::new(part).components();
         match (components.next(), components.next()) {
-            (Some(std::path::Component::Normal(only)), None) if only == part && part.len() <= 255 => {}
+            (Some(std::path::Component::Normal(only)), None)
+                if only == part && part.len() <= layout::MAX_NAME_BYTES => {}
             _ => return None,
         }
         if part.contains(['\0', '\\']) {
@@ -84,8 +99,12 @@ pub fn file_path(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// A walk through all folders of a save.
 struct Walk<'a> {
+    /// The save's folder, without links.
+    root: PathBuf,
     /// The region files of the save.
     files: BTreeSet<&'a Path>,
+    /// Region files that bring nothing.
+    dropped: BTreeSet<&'a Path>,
     /// The folders that hold some.
     folders: BTreeSet<&'a Path>,
     /// Whether there are more, which were left out.
@@ -108,22 +127,28 @@ impl Walk<'_> {
             let kind = entry.file_type().map_err(fault)?;
             let (path, raw) = (entry.path(), entry.file_name());
             let name = format!("{prefix}{}", raw.to_string_lossy());
-            if self.files.contains(path.as_path()) || name == lock::NAME {
+            let is_region = [&self.files, &self.dropped].iter().any(|files| files.contains(path.as_path()));
+            if is_region || name == lock::NAME {
                 continue;
             }
             if kind.is_dir() {
                 self.inner(&path, raw.to_str(), &name, depth, is_linked, found)?;
             } else if kind.is_symlink() && path.is_dir() {
-                if !is_linked && !regions::leads_up(&path) && self.is_of_a_dimension(&path, &name) {
+                let is_entered =
+                    !is_linked && !regions::leads_up(&path) && self.is_of_a_dimension(&path, &name);
+                let is_elsewhere = is_entered && self.is_taken_elsewhere(&path);
+                if is_entered && !is_elsewhere {
                     self.inner(&path, raw.to_str(), &name, depth, true, found)?;
                 // The regions that a link leads to are read all the same.
-                } else if !self.files.iter().any(|region| region.starts_with(&path)) {
-                    found.refused.push(format!("{name}: it is neither a file nor a folder"));
+                } else if is_elsewhere || has_below(&self.files, &path) || has_below(&self.dropped, &path) {
+                    found.not_entered.push(name);
+                } else {
+                    found.refuse(&name, "", "it is neither a file nor a folder");
                 }
             } else if !kind.is_file() {
-                found.refused.push(format!("{name}: it is neither a file nor a folder"));
+                found.refuse(&name, "", "it is neither a file nor a folder");
             } else if raw.to_str().is_none() {
-                found.refused.push(format!("file {name}: its name is no text"));
+                found.refuse(&name, "file ", "its name is no text");
             } else if is_region_part(&name) {
                 self.region_part(&path, &name, folder, found);
             } else {
@@ -145,11 +170,11 @@ impl Walk<'_> {
     ) -> Result<(), SaveError> {
         if path.join(cg_store::directory::FILE_NAME).is_file() {
             // Its files change while they are read, and would become objects of themselves.
-            found.refused.push(format!("folder {name}: it is a world of CherryGrove"));
+            found.refuse(name, "folder ", "it is a world of CherryGrove");
         } else if depth >= MAX_DEPTH {
-            found.refused.push(format!("folder {name}: it is too deep"));
+            found.refuse(name, "folder ", "it is too deep");
         } else if raw.is_none() {
-            found.refused.push(format!("folder {name}: its name is no text"));
+            found.refuse(name, "folder ", "its name is no text");
         } else {
             self.folder(path, &format!("{name}/"), depth + 1, is_linked, found)?;
         }
@@ -162,20 +187,32 @@ impl Walk<'_> {
         if self.has_left_out {
             // It may be of what was left out.
         } else if !is_external {
-            found.refused.push(format!("file {name}: a region of no dimension"));
+            found.refuse(name, "file ", "a region of no dimension");
         } else if !self.folders.contains(folder) {
-            found.refused.push(format!("file {name}: a part of a region of no dimension"));
+            found.refuse(name, "file ", "a part of a region of no dimension");
         }
+    }
+
+    /// Whether a link leads into the folder of another dimension of the save, and brings no region by its own path.
+    fn is_taken_elsewhere(&self, path: &Path) -> bool {
+        let Ok(target) = fs::canonicalize(path) else { return false };
+        let Ok(inside) = target.strip_prefix(&self.root) else { return false };
+        // Names around the save do not count.
+        let is_dimension = |folder: &Path| regions::dimension_of(&Path::new("/").join(folder)).is_some();
+        inside.ancestors().any(is_dimension) && !has_below(&self.files, path)
     }
 
     /// Whether a link is a dimension's folder, holds some, or is a folder of region files.
     fn is_of_a_dimension(&self, path: &Path, name: &str) -> bool {
         let is_below_dimensions = name.split('/').next() == Some(layout::DIMENSIONS);
         let has_parts = || REGION_FOLDERS.iter().any(|(folder, _)| path.join(folder).is_dir());
-        layout::numbered(name).is_some()
-            || is_below_dimensions && has_parts()
-            || self.files.iter().any(|region| region.starts_with(path))
+        layout::numbered(name).is_some() || is_below_dimensions && has_parts() || has_below(&self.files, path)
     }
+}
+
+/// Whether one of the files is below a folder.
+fn has_below(files: &BTreeSet<&Path>, folder: &Path) -> bool {
+    files.iter().any(|file| file.starts_with(folder))
 }
 
 #[cfg(test)]

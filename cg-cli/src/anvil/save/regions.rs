@@ -10,7 +10,7 @@ use super::layout::{self, Layout, OVERWORLD};
 use super::{RegionFile, RegionKind, SaveError};
 use crate::anvil::region::RegionPos;
 
-/// How deep folders below `dimensions/` are followed; a dimension's name may hold slashes.
+/// How deep folders below `dimensions/<namespace>/` are followed; a dimension's name may hold slashes.
 const MAX_FOLDER_DEPTH: usize = 8;
 
 /// The folders of a dimension that hold region files.
@@ -28,14 +28,32 @@ pub(super) struct Found {
     pub(super) dimensions: BTreeSet<(String, Layout)>,
 }
 
+/// A path from the root on, without `..`. Links keep their names, unless the path leads up from one: then it leads to the
+/// folder around its target, as the system has it.
+pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    // The folder of a file that is named alone.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let mut place = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        if part != Component::ParentDir {
+            place.push(part);
+            continue;
+        }
+        if place.is_symlink() {
+            place = fs::canonicalize(&place)?;
+        }
+        place.pop();
+    }
+    Ok(place)
+}
+
 /// The dimension that a path inside a save is the folder of, and the layout that has this folder.
 ///
 /// Only the path's names count: the last of `DIM<number>`, or all that follow `dimensions`.
 pub(super) fn dimension_of(path: &Path) -> Option<(String, Layout)> {
-    let path = std::path::absolute(path).ok()?;
+    let path = absolute(path).ok()?;
     let names = path.components().map(|part| match part {
         Component::Normal(name) => name.to_str(),
-        Component::ParentDir => None,
         _ => Some(""),
     });
     let names: Vec<&str> = names.collect::<Option<_>>()?;
@@ -143,6 +161,21 @@ fn split_name(path: &Path) -> Option<(&str, RegionPos)> {
     Some((prefix, RegionPos::new(layout::number(x)?, layout::number(z)?)?))
 }
 
+/// Whether a dimension is looked for at a folder of this name so deep below `dimensions/<namespace>/`: in a dimension's
+/// folder some names have a meaning of their own.
+fn is_looked_for(name: &str, depth: usize) -> bool {
+    let is_part = || name == "data" || REGION_FOLDERS.iter().any(|(part, _)| *part == name);
+    depth < MAX_FOLDER_DEPTH && (depth == 0 || !is_part())
+}
+
+/// Whether an import of a save looks at the folder of a dimension of this name.
+pub fn is_found(dimension: &str) -> bool {
+    let folder = layout::dimension_folder(dimension, Layout::Dimensions).unwrap_or_default();
+    let Ok(below) = folder.strip_prefix(layout::DIMENSIONS) else { return true };
+    let names = below.iter().skip(1).map(|name| name.to_str().unwrap_or_default());
+    names.zip(0..).all(|(name, depth)| is_looked_for(name, depth))
+}
+
 /// Folders of `dimensions/<namespace>/`: one that has `region` or `entities` is a dimension; others go deeper. Where a link
 /// leads is looked at once: links to each other would lead anywhere in any number of ways.
 fn of_namespace(
@@ -152,12 +185,9 @@ fn of_namespace(
     links: &mut BTreeSet<PathBuf>,
     found: &mut Found,
 ) -> Result<(), SaveError> {
-    if depth >= MAX_FOLDER_DEPTH {
-        return Ok(());
-    }
     for entry in folders(folder)? {
         let Some(name) = entry.file_name().and_then(OsStr::to_str) else { continue };
-        if name == "data" || REGION_FOLDERS.iter().any(|(other, _)| *other == name) {
+        if !is_looked_for(name, depth) {
             continue;
         }
         if entry.is_symlink() {

@@ -23,6 +23,8 @@ pub struct Strays {
     pub files: Vec<RegionFile>,
     /// What the files hold.
     pub side: Side,
+    /// The files that cannot be opened, and why.
+    pub unread: Vec<(PathBuf, String)>,
     /// What the files hold in which the game looks for the dimension.
     pub live: Side,
 }
@@ -40,12 +42,24 @@ pub struct Side {
     pub newest: u32,
 }
 
+/// The region files of a save, where both layouts hold some of a dimension.
+#[derive(Debug)]
+pub(super) struct Parted {
+    pub(super) live: Vec<RegionFile>,
+    pub(super) strays: Vec<Strays>,
+    /// Files that hold nothing, or that are live by another path.
+    pub(super) dropped: Vec<PathBuf>,
+}
+
 /// What the headers of some files say.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Headers {
     slots: u64,
     columns: u64,
     newest: u32,
+    /// Whether a file of blocks cannot be opened, so that it may hold columns.
+    has_unread_blocks: bool,
+    unread: Vec<(PathBuf, String)>,
 }
 
 /// The name of the dimension that the strays of a dimension become.
@@ -62,8 +76,9 @@ pub fn stray_of(dimension: &str) -> Option<String> {
 
 /// Parts the files of each dimension that both layouts hold. The headers of these alone are read.
 ///
-/// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives.
-pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, Vec<Strays>) {
+/// The side with columns is the game's. If both have some, or neither, the layout decides that `looks` gives. A file that
+/// cannot be opened may hold some.
+pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> Parted {
     let mut layouts = BTreeMap::<String, BTreeSet<Layout>>::new();
     for file in &files {
         if let Some(layout) = file.layout {
@@ -73,16 +88,16 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
     layouts.retain(|_, layouts| layouts.len() > 1);
     let (both, mut live): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| file.layout.is_some() && layouts.contains_key(&file.dimension));
-    let mut strays = Vec::new();
+    let (mut strays, mut dropped) = (Vec::new(), Vec::new());
     for dimension in layouts.into_keys() {
         let sides = [Layout::Old, Layout::Dimensions].map(|layout| {
             let of = |file: &&RegionFile| file.dimension == dimension && file.layout == Some(layout);
             both.iter().filter(of).cloned().collect::<Vec<_>>()
         });
         let [old, new] = [&sides[0], &sides[1]].map(|files| headers(files));
-        let layout = match (old.columns, new.columns) {
-            (1.., 0) => Layout::Old,
-            (0, 1..) => Layout::Dimensions,
+        let layout = match [&old, &new].map(|side| side.columns > 0 || side.has_unread_blocks) {
+            [true, false] => Layout::Old,
+            [false, true] => Layout::Dimensions,
             _ => looks,
         };
         let [old_files, new_files] = sides;
@@ -90,27 +105,31 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> (Vec<RegionFile>, V
             Layout::Old => ((old_files, old), (new_files, new), Layout::Dimensions),
             Layout::Dimensions => ((new_files, new), (old_files, old), Layout::Old),
         };
-        let live_side = side(&dimension, layout, &live_files, live_headers);
-        let files = others_than(&live_files, files);
+        let live_side = side(&dimension, layout, &live_files, &live_headers);
+        let (files, same) = others_than(&live_files, files);
+        dropped.extend(same);
         live.extend(live_files);
         // A file without slots holds nothing.
-        if headers.slots > 0 && !files.is_empty() {
-            let side = side(&dimension, stray, &files, headers);
-            strays.push(Strays { dimension, layout: stray, files, side, live: live_side });
+        if (headers.slots > 0 || !headers.unread.is_empty()) && !files.is_empty() {
+            let side = side(&dimension, stray, &files, &headers);
+            let unread = headers.unread;
+            strays.push(Strays { dimension, layout: stray, files, side, unread, live: live_side });
+        } else {
+            dropped.extend(files);
         }
     }
-    (live, strays)
+    let dropped = dropped.into_iter().map(|file| file.path).collect();
+    Parted { live, strays, dropped }
 }
 
-/// What of the files is not the same file as one of the live ones: one folder may be a link to the other.
-fn others_than(live: &[RegionFile], mut files: Vec<RegionFile>) -> Vec<RegionFile> {
+/// What of the files is not the same file as one of the live ones, and what is: one folder may be a link to the other.
+fn others_than(live: &[RegionFile], files: Vec<RegionFile>) -> (Vec<RegionFile>, Vec<RegionFile>) {
     let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let live: BTreeSet<PathBuf> = live.iter().map(|file| place(&file.path)).collect();
-    files.retain(|file| !live.contains(&place(&file.path)));
-    files
+    files.into_iter().partition(|file| !live.contains(&place(&file.path)))
 }
 
-fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: Headers) -> Side {
+fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: &Headers) -> Side {
     let folder = super::dimension_folder(dimension, layout).unwrap_or_default();
     let folder = match folder.to_str() {
         None | Some("") => ".".to_owned(),
@@ -119,11 +138,18 @@ fn side(dimension: &str, layout: Layout, files: &[RegionFile], headers: Headers)
     Side { folder, files: files.len() as u64, columns: headers.columns, newest: headers.newest }
 }
 
-/// Reads the headers. A file that cannot be read has no slots here; the import says why.
+/// Reads the headers.
 fn headers(files: &[RegionFile]) -> Headers {
     let mut all = Headers::default();
     for file in files {
-        let Ok(region) = Region::open(&file.path) else { continue };
+        let region = match Region::open(&file.path) {
+            Ok(region) => region,
+            Err(error) => {
+                all.has_unread_blocks |= file.kind == RegionKind::Blocks;
+                all.unread.push((file.path.clone(), error.to_string()));
+                continue;
+            }
+        };
         for slot in region.slots() {
             all.slots += 1;
             all.columns += u64::from(file.kind == RegionKind::Blocks);

@@ -242,7 +242,7 @@ fn the_side_with_columns_is_the_games() {
     level(save, 4671);
     let mut found = find(save).expect("a save");
     assert_eq!(found.layouts["minecraft:the_nether"], Layout::Old);
-    found.take_strays();
+    found.take_strays().expect("no dimension has that name");
     assert_eq!(found.strays, []);
     assert_eq!(found.layouts["stray:the_nether"], Layout::Dimensions);
     assert_eq!(found.regions.iter().filter(|file| file.dimension == "stray:the_nether").count(), 2);

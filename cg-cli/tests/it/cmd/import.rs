@@ -44,7 +44,7 @@ fn a_save_goes_in_and_comes_out() {
         run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
     assert_eq!(said.code, 0, "{}", said.err);
     expect![[r#"
-        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"changed_columns":0,"old_slots":0,"layout":{"minecraft:overworld":"old","minecraft:the_nether":"old","twilight:forest/deep":"dimensions"},"warnings":[],"not_exported":{}}
+        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"changed_columns":0,"old_slots":0,"left_old_slots":0,"layout":{"minecraft:overworld":"old","minecraft:the_nether":"old","twilight:forest/deep":"dimensions"},"warnings":[],"not_exported":{}}
     "#]]
     .assert_eq(&said.out);
     assert!(out.join("region/r.0.0.mca").is_file() && out.join("DIM-1/region/r.-1.0.mca").is_file());

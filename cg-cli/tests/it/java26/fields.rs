@@ -247,3 +247,21 @@ fn entities_of_a_chunk_and_of_its_slot_keep_their_places() {
     check_same(save.path(), &dir.at("out"));
     assert_eq!(slots(&dir.at("out").join(REGION).join("r.0.0.mca")).len(), 1);
 }
+
+#[test]
+fn an_empty_list_in_a_slot_of_entities_goes_back() {
+    for tag in [0, 1, 10] {
+        let dir = TestDir::new();
+        let save = dir.save("save");
+        let slot = nbt::document(|root| {
+            root.int("DataVersion", NEW);
+            root.int_array("Position", &[AT.0, AT.1]);
+            root.raw_fields(&empty_list("Entities", tag));
+        });
+        let column = document(&column(AT, LIVE));
+        save.level(OLD, "empty").slots(REGION, [(AT, column, LIVE.time)]);
+        save.slots("entities", [(AT, slot, LIVE.time)]);
+        dir.round("save", &[]);
+        check_same(save.path(), &dir.at("out"));
+    }
+}

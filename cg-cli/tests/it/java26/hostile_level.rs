@@ -22,9 +22,10 @@ const MEMORY_KIB: u64 = 700 << 10;
 
 /// Imports the save `save`, which has to end by itself, in time, and within its memory.
 #[track_caller]
-fn import(dir: &TestDir, what: &str) -> serde_json::Value {
+fn import(dir: &TestDir, what: &str, options: &[&str]) -> serde_json::Value {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cg"))
         .args(["import", text(&dir.at("save")), text(&dir.at("world")), "--json"])
+        .args(options)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -62,7 +63,7 @@ fn check_level(what: &str, bytes: &[u8]) {
     let dir = TestDir::new();
     let save = dir.save("save");
     save.file("level.dat", bytes).vanilla(Old, LIVE);
-    let report = import(&dir, what);
+    let report = import(&dir, what, &[]);
     assert_eq!((&report["imported_columns"], &report["imported_files"]), (&json!(4), &json!(1)), "{what}");
     // Whether this is where the game looks depends on what the file says.
     let exported = dir.export("world", "out", &[]);
@@ -163,9 +164,22 @@ fn what_is_no_file_is_not_waited_for() {
         fs::remove_file(save.path().join(name)).expect("there");
         let made = Command::new("mkfifo").arg(save.path().join(name)).status();
         assert!(made.is_ok_and(|status| status.success()), "a pipe");
-        assert_eq!(import(&dir, name)["imported_columns"], 4, "{name}");
+        assert_eq!(import(&dir, name, &[])["imported_columns"], 4, "{name}");
     }
     let dir = TestDir::new();
     dir.save("save").vanilla(Dimensions, LIVE).folder("level.dat/region");
-    assert_eq!(import(&dir, "a folder")["imported_columns"], 4);
+    assert_eq!(import(&dir, "a folder", &[])["imported_columns"], 4);
+}
+
+#[test]
+fn a_level_that_is_longer_than_that_of_the_world_is_not_read_whole() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "first").vanilla(Dimensions, LIVE);
+    dir.import("save", "world", &[]).good();
+    // A gigabyte that takes no room on the disk.
+    fs::File::create(save.path().join("level.dat")).and_then(|file| file.set_len(1 << 30)).expect("a file");
+    let report = import(&dir, "a gigabyte of zeros", &["--merge", "replace"]);
+    assert_eq!(report["replaced_level"]["was"]["name"], "first");
+    assert_eq!(report["replaced_level"]["is"], json!(null));
 }

@@ -123,3 +123,37 @@ fn names_that_the_game_cannot_have_are_imported_and_named_on_export() {
     assert_eq!(report["columns"], 2);
     assert!(fs::metadata(dir.at("out/dimensions/mod/ok/region/r.0.0.mca")).is_ok());
 }
+
+#[test]
+fn a_link_to_the_folder_of_a_dimension_brings_nothing_twice() {
+    for (place, target) in [("DIM1", ""), ("DIM1/region", "/region")] {
+        let dir = TestDir::new();
+        let save = dir.save("save");
+        let folder = Dimensions.folder(END);
+        save.level(NEW, "linked").vanilla(Dimensions, LIVE).file(&below(folder, "data/raids.dat"), "r");
+        let link = save.path().join(place);
+        fs::create_dir_all(link.parent().expect("below the save")).expect("a folder");
+        symlink(save.path().join(format!("{folder}{target}")), link).expect("a link");
+        let imported = dir.import("save", "world", &[]).good();
+        assert_eq!(
+            (&imported["not_carried"], &imported["imported_files"]),
+            (&json!([]), &json!(2)),
+            "{place}"
+        );
+        assert_eq!((&imported["strays"], &imported["imported_columns"]), (&json!([]), &json!(4)), "{place}");
+        dir.export("world", "out", &[]).good();
+        assert!(!dir.at("out/DIM1").exists(), "{place}");
+    }
+}
+
+#[test]
+fn a_link_to_another_folder_of_the_save_brings_its_files() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(OLD, "linked").vanilla(Old, LIVE).file("DIM1/data/raids.dat", "r");
+    super::folder::move_folder(&save.path().join("DIM1"), &save.path().join("moved/end"));
+    symlink(save.path().join("moved/end"), save.path().join("DIM1")).expect("a link");
+    dir.import("save", "world", &[]).good();
+    dir.export("world", "out", &[]).good();
+    assert_eq!(fs::read(dir.at("out/DIM1/data/raids.dat")).expect("there"), b"r");
+}

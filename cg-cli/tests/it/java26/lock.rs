@@ -6,6 +6,8 @@ use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use cg_cli::import::{ImportError, ImportOptions, import};
+use cg_store::prelude::*;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::json;
 
@@ -144,4 +146,39 @@ fn a_file_that_grows_while_it_is_read_is_named() {
     };
     check_changing("data/minecraft/large.dat", grow);
     check_changing("dimensions/minecraft/overworld/region/r.0.0.mca", grow);
+}
+
+/// Puts a property of a world, and gives what it was.
+fn put(dir: &TestDir, name: &str, bytes: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let world = crate::held::open(&dir.at("world"));
+    let property = Property::Named(Name::new(name).expect("a name"));
+    let before = world.property(&property).expect("no damage");
+    let done = world.transaction(|tx| {
+        tx.set_property(property, bytes);
+        Ok::<_, Error>(())
+    });
+    done.expect("committed");
+    world.close().expect("closed");
+    before
+}
+
+#[test]
+fn a_save_that_was_held_in_an_earlier_run_is_said_by_the_last() {
+    let dir = TestDir::new();
+    make(&dir);
+    let world = World::create(dir.at("world"), &[], &WorldOptions::process()).expect("a new world");
+    let options = ImportOptions { stop_after_transactions: Some(1), ..ImportOptions::default() };
+    let error = import(&dir.at("save"), &world, &options, |_| {}).expect_err("it has more to write");
+    assert!(matches!(error, ImportError::Stopped(1)), "{error}");
+    world.close().expect("closed");
+    drop(world);
+    // The second run ends before its first transaction.
+    let progress = put(&dir, "minecraft:import/0", Some(b"damaged".to_vec()));
+    let lock = held(&dir);
+    let done = dir.import("save", "world", &[]);
+    assert!(done.code != 0 && done.err.contains("minecraft:import/0"), "{done:?}");
+    drop(lock);
+    put(&dir, "minecraft:import/0", progress);
+    let report = dir.import("save", "world", &[]).ended(1);
+    assert_eq!((&report["in_use"], &report["imported_columns"]), (&json!(true), &json!(4)));
 }

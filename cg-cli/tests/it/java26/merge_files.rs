@@ -173,3 +173,31 @@ fn what_the_import_itself_brings_is_not_deleted() {
     dir.export("world", "out", &[]).good();
     assert_eq!(other_files(&dir.at("out")), other_files(after.path()));
 }
+
+#[cfg(unix)]
+#[test]
+fn files_that_the_save_has_where_no_import_looks_are_not_deleted() {
+    use std::os::unix::fs::symlink;
+    let dir = TestDir::new();
+    let [_, after] = make(&dir);
+    // A file and a folder as links, a world of ours, and a folder that is too deep.
+    let deep = vec!["d"; 34].join("/");
+    dir.save("shared").file("a.dat", "a").file("notes.txt", "n");
+    dir.save("before").file("worlds/w/x.txt", "x").file(&format!("{deep}/x.txt"), "x");
+    dir.import("before", "world", &[]).good();
+    // An import takes no file that is too deep; a host may.
+    let deep_key = format!("minecraft/file/{deep}/x.txt");
+    dir.cg("object put", "world", &[&deep_key, "--text", "x"]).good();
+    after.file("worlds/w/world.cg", "").file(&format!("{deep}/x.txt"), "x");
+    symlink(dir.at("shared"), after.path().join("playerdata")).expect("a link");
+    symlink(dir.at("shared/notes.txt"), after.path().join("notes.txt")).expect("a link");
+    let report = dir.import("after", "world", &REPLACE).ended(0);
+    assert_eq!(report["deleted_files"], json!({ "data": 2, "stats": 2 }), "{report}");
+    assert_eq!(report["remaining_files"], 0);
+    for name in ["playerdata/a.dat", "notes.txt", "worlds/w/x.txt", &format!("{deep}/x.txt")] {
+        let key = format!("minecraft/file/{name}");
+        assert_eq!(dir.objects("world", &key), std::slice::from_ref(&key), "{name}");
+    }
+    // A name that only begins like that of a link is another.
+    assert_eq!(dir.objects("world", "minecraft/file/stats/"), [""; 0]);
+}

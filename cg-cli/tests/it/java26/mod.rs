@@ -5,6 +5,7 @@
 
 mod fields;
 mod folder;
+mod holders;
 mod hostile_level;
 mod hostile_object;
 mod layout;
@@ -12,6 +13,7 @@ mod level;
 mod linked;
 mod lock;
 mod merge_files;
+mod names;
 mod old_chunks;
 mod own_folder;
 mod points;
@@ -24,3 +26,4 @@ mod test_dir;
 mod three_folders;
 mod tree;
 mod unfinished;
+mod unread_side;

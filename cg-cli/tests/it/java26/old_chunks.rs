@@ -234,3 +234,58 @@ fn a_dimension_of_its_own_for_strays_keeps_old_chunks() {
     dir.export("taken", "out", &[]).good();
     check_same(save.path(), &dir.at("out"));
 }
+
+#[test]
+fn an_old_chunk_that_the_world_keeps_is_kept_from_what_a_later_save_has_there() {
+    for has_blocks in [true, false] {
+        let dir = TestDir::new();
+        make(&dir.save("save"));
+        let later = dir.save("later");
+        let mut column = super::save::column((1, 0), LATER);
+        if !has_blocks {
+            column.sections.clear();
+            column.left = None;
+        }
+        let slots = [(1, 0), (2, 0)].map(|at| {
+            let column = if at == (1, 0) { column.clone() } else { super::save::column(at, LATER) };
+            (at, super::save::document(&column), LATER.time)
+        });
+        later.level(OLD, "later").slots(REGION, slots).points("", LATER, &[(1, 0)]);
+        dir.import("save", "world", &[]).good();
+        let report = dir.import("later", "world", &["--merge", "keep"]).ended(0);
+        assert_eq!((&report["imported_columns"], &report["imported_chunks"]), (&json!(1), &json!(1)));
+        assert_eq!(report["kept_chunks"], u64::from(has_blocks));
+        assert_eq!(dir.export("world", "out", &[]).good()["old_slots"], 3);
+        for (before, after) in old(&dir, "save").iter().zip(&old(&dir, "out")) {
+            check_bytes("old", before, after);
+        }
+        assert_eq!(marks(&dir.at("out")).into_keys().collect::<Vec<_>>(), [(0, 0), (2, 0)]);
+        assert!(!dir.at("out/poi").exists(), "those of another column");
+    }
+}
+
+#[test]
+fn old_chunks_that_the_world_keeps_are_not_counted() {
+    let dir = TestDir::new();
+    make(&dir.save("save"));
+    dir.import("save", "world", &[]).good();
+    let report = dir.import("save", "world", &["--merge", "keep"]).ended(0);
+    assert_eq!(report["old_slots"], 0);
+    assert_eq!(dir.import("save", "world", &["--merge", "replace"]).ended(0)["old_slots"], 3);
+}
+
+#[test]
+fn old_chunks_that_blocks_were_stored_over_are_counted_by_themselves() {
+    let dir = TestDir::new();
+    make(&dir.save("save"));
+    dir.import("save", "world", &[]).good();
+    edit(&dir, (1, 0), true);
+    edit(&dir, (-40, 7), true);
+    let report = dir.export("world", "out", &[]).good();
+    assert_eq!((&report["left_old_slots"], &report["old_slots"]), (&json!(2), &json!(1)));
+    assert_eq!(report["changed_columns"], 0);
+    let said = dir.cg("export", "world", &["--mca", crate::cmd::text(&dir.at("said"))]).good();
+    let line = "columns of before 1.13 left out, because the world has blocks there: 2";
+    assert!(said.lines().any(|said| said == line), "{said}");
+    assert!(!said.contains("height maps"), "{said}");
+}

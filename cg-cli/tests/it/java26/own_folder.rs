@@ -149,3 +149,67 @@ fn a_dimension_replaces_only_itself_in_a_world() {
         }
     }
 }
+
+/// Imports a path as it is written, from inside a folder, into `world`; both paths are the system's.
+#[track_caller]
+fn import_from(folder: &std::path::Path, path: &str, world: &std::path::Path) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cg"))
+        .args(["import", path, text(world)])
+        .current_dir(folder)
+        .output()
+        .expect("cg is built with the tests");
+    assert!(output.status.success(), "{path}: {output:?}");
+}
+
+#[test]
+fn a_path_that_leads_up_is_the_folder_that_it_leads_to() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    let new = Dimensions.folder(NETHER);
+    save.level(NEW, "around").dimension("DIM-1", LIVE, &[(3, 4)]).folder("elsewhere");
+    save.dimension(new, LIVE, &[(3, 4)]);
+    for (number, (from, path)) in [
+        ("elsewhere", "../DIM-1"),
+        ("elsewhere", "../DIM-1/region"),
+        ("elsewhere", "../DIM-1/region/r.0.0.mca"),
+        ("elsewhere", "../dimensions/minecraft/the_nether"),
+        ("elsewhere", "../dimensions/minecraft/the_nether/region"),
+        ("DIM-1/region", ".."),
+        ("DIM-1/region", "../"),
+        ("DIM-1/region", "../entities/../region"),
+        ("DIM-1/region", "r.0.0.mca"),
+        ("dimensions/minecraft/overworld", "../the_nether"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        save.folder(from);
+        let world = format!("world {number}");
+        import_from(&save.path().join(from), path, &dir.at(&world));
+        let info = dir.dimensions(&world);
+        assert_eq!(info.as_object().map(serde_json::Map::len), Some(1), "{from}: {path}: {info}");
+        assert_eq!(info[NETHER]["chunks"], 1, "{from}: {path}: {info}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_leads_up_keeps_the_names_of_links() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "around").folder("elsewhere").dimension("DIM-1", LIVE, &[(3, 4)]);
+    super::folder::move_folder(&save.path().join("DIM-1"), &dir.at("away/nether"));
+    std::os::unix::fs::symlink(dir.at("away/nether"), save.path().join("DIM-1")).expect("a link");
+    // The system follows a link before it goes up.
+    dir.save("away").dimension("DIM1", LIVE, &[(3, 4), (5, 6)]);
+    for (world, path, dimension, chunks) in [
+        ("link", "../DIM-1", NETHER, 1),
+        ("inside", "../DIM-1/region/..", NETHER, 1),
+        ("beyond", "../DIM-1/../DIM1", END, 2),
+    ] {
+        import_from(&save.path().join("elsewhere"), path, &dir.at(world));
+        let info = dir.dimensions(world);
+        assert_eq!(info.as_object().map(serde_json::Map::len), Some(1), "{path}: {info}");
+        assert_eq!(info[dimension]["chunks"], chunks, "{path}: {info}");
+    }
+}

@@ -119,3 +119,54 @@ fn an_object_under_the_key_of_another_region_takes_no_slot_of_it() {
     assert_eq!(exported(&dir, "out"), [0, 5]);
     check_same(&dir.at("save"), &dir.at("out"));
 }
+
+#[test]
+fn points_of_a_save_without_blocks_there_do_not_replace_those_of_the_worlds_blocks() {
+    for kind in ["poi", "entities"] {
+        let dir = TestDir::new();
+        let save = dir.save("save");
+        save.level(OLD, "first").dimension("", LIVE, &[(0, 0), (5, 0)]);
+        let later = dir.save("later");
+        // Beside another column, and in slots of which one is the world's.
+        later.level(OLD, "later").blocks("", LATER, &[(5, 0)]).points("", LATER, &[(0, 0), (5, 0), (9, 0)]);
+        later.slots("entities", [((0, 0), slot_with_field(), LATER.time)]);
+        dir.import("save", "world", &[]).good();
+        let object = format!("minecraft/{kind}/{OVERWORLD}/r.0.0/0/0");
+        let get = |to: &str| {
+            let said = dir.cg("object get", "world", &[&object, "--to", crate::cmd::text(&dir.at(to))]);
+            (said.code, std::fs::read(dir.at(to)).unwrap_or_default())
+        };
+        let before = get("before");
+        let report = dir.import("later", "world", &["--merge", "replace"]).ended(0);
+        assert_eq!((&report["imported_columns"], &report["unreadable"]), (&json!(1), &json!([])));
+        assert_eq!(get("after"), before, "{kind}");
+        dir.export("world", "out", &[]).good();
+        let exported = slots(&dir.at("out/poi/r.0.0.mca"));
+        assert_eq!(exported.keys().copied().collect::<Vec<_>>(), [0, 5, 9], "{kind}");
+        assert_eq!(exported[&0], slots(&dir.at("save/poi/r.0.0.mca"))[&0]);
+        assert_eq!(exported[&5], slots(&dir.at("later/poi/r.0.0.mca"))[&5]);
+    }
+}
+
+/// A slot of `entities/` with a field of a mod and an entity.
+fn slot_with_field() -> Vec<u8> {
+    cg_cli::anvil::nbt::document(|root| {
+        root.int("DataVersion", super::save::NEW);
+        root.int_array("Position", &[0, 0]);
+        // It makes the world's chunk another.
+        let pig = crate::maker::entity("minecraft:pig", [9, 9, 9, 9], [5.0, 70.0, 5.0], &[]);
+        root.raw_compounds("Entities", [&pig[..]].into_iter());
+        root.int("mod:flag", 4);
+    })
+}
+
+#[test]
+fn points_beside_entities_that_cannot_be_read_are_alone_all_the_same() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(OLD, "points").blocks("", LIVE, &[(0, 0)]).points("", LIVE, &[(5, 0)]);
+    save.slots("entities", [((5, 0), b"no NBT".to_vec(), LIVE.time)]);
+    dir.import("save", "world", &[]).ended(1);
+    dir.export("world", "out", &[]).good();
+    assert_eq!(exported(&dir, "out"), [5]);
+}

@@ -225,8 +225,15 @@ pub(super) fn document(column: &Column) -> Vec<u8> {
 fn entities((x, z): At, mark: Mark, number: i32) -> Vec<u8> {
     let feet = [f64::from(x * 16) + 5.0, 70.0, f64::from(z * 16) + 5.0];
     let pig = maker::entity("minecraft:pig", [mark.number, x, z, number], feet, &[]);
-    write::entities(&EntityColumn { x, z, data_version: NEW, entities: vec![pig], left: None })
-        .expect("entities")
+    write::entities(&EntityColumn {
+        x,
+        z,
+        data_version: NEW,
+        entities: vec![pig],
+        list: nbt::Tag::End,
+        left: None,
+    })
+    .expect("entities")
 }
 
 /// A slot of points of interest; no two are equal.

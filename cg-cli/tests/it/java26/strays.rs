@@ -234,3 +234,14 @@ fn a_save_that_an_older_export_wrote_comes_in_whole() {
     dir.export("world", "out", &["--layout", "new"]).good();
     check_moved(save.path(), &dir.at("out"), |name| moved(name, Old, Dimensions));
 }
+
+#[test]
+fn a_side_of_which_no_slot_is_in_use_is_not_mentioned() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "both").vanilla(Dimensions, LIVE).file("DIM-1/data/raids.dat", "r");
+    save.file("DIM-1/region/r.0.0.mca", [0; 8192]).file("DIM-1/entities/r.0.0.mca", "");
+    let report = dir.import("save", "world", &[]).good();
+    assert_eq!((&report["strays"], &report["not_carried"]), (&json!([]), &json!([])));
+    assert_eq!(report["imported_files"], 2);
+}

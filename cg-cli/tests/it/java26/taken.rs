@@ -128,3 +128,28 @@ fn without_strays_the_option_changes_nothing() {
     assert_eq!(dir.dimensions("world")[END]["chunks"], 1);
     assert_eq!(dir.dimensions("world")[OVERWORLD]["chunks"], 2);
 }
+
+#[test]
+fn a_dimension_that_has_the_name_of_strays_is_said_before_anything_is_made() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "both").vanilla(Dimensions, LIVE).dimension("DIM-1", STRAY, &[(70, 70)]);
+    // In no column the same, so that nothing would show it.
+    save.dimension("dimensions/stray/the_nether", LIVE, &[(1, 1)]);
+    let why = dir.import("save", "world", &TAKE).refused();
+    assert!(why.contains("stray:the_nether"), "{why}");
+    assert!(!dir.at("world").exists(), "nothing was made");
+    assert_eq!(dir.import("save", "world", &[]).ended(1)["imported_columns"], 5);
+}
+
+#[test]
+fn one_stray_dimension_is_exported_with_the_files_beside_it() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(NEW, "both").vanilla(Dimensions, LIVE).dimension("DIM-1", STRAY, &[(70, 70)]);
+    save.file("DIM-1/data/raids.dat", "r").file("data/minecraft/raids.dat", "of the save");
+    dir.import("save", "world", &TAKE).good();
+    dir.export("world", "stray", &["-d", "stray:the_nether"]).ended(0);
+    check_same(&save.path().join("DIM-1"), &dir.at("stray/DIM-1"));
+    assert_eq!(super::folder::other_files(&dir.at("stray")), ["DIM-1/data/raids.dat"]);
+}

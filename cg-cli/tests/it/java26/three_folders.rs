@@ -182,3 +182,35 @@ fn a_dimension_that_no_folder_can_be_named_leads_nowhere() {
         }
     }
 }
+
+#[test]
+fn strays_that_are_taken_do_not_make_a_whole_save_of_a_dimension() {
+    let dir = TestDir::new();
+    make(&dir, "world", Old);
+    let nether = dir.at("world_nether");
+    dir.save("world_nether").dimension(Dimensions.folder(NETHER), STRAY, &[(9, 9)]);
+    dir.import("world", "it", &[]).good();
+    let options = ["--merge", "replace", "--merge-files", "replace", "--take-strays"];
+    let report = dir.import(&nether, "it", &options).ended(0);
+    assert_eq!((&report["replaced_level"], &report["deleted_files"]), (&json!(null), &json!({})));
+    assert_eq!((&report["left_files"], &report["imported_files"]), (&json!(4), &json!(2)));
+    assert_eq!((&report["imported_columns"], &report["not_carried"]), (&json!(3), &json!([])));
+    assert_eq!(report["strays"], json!([]));
+    dir.export("it", "out", &[]).good();
+    for name in other_files(&dir.at("world")) {
+        let read = |root: &str| fs::read(dir.at(root).join(&name)).expect("there");
+        assert!(read("world") == read("out"), "{name}");
+    }
+    check_marks(&dir.at("out/DIM-1"), "later", &[(0, 0), (1, 1)]);
+    check_marks(&dir.at("out").join(Dimensions.folder(NETHER)), "stray", &[(9, 9)]);
+}
+
+#[test]
+fn strays_are_not_taken_of_a_save_that_becomes_one_dimension() {
+    let dir = TestDir::new();
+    dir.save("save").level(NEW, "both").vanilla(Dimensions, LIVE).dimension("", STRAY, &[(0, 0), (9, 9)]);
+    let options = ["--take-strays", "--as-dimension", "multiverse:mining"];
+    let why = dir.import("save", "world", &options).refused();
+    assert!(why.contains("--take-strays") && why.contains("--as-dimension"), "{why}");
+    assert!(!dir.at("world").exists(), "nothing was made");
+}

@@ -172,7 +172,8 @@ fn entity_slot(x: i32, entities: Vec<Vec<u8>>) -> Vec<u8> {
         out.int("mod:flag", x);
         out.compound("mod:empty", |_| ());
     }));
-    let column = EntityColumn { x, z: 0, data_version: maker::DATA_VERSION, entities, left };
+    let column =
+        EntityColumn { x, z: 0, data_version: maker::DATA_VERSION, entities, list: nbt::Tag::End, left };
     write::entities(&column).expect("entities")
 }
 
