@@ -81,8 +81,40 @@ fn in_doubt(error: Error) -> Error {
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
 fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability, room: Room) -> Result<u64, Error> {
-    let prepared = prepare(tx.world, &tx.writes, encoding_at(durability), room)?;
+    let prepared = prepare_or_conflict(&tx, encoding_at(durability), room)?;
     accept_prepared(tx, prepared, durability, room)
+}
+
+/// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
+/// again, and is told of an owner that is not there only if that is still so.
+fn prepare_or_conflict<E: Engine>(
+    tx: &Transaction<'_, E>,
+    encoding: Encoding,
+    room: Room,
+) -> Result<Prepared, Error> {
+    prepare(tx.world, &tx.writes, encoding, room).map_err(|error| {
+        let committing = tx.world.commits.commit();
+        let named = match &error {
+            Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
+            Error::ChunkAbsent { at } => Some(ConflictKey::Chunk(*at)),
+            _ => None,
+        };
+        // It may be written without having been read.
+        let named = named.filter(|key| committing.written_since(tx.begun.at, [key]).is_some());
+        conflict(tx, &committing).or_else(|| Some(lost_to(tx, named?))).unwrap_or(error)
+    })
+}
+
+/// The conflict of a transaction with what was committed since it began.
+fn conflict<E: Engine>(tx: &Transaction<'_, E>, committing: &Committing<'_>) -> Option<Error> {
+    let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
+    let key = changed.or_else(|| new_in_listings(tx, committing).map(ConflictKey::Chunk))?;
+    Some(lost_to(tx, key))
+}
+
+fn lost_to<E: Engine>(tx: &Transaction<'_, E>, key: ConflictKey) -> Error {
+    Counters::add(&tx.world.counters.conflicts, 1);
+    Error::Conflict { key }
 }
 
 const fn encoding_at(durability: Durability) -> Encoding {
@@ -100,17 +132,15 @@ pub(super) fn accept_prepared<E: Engine>(
     let mut tries = 0;
     loop {
         let committing = world.commits.commit();
-        let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
-        if let Some(key) = changed.or_else(|| new_in_listings(&tx, &committing).map(ConflictKey::Chunk)) {
-            Counters::add(&world.counters.conflicts, 1);
-            return Err(Error::Conflict { key });
+        if let Some(conflict) = conflict(&tx, &committing) {
+            return Err(conflict);
         }
         if committing.written_since(prepared.since, &prepared.consulted).is_some() {
             Counters::add(&world.counters.preparations_repeated, 1);
             tries += 1;
             if tries < TRIES_OUTSIDE_THE_LOCK {
                 drop(committing);
-                prepared = prepare(world, &tx.writes, encoding, room)?;
+                prepared = prepare_or_conflict(&tx, encoding, room)?;
                 continue;
             }
             prepared = prepare(world, &tx.writes, encoding, room)?;

@@ -1,5 +1,6 @@
 //! Transactions: whole or not at all, alone and beside many others.
 
+mod raced;
 mod threads;
 
 use std::collections::BTreeSet;

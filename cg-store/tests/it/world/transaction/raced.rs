@@ -1,0 +1,147 @@
+//! What another thread commits between a transaction's reads and its commit is a conflict, also where it made the writes
+//! impossible: the caller tries again, and finds the world as it is now.
+
+use std::thread;
+
+use super::super::*;
+use cg_store::ConflictKey;
+
+over_both_engines! {
+    a_block_is_set_while_an_entity_leaves_the_chunk
+    a_block_is_set_while_an_entity_of_the_chunk_is_deleted
+    a_chunk_is_saved_while_an_entity_leaves_it
+    an_entity_is_put_into_a_chunk_that_is_deleted
+    an_entity_is_moved_into_a_chunk_that_is_deleted
+    a_block_is_set_while_an_entity_comes
+    an_entity_is_put_while_it_is_deleted
+    what_nobody_raced_is_refused_as_what_it_is
+}
+
+struct Pasture {
+    ids: Ids,
+    /// Holds the cow.
+    a: ChunkAt,
+    b: ChunkAt,
+    cow: EntityId,
+}
+
+fn pasture<E: Engine>(world: &World<E>) -> Pasture {
+    let ids = Ids::register(world);
+    let (a, b, cow) = (ids.at(0, 0, 0), ids.at(0, 0, 1), uuid(1));
+    save(world, [(a, filled(world, ids.stone)), (b, filled(world, ids.stone))]);
+    let put = world.transaction(|tx| {
+        tx.put_entity(cow, ids.cow_in(a));
+        Ok::<_, Error>(())
+    });
+    put.expect("puts");
+    Pasture { ids, a, b, cow }
+}
+
+/// Runs `ours`, commits `other` on another thread before `ours` ends, and gives what `ours` came to.
+fn race<E: Engine>(
+    world: &World<E>,
+    ours: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
+    other: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error> + Send,
+) -> Error {
+    let raced = world.transaction(|tx| {
+        ours(tx)?;
+        thread::scope(|scope| scope.spawn(|| world.transaction(other)).join().expect("no panic"))
+            .expect("nothing hinders the other");
+        Ok::<_, Error>(())
+    });
+    let error = raced.expect_err("was raced");
+    assert_sound(world);
+    error
+}
+
+#[track_caller]
+fn is_conflict(error: &Error, expected: ConflictKey) {
+    assert!(matches!(error, Error::Conflict { key } if *key == expected), "{error}");
+}
+
+fn a_block_is_set_while_an_entity_leaves_the_chunk<E: Engine>(world: &World<E>) {
+    let Pasture { ids, a, b, cow } = pasture(world);
+    let set = |tx: &mut Transaction<'_, E>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
+    let error = race(world, set, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop));
+    is_conflict(&error, ConflictKey::Chunk(a));
+}
+
+fn a_block_is_set_while_an_entity_of_the_chunk_is_deleted<E: Engine>(world: &World<E>) {
+    let Pasture { ids, a, cow, .. } = pasture(world);
+    let set = |tx: &mut Transaction<'_, E>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
+    let error = race(world, set, |tx| {
+        tx.delete_entity(cow);
+        Ok(())
+    });
+    is_conflict(&error, ConflictKey::Chunk(a));
+}
+
+fn a_chunk_is_saved_while_an_entity_leaves_it<E: Engine>(world: &World<E>) {
+    let Pasture { ids, a, b, cow } = pasture(world);
+    let schema = world.catalog().current_schema();
+    let save = |tx: &mut Transaction<'_, E>| {
+        let mut chunk = Chunk::clone(&*tx.load(a)?.expect("is stored"));
+        chunk.set_block(LocalPos::new(0, 0, 0), ids.air, &schema).expect("is registered");
+        tx.save(a, chunk);
+        Ok(())
+    };
+    let error = race(world, save, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop));
+    is_conflict(&error, ConflictKey::Chunk(a));
+}
+
+fn an_entity_is_put_into_a_chunk_that_is_deleted<E: Engine>(world: &World<E>) {
+    let Pasture { ids, b, .. } = pasture(world);
+    let put = |tx: &mut Transaction<'_, E>| {
+        tx.load(b)?;
+        tx.put_entity(uuid(2), ids.cow_in(b));
+        Ok(())
+    };
+    let delete = |tx: &mut Transaction<'_, E>| {
+        tx.delete(b);
+        Ok(())
+    };
+    is_conflict(&race(world, put, delete), ConflictKey::Chunk(b));
+}
+
+fn an_entity_is_moved_into_a_chunk_that_is_deleted<E: Engine>(world: &World<E>) {
+    let Pasture { b, cow, .. } = pasture(world);
+    let delete = |tx: &mut Transaction<'_, E>| {
+        tx.delete(b);
+        Ok(())
+    };
+    let error = race(world, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop), delete);
+    is_conflict(&error, ConflictKey::Chunk(b));
+}
+
+fn a_block_is_set_while_an_entity_comes<E: Engine>(world: &World<E>) {
+    let Pasture { ids, b, cow, .. } = pasture(world);
+    let set = |tx: &mut Transaction<'_, E>| tx.set_block(b.dimension, b.pos.min_block(), ids.air).map(drop);
+    let error = race(world, set, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop));
+    is_conflict(&error, ConflictKey::Chunk(b));
+}
+
+fn an_entity_is_put_while_it_is_deleted<E: Engine>(world: &World<E>) {
+    let Pasture { a, cow, .. } = pasture(world);
+    let put = |tx: &mut Transaction<'_, E>| {
+        let entity = tx.entity(cow)?.expect("is stored");
+        tx.put_entity(cow, entity.owned_by(Owner::Chunk(a)));
+        Ok(())
+    };
+    let error = race(world, put, |tx| {
+        tx.delete_entity(cow);
+        Ok(())
+    });
+    is_conflict(&error, ConflictKey::Entity(cow));
+}
+
+fn what_nobody_raced_is_refused_as_what_it_is<E: Engine>(world: &World<E>) {
+    let Pasture { ids, a, .. } = pasture(world);
+    let nowhere = ids.at(9, 0, 0);
+    // Something else changes meanwhile, of which nothing was read.
+    let put = |tx: &mut Transaction<'_, E>| {
+        tx.put_entity(uuid(2), ids.cow_in(nowhere));
+        Ok(())
+    };
+    let error = race(world, put, |tx| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop));
+    assert!(matches!(error, Error::ChunkAbsent { at } if at == nowhere), "{error}");
+}
