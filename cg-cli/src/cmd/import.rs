@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Import the overworld alone, as this dimension; not with `--take-strays`.
     #[arg(long, value_name = "NAME")]
     as_dimension: Option<String>,
-    /// Threads that decode [default: one for each of the machine's].
+    /// Threads that decode, at most 64 [default: one for each of the machine's].
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }

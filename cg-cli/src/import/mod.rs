@@ -84,7 +84,8 @@ pub struct ImportOptions {
     pub take_strays: bool,
     /// Imports the overworld as this dimension and nothing else. Default: all dimensions by their names.
     pub as_dimension: Option<String>,
-    /// Threads that decode, besides the one that commits. Default: one for each of the machine's.
+    /// Threads that decode, besides the one that commits. Default: one for each of the machine's. At most 64 are started, as
+    /// a region file is decoded in 64 parts.
     pub threads: Option<NonZero<usize>>,
     /// Stops with [`ImportError::Stopped`] after so many transactions; run again, the import continues. Default: never.
     pub stop_after_transactions: Option<u64>,
@@ -270,7 +271,7 @@ pub fn import<E: Engine>(
     let head = begin::begin(world, &mut source, options)?;
     let ids = Ids::register(world)?;
     let mut importer = Importer::new(world, &source, ids, head, options.stop_after_transactions)?;
-    let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get);
+    let threads = decoding_threads(options.threads);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|index| format!("cg-import-{index}"))
@@ -314,6 +315,12 @@ pub fn import<E: Engine>(
     importer.finish()
 }
 
+/// How many threads decode: no more than there are jobs in a file, since a file is done before the next begins.
+fn decoding_threads(asked: Option<NonZero<usize>>) -> usize {
+    const JOBS_PER_FILE: usize = (Slot::COUNT / SLOTS_PER_JOB) as usize;
+    asked.or_else(|| available_parallelism().ok()).map_or(2, NonZero::get).min(JOBS_PER_FILE)
+}
+
 /// The ranges of slots from one on, always cut at the same places.
 fn jobs(file: usize, next_slot: u16) -> impl Iterator<Item = Job> {
     (next_slot / SLOTS_PER_JOB..Slot::COUNT / SLOTS_PER_JOB).map(move |index| Job {
@@ -321,4 +328,17 @@ fn jobs(file: usize, next_slot: u16) -> impl Iterator<Item = Job> {
         from_slot: next_slot.max(index * SLOTS_PER_JOB),
         end_slot: (index + 1) * SLOTS_PER_JOB,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::decoding_threads;
+
+    #[test]
+    fn no_more_threads_are_started_than_a_file_has_parts() {
+        let asked = |threads| decoding_threads(NonZero::new(threads));
+        assert_eq!([asked(1), asked(64), asked(65), asked(100_000)], [1, 64, 64, 64]);
+    }
 }
