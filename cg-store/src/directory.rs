@@ -214,12 +214,13 @@ fn is_signature(text: &str) -> bool {
     (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
-/// Syncs a directory, so that names created or renamed in it survive a power cut.
+/// Syncs a directory, so that names created or renamed in it survive a power cut. Only Unix can: elsewhere a directory is no
+/// file that can be synced, and this does nothing.
 ///
 /// # Errors
 /// [`OpenError::Io`] if the disk refuses.
 pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
-    let synced = File::open(path).and_then(|directory| directory.sync_all());
+    let synced = if cfg!(unix) { File::open(path).and_then(|directory| directory.sync_all()) } else { Ok(()) };
     synced.map_err(|error| OpenError::io("sync", path, error))
 }
 
