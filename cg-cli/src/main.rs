@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod decimal;
 mod output;
 mod shown;
 
