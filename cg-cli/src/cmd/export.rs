@@ -16,7 +16,8 @@ use crate::shown::shown;
 /// The overworld, the nether and the end go to the folders from which they were imported: `region/`, `DIM-1/`, `DIM1/` until
 /// 1.21.11, or `dimensions/minecraft/NAME/` since 26.1; other dimensions to `dimensions/NAMESPACE/NAME/`. Where the game
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
-/// exit code is 1. What a save cannot hold is listed; then the exit code is 1 too. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
+/// exit code is 1. What a save cannot hold is counted by kind, and then the
+/// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
 /// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]

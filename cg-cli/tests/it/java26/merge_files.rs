@@ -68,7 +68,8 @@ fn files_of_the_replaced_save_are_deleted_when_that_is_asked_for() {
     let report = dir.import("after", "world", &REPLACE).ended(0);
     assert_eq!(report["deleted_files"], json!({ ".": 1, "data": 2, "playerdata": 1, "stats": 2 }));
     assert_eq!((&report["remaining_files"], &report["imported_files"]), (&json!(0), &json!(5)));
-    dir.export("world", "out", &[]).good();
+    let report = dir.export("world", "out", &[]).ended(1);
+    assert_eq!(report["not_exported"], json!({ "objects of the host": 1 }));
     check_same(after.path(), &dir.at("out"));
     assert_eq!(dir.objects("world", "block/"), ["block/1/bricks"]);
     let said = dir.cg("import", "after", &[&[text(&dir.at("read"))], &REPLACE[..]].concat());
