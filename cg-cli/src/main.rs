@@ -7,6 +7,7 @@ mod cmd;
 mod decimal;
 mod output;
 mod shown;
+mod snbt;
 
 use std::process::ExitCode;
 
