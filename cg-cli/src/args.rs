@@ -13,6 +13,8 @@ use crate::output::{Failure, Format};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
+With --json, an error is one line of JSON on standard error: {\"error\":{\"code\",\"message\"}};
+its code is usage, unknown_dimension or failed.
 Worlds are opened for reading only, unless the command's help says that it writes.
 Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
 
@@ -87,17 +89,23 @@ impl DimensionArg {
                 _ => Ok(Dimension::new(0)),
             };
         };
-        if let Some(found) = catalog.dimension(wanted) {
-            return Ok(found);
-        }
-        let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
-        if let (Some((id, _)), None) = (short.next(), short.next()) {
-            return Ok(Dimension::new(id));
-        }
-        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-        Err(Failure::usage(format!("the world has no dimension `{wanted}`; it has {known}")))
+        find_dimension(catalog, wanted)
     }
+}
+
+/// Finds a dimension by its name, or by the part of it after the colon.
+pub(crate) fn find_dimension(catalog: &Catalog, wanted: &str) -> Result<Dimension, Failure> {
+    let names = catalog.list(ListKind::Dimensions).names();
+    if let Some(found) = catalog.dimension(wanted) {
+        return Ok(found);
+    }
+    let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
+    if let (Some((id, _)), None) = (short.next(), short.next()) {
+        return Ok(Dimension::new(id));
+    }
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let known = if names.is_empty() { "none".into() } else { names.join(", ") };
+    Err(Failure::UnknownDimension(format!("the world has no dimension `{wanted}`; it has {known}")))
 }
 
 /// A box of blocks.

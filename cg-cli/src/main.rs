@@ -4,21 +4,38 @@
 
 mod args;
 mod cmd;
+mod decimal;
 mod output;
 mod shown;
+mod snbt;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refused(&error),
+    };
     let out = output::Output::new(args.format());
     match args.command.run(&out) {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
-            eprintln!("cg: {}", shown::shown(&failure.to_string()));
+            out.print_failure(&failure);
             failure.into()
         }
     }
+}
+
+/// Says what is wrong with the arguments, in JSON if `--json` is among them; or prints the help that they ask for.
+fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || !std::env::args_os().any(|arg| arg == "--json") {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let failure = output::Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
+    output::Output::new(output::Format::Json).print_failure(&failure);
+    failure.into()
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::shown::{Json, Screen};
+use crate::shown::{Json, Screen, shown};
 
 /// How results are written to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,18 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Output {
     format: Format,
+}
+
+/// A failure in JSON.
+#[derive(Debug, Serialize)]
+struct ErrorReport {
+    error: ErrorText,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorText {
+    code: &'static str,
+    message: String,
 }
 
 /// How a command that ran to its end found things.
@@ -40,6 +52,8 @@ pub(crate) enum Outcome {
 pub(crate) enum Failure {
     /// It was asked for something that it cannot do: exit code 2, as for arguments that do not parse.
     Usage(String),
+    /// It was asked for a dimension that the world does not have: exit code 2.
+    UnknownDimension(String),
     /// The world or the disk refused: exit code 1.
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -66,6 +80,21 @@ impl Output {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
             _ => Ok(()),
         }
+    }
+
+    /// Prints on standard error why a command did not run to its end.
+    pub(crate) fn print_failure(&self, failure: &Failure) {
+        let message = failure.to_string();
+        let mut err = io::stderr().lock();
+        // Where nobody reads, the exit code says it.
+        let _unread = match self.format {
+            Format::Text => writeln!(err, "cg: {}", shown(&message)),
+            Format::Json => {
+                let report = ErrorReport { error: ErrorText { code: failure.code(), message } };
+                let written = report.serialize(&mut serde_json::Serializer::with_formatter(&mut err, Json));
+                written.map_err(io::Error::from).and_then(|()| err.write_all(b"\n"))
+            }
+        };
     }
 
     /// A count of rows on standard error, shown only to a person who reads text at a terminal.
@@ -95,6 +124,15 @@ impl Failure {
         Self::Failed(error.into())
     }
 
+    /// What a script tells failures apart by.
+    const fn code(&self) -> &'static str {
+        match self {
+            Self::Usage(_) => "usage",
+            Self::UnknownDimension(_) => "unknown_dimension",
+            Self::Failed(_) => "failed",
+        }
+    }
+
     /// What the system said about a file.
     pub(crate) fn io(action: &str, path: &Path, error: &io::Error) -> Self {
         Self::failed(format!("cannot {action} {}: {error}", path.display()))
@@ -122,7 +160,7 @@ impl From<cg_store::engine::EngineError> for Failure {
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(message) => f.write_str(message),
+            Self::Usage(message) | Self::UnknownDimension(message) => f.write_str(message),
             Self::Failed(error) => Display::fmt(error, f),
         }
     }
@@ -141,7 +179,7 @@ impl From<Failure> for ExitCode {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Failed(_) => Self::from(1),
-            Failure::Usage(_) => Self::from(2),
+            Failure::Usage(_) | Failure::UnknownDimension(_) => Self::from(2),
         }
     }
 }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_cli::export::{ExportError, ExportOptions, ExportReport, LayoutChoice, Placed, export};
+use cg_cli::mapping::name;
+use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::{self, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
@@ -16,7 +18,8 @@ use crate::shown::shown;
 /// The overworld, the nether and the end go to the folders from which they were imported: `region/`, `DIM-1/`, `DIM1/` until
 /// 1.21.11, or `dimensions/minecraft/NAME/` since 26.1; other dimensions to `dimensions/NAMESPACE/NAME/`. Where the game
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
-/// exit code is 1. What a save cannot hold is listed; then the exit code is 1 too. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
+/// exit code is 1. What a save cannot hold is counted by kind, and then the
+/// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
 /// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]
@@ -26,8 +29,9 @@ pub(crate) struct Args {
     /// The new folder; it must not exist or be empty.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     mca: PathBuf,
-    /// Only this dimension, and the files in its own folder [default: all].
-    #[arg(long, short = 'd', value_name = "NAME")]
+    /// Only this dimension, and the files in its own folder [default: all]; the part of its name after the colon is enough
+    /// where it is not ambiguous.
+    #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     dimension: Option<String>,
     /// The folders of the overworld, the nether and the end.
     #[arg(long, value_enum, default_value = "as-imported")]
@@ -41,7 +45,9 @@ struct Report(ExportReport);
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let progress = out.progress("regions written");
-    let options = ExportOptions { dimension: args.dimension.clone(), layout: args.layout };
+    let dimension =
+        args.dimension.as_deref().map(|wanted| dimension(&world.catalog(), wanted)).transpose()?;
+    let options = ExportOptions { dimension, layout: args.layout };
     let exported = export(&world, &args.mca, &options, |now| progress.set_position(now.regions_done as u64));
     progress.finish_and_clear();
     let report = match exported {
@@ -53,6 +59,16 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     out.print(&report)?;
     Ok(Outcome::good_if(report.0.is_whole(&options)))
+}
+
+/// The name that a dimension has in the save, from that or from the world's own.
+fn dimension(catalog: &Catalog, wanted: &str) -> Result<String, Failure> {
+    if name::of(wanted).is_ok_and(|name| catalog.dimension(name.as_str()).is_some()) {
+        return Ok(wanted.to_owned());
+    }
+    let found = args::find_dimension(catalog, wanted)?;
+    let found = catalog.list(ListKind::Dimensions).name(found.get());
+    Ok(found.map_or_else(|| wanted.to_owned(), |found| name::text(found.as_str())))
 }
 
 impl fmt::Display for Report {

@@ -13,10 +13,12 @@ use super::name_of;
 use crate::args::{DimensionArg, DiskWorld, WorldArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::shown::shown;
+use crate::snbt::snbt;
 
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
-/// Exit code 1 if the chunk is not stored, or damaged.
+/// Data of a block that is NBT is shown whole, as SNBT; JSON has it in `"snbt"`, and all bytes in `"hex"`. Exit code 1 if the
+/// chunk is not stored, or damaged.
 #[derive(Debug, clap::Args)]
 #[group(id = "place", required = true, multiple = false, args = ["chunk", "block"])]
 pub(crate) struct Args {
@@ -32,7 +34,7 @@ pub(crate) struct Args {
     block: Option<Vec<i64>>,
 }
 
-/// Bytes of a component that are shown.
+/// Bytes of a component that is no NBT that are shown as text.
 const PREVIEW_BYTES: usize = 64;
 
 /// How a chunk is stored.
@@ -106,13 +108,16 @@ struct LayerReport {
     components: Vec<Preview>,
 }
 
-/// A component's bytes, the first of them.
+/// A component's bytes.
 #[derive(Debug, Serialize)]
 struct Preview {
     component: String,
     bytes: usize,
     hex: String,
     text: Option<String>,
+    /// As text, if they are NBT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snbt: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
@@ -253,10 +258,24 @@ fn block_report(
 
 impl Preview {
     fn new(component: String, bytes: &[u8]) -> Self {
-        let shown = &bytes[..bytes.len().min(PREVIEW_BYTES)];
         let text =
-            str::from_utf8(shown).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
-        Self { component, bytes: bytes.len(), hex: hex(shown), text: text.map(str::to_owned) }
+            str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+        let (text, snbt) = (text.map(str::to_owned), snbt(bytes));
+        Self { component, bytes: bytes.len(), hex: hex(bytes), text, snbt }
+    }
+
+    /// The first bytes of what is no NBT.
+    fn write_start(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = self.hex.get(..2 * PREVIEW_BYTES).unwrap_or(&self.hex);
+        let rest = match self.bytes - hex.len() / 2 {
+            0 => String::new(),
+            left => format!("… ({} more; --json shows all)", counted(left as u64, "byte")),
+        };
+        writeln!(f, "    {hex}{rest}")?;
+        match &self.text {
+            Some(text) => writeln!(f, "    {text:?}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -327,10 +346,9 @@ impl fmt::Display for BlockReport {
             writeln!(f, "layer {}: {} (id {}, {opaque})", layer.layer, layer.block, layer.id)?;
             for component in &layer.components {
                 writeln!(f, "  {}: {}", component.component, counted(component.bytes as u64, "byte"))?;
-                let cut = if component.hex.len() < component.bytes * 2 { "…" } else { "" };
-                writeln!(f, "    {}{cut}", component.hex)?;
-                if let Some(text) = &component.text {
-                    writeln!(f, "    {text:?}{cut}")?;
+                match &component.snbt {
+                    Some(snbt) => writeln!(f, "    {snbt}")?,
+                    None => component.write_start(f)?,
                 }
             }
         }

@@ -20,7 +20,8 @@ use crate::shown::shown;
 /// Import a Minecraft Java save (1.13 to 26.x), one dimension of it, a folder of region files, or one region file.
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again. The
-/// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. Columns of before
+/// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
+/// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Columns of before
 /// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,

@@ -15,7 +15,8 @@ use crate::shown::shown;
 /// Draw the world from above in real colours or by tiers, hill-shaded, with a legend.
 ///
 /// JSON: `{"file","width_px","height_px","min":[X,Z],"max":[X,Z],"scale_blocks","zoom_px","surface":[{"name","columns"}],
-/// "unreadable":[…]}`, and with --tiers `"tiers":{"l0","l1","l2"}` in columns of blocks. Exit code 1 if chunks could not be read; the map shows what lies below them.
+/// "unreadable":[…],"unreadable_columns":N}`, and with --tiers `"tiers":{"l0","l1","l2"}` in columns of blocks. Exit code 1
+/// if chunks or clusters could not be read: each is listed, and columns of blocks whose ground may be in one are magenta.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -51,6 +52,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     tiers: Option<TiersReport>,
     unreadable: Vec<String>,
+    unreadable_columns: u64,
 }
 
 /// Columns of blocks by the tier of what is seen.
@@ -104,6 +106,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             _ => None,
         },
         unreadable: map.unreadable,
+        unreadable_columns: map.unreadable_columns,
     };
     out.print(&report)?;
     Ok(Outcome::good_if(report.unreadable.is_empty()))
@@ -125,6 +128,10 @@ impl fmt::Display for Report {
         }
         for problem in &self.unreadable {
             writeln!(f, "not drawn: {}", shown(problem))?;
+        }
+        if self.unreadable_columns > 0 {
+            let count = grouped(self.unreadable_columns);
+            writeln!(f, "columns of blocks marked as unreadable: {count}")?;
         }
         Ok(())
     }

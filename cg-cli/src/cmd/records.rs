@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::content::{Content, ContentArg};
 use super::name_of;
 use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg};
+use crate::decimal::point;
 use crate::output::{Failure, Outcome, Output};
 use crate::shown::shown;
 
@@ -59,9 +60,9 @@ pub(crate) struct Add {
     world: WorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
-    /// Where it is, in blocks.
+    /// Where it is, in blocks: decimal numbers, of which every digit before the point counts.
     #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
-    at: Vec<f64>,
+    at: Vec<String>,
     /// What it is: any text of at most 255 bytes.
     #[arg(long, value_name = "KIND")]
     kind: String,
@@ -193,13 +194,11 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 
 fn add(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let payload = args.content.read()?;
-    let &[x, y, z] = args.at.as_slice() else {
-        return Err(Failure::usage("a position has three coordinates"));
-    };
+    let (block, fraction) = point(&args.at)?;
     let world = args.world.open_for_writing()?;
     let dimension = args.dimension.find(&world.catalog())?;
     let usage = |error: String| Failure::usage(error);
-    let position = EntityPos::from_f64(dimension, [x, y, z]).map_err(|error| usage(error.to_string()))?;
+    let position = EntityPos::new(dimension, block, fraction).map_err(|error| usage(error.to_string()))?;
     let record = Record::new(position, &*args.kind, args.timestamp, payload);
     let record = record.map_err(|error| usage(error.to_string()))?;
     let id = args.id.unwrap_or_else(Uuid::new_v4);

@@ -334,6 +334,8 @@ impl<E: Engine> Region<'_, E> {
             let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
             if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
                 self.put(&mut writer, "poi", slot, &points.slot, points.timestamp)?;
+            } else if beside == Beside::Nothing {
+                report.missed("points of interest of columns without blocks", 1);
             }
         }
         self.finish(writer, report)

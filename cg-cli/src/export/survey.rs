@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use cg_format::{Dimension, EntityId};
 use cg_registry::{Catalog, ListKind};
 use cg_store::engine::Engine;
-use cg_store::{Area, Error, World};
+use cg_store::{Area, Error, ObjectKey, World};
 
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
+use crate::import::PROGRESS_PREFIX;
 use crate::mapping::leftovers::{self, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::slots::OLD_PREFIX;
 use crate::mapping::{name, place};
@@ -79,6 +80,7 @@ pub(super) fn survey<E: Engine>(
         }
         ControlFlow::<()>::Continue(())
     })?;
+    not_for_saves(world, only, report)?;
     for (number, name) in (0..).zip(catalog.list(ListKind::Dimensions).names()) {
         let dimension = Dimension::new(number);
         if wanted(dimension) {
@@ -108,6 +110,46 @@ pub(super) fn survey<E: Engine>(
         ControlFlow::Continue(())
     })?;
     failed.map_or(Ok(Survey { regions, riders }), Err)
+}
+
+/// Counts what no save has a place for. What belongs to no dimension counts only if all are exported.
+fn not_for_saves<E: Engine>(
+    world: &World<E>,
+    only: Option<Dimension>,
+    report: &mut ExportReport,
+) -> Result<(), Error> {
+    world.records().for_each(|record| {
+        match record {
+            Ok((_, record)) if only.is_some_and(|only| only != record.position.dimension()) => {}
+            Ok(_) => report.missed("records", 1),
+            Err(_) => report.missed("damaged records", 1),
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    if only.is_some() {
+        return Ok(());
+    }
+    world.objects().for_each([], |object| {
+        match object {
+            // What an import made is written, or counted, with what it belongs to.
+            Ok((key, ..)) if leftovers::is_of_import(key) || key.starts_with(ObjectKey::STORES_OWN) => {}
+            Ok(_) => report.missed("objects of the host", 1),
+            Err(Error::Corrupt(damage)) if leftovers::is_of_import(&damage.key) => {}
+            Err(_) => report.missed("damaged objects", 1),
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    world.for_each_property("", |property| {
+        // Damaged ones of columns are counted with the columns.
+        if let Ok((name, _)) = property
+            && ![":", name::COLUMN_PROPERTY, PROGRESS_PREFIX].iter().any(|own| name.starts_with(own))
+        {
+            report.missed("properties", 1);
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    report.missed("snapshots", world.snapshots()?.len() as u64);
+    Ok(())
 }
 
 /// Finds the slots of which an import kept objects.

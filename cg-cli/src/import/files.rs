@@ -193,13 +193,16 @@ impl<E: Engine> Importer<'_, E> {
     /// this can be done anew by an import that continues.
     pub(super) fn files(&mut self, report: &mut ImportReport) -> Result<(), ImportError> {
         let mut all = ImportReport::default();
-        for refused in &self.source.others.refused {
-            all.note_not_carried(refused);
+        for (name, why) in &self.source.others.refused {
+            all.note_left_out(name, why);
+        }
+        for foreign in &self.source.others.foreign {
+            all.note_not_carried(foreign);
         }
         let (mut pending, mut pending_bytes) = (Vec::new(), 0);
         for (name, path) in &self.source.others.files {
             let Ok(key) = leftovers::file_key(name) else {
-                all.note_not_carried(&format!("file {name}: its path is too long"));
+                all.note_left_out(name, "its path is too long");
                 continue;
             };
             let bytes = match read(path, self.object_limit_bytes()) {
@@ -211,9 +214,8 @@ impl<E: Engine> Importer<'_, E> {
                 }
                 Ok(Err(len_bytes)) => {
                     let limit_bytes = self.object_limit_bytes();
-                    all.note_not_carried(&format!(
-                        "file {name}: it takes {len_bytes} bytes, more than the {limit_bytes} of an object"
-                    ));
+                    let why = format!("it takes {len_bytes} bytes, more than the {limit_bytes} of an object");
+                    all.note_left_out(name, &why);
                     continue;
                 }
                 Err(error) => {

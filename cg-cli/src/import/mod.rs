@@ -61,6 +61,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use apply::listed_block_entities;
 pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
+pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
 pub use target::open_or_create;
 

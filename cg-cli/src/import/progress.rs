@@ -18,7 +18,9 @@ use uuid::Uuid;
 use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::anvil::region::{RegionPos, Slot};
 
-const HEAD: &str = "minecraft:import";
+/// How the names of all properties begin in which an import keeps its progress.
+pub(crate) const PROGRESS_PREFIX: &str = "minecraft:import";
+const HEAD: &str = PROGRESS_PREFIX;
 /// How the properties begin that list the entities that the world had and that the import replaced or kept.
 const MET: &str = "minecraft:import-met/";
 /// The rules of imports that this release begins: 1 since strays are parted from a save.

@@ -52,12 +52,12 @@ pub struct ImportReport {
     pub left_files: u64,
     /// Whether another process had the save open.
     pub in_use: bool,
-    /// What could not be read: of each file the first thousand, and of every slot the first.
+    /// What could not be read, and files that were left out: of each file the first thousand, and of every slot the first.
     pub unreadable: Vec<Unreadable>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
-    /// What the save holds and the world does not, names of fields and files: of each region file, and of all other
-    /// files, the first thousand.
+    /// What the save holds and the world does not, names of fields, and files that belong to no dimension: of each file the
+    /// first thousand.
     pub not_carried: BTreeSet<String>,
     /// What happened and is in none of the lists.
     pub unlisted: Unlisted,
@@ -99,9 +99,9 @@ pub struct ReplacedLevel {
 /// A part of a save that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Unreadable {
-    /// The region file, from the save's folder on.
+    /// The file, from the save's folder on.
     pub file: String,
-    /// The slot, 0 … 1023; `None` when the whole file could not be opened.
+    /// The slot, 0 … 1023; `None` when the whole file could not be opened, or was left out.
     pub slot: Option<u16>,
     /// Why.
     pub reason: String,
@@ -121,7 +121,7 @@ pub struct Rekeyed {
 }
 
 impl ImportReport {
-    /// Whether everything could be read, and nothing but this import had the save open.
+    /// Whether everything could be read, no file was left out, and nothing but this import had the save open.
     pub fn is_whole(&self) -> bool {
         self.unreadable.is_empty() && self.strays.is_empty() && !self.in_use
     }
@@ -139,6 +139,11 @@ impl ImportReport {
         } else {
             self.unlisted.unreadable += 1;
         }
+    }
+
+    /// Takes note of a file or folder that is left out.
+    pub(super) fn note_left_out(&mut self, name: &str, why: &str) {
+        self.note_unreadable(&shortened(name.to_owned()), None, format!("left out: {why}"));
     }
 
     /// Takes note of an entity's new UUID.

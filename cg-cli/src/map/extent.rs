@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
-use cg_store::engine::Engine;
+use cg_format::{BlockBox, ChunkBox, ChunkPos, ClusterTier, Dimension, Space, key};
+use cg_store::engine::{Engine, EngineError, Place};
 use cg_store::{Area, Error, World};
 
 use super::strip::Seen;
@@ -21,8 +21,19 @@ pub(super) struct Extent {
     pub(super) min: [i64; 2],
     /// The greatest x and z, in blocks.
     pub(super) max: [i64; 2],
-    /// Tiles by z, then x, each with the cubes of chunks that it has, by y.
-    tiles: BTreeMap<(i64, i64), BTreeSet<i64>>,
+    /// Tiles by z, then x.
+    tiles: BTreeMap<(i64, i64), Parts>,
+    /// Damage that was met, in words.
+    pub(super) unreadable: Vec<String>,
+}
+
+/// What a tile has.
+#[derive(Debug, Default)]
+struct Parts {
+    /// The cubes of chunks, by y.
+    cubes: BTreeSet<i64>,
+    /// The chunks that damaged rows may hold.
+    damaged: Vec<ChunkBox>,
 }
 
 /// One tile: its place in tiles, and the y of its cubes from the top down.
@@ -31,6 +42,8 @@ pub(super) struct Tile {
     pub(super) x: i64,
     pub(super) z: i64,
     pub(super) cubes_down: Vec<i64>,
+    /// The chunks that damaged rows may hold: each box is in one cube.
+    pub(super) damaged: Vec<ChunkBox>,
 }
 
 /// The tiles of one strip from west to east.
@@ -42,24 +55,39 @@ pub(super) struct StripTiles {
 }
 
 impl Extent {
-    /// Looks for chunks, in a box or everywhere; `None` if there are none.
+    /// Looks for chunks, in a box or everywhere; `None` if there are neither chunks nor damage.
     pub(super) fn find<E: Engine>(
         world: &World<E>,
         dimension: Dimension,
         area: Option<BlockBox>,
     ) -> Result<Option<Self>, Error> {
-        let mut tiles: BTreeMap<(i64, i64), BTreeSet<i64>> = BTreeMap::new();
+        let mut tiles: BTreeMap<(i64, i64), Parts> = BTreeMap::new();
         let mut bounds: Option<[ChunkPos; 2]> = None;
+        let mut unreadable = Vec::new();
         let chunks = area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
         world.for_each_place(Area::Box(dimension, chunks), |stored| {
-            // Damage is met again, and reported, when the tile is drawn.
-            if let Ok(stored) = stored {
-                let pos = stored.at.pos;
-                let [x, y, z] = [pos.x(), pos.y(), pos.z()].map(|c| c.div_euclid(TILE_CHUNKS));
-                tiles.entry((z, x)).or_default().insert(y);
+            let (found, is_damaged) = match stored {
+                Ok(stored) => (Some(ChunkBox::new(stored.at.pos, stored.at.pos)), false),
+                Err(error) => {
+                    let problem = error.to_string();
+                    if !unreadable.contains(&problem) {
+                        unreadable.push(problem);
+                    }
+                    let damaged = chunks_of_row(&error).filter(|(found, _)| *found == dimension);
+                    (damaged.and_then(|(_, damaged)| common(damaged, chunks)), true)
+                }
+            };
+            if let Some(found) = found {
+                let [x, y, z] =
+                    [found.min().x(), found.min().y(), found.min().z()].map(|c| c.div_euclid(TILE_CHUNKS));
+                let parts = tiles.entry((z, x)).or_default();
+                parts.cubes.insert(y);
+                if is_damaged {
+                    parts.damaged.push(found);
+                }
                 bounds = Some(match bounds {
-                    None => [pos, pos],
-                    Some([min, max]) => [least(min, pos), greatest(max, pos)],
+                    None => [found.min(), found.max()],
+                    Some([min, max]) => [least(min, found.min()), greatest(max, found.max())],
                 });
             }
             ControlFlow::<()>::Continue(())
@@ -71,6 +99,7 @@ impl Extent {
                 min: [first.x.max(clip.min().x), first.z.max(clip.min().z)],
                 max: [last.x.min(clip.max().x), last.z.min(clip.max().z)],
                 tiles,
+                unreadable,
             }
         }))
     }
@@ -96,8 +125,9 @@ impl Extent {
     pub(super) fn strips(&self, scale_blocks: u32) -> Vec<StripTiles> {
         let mut strips: BTreeMap<i64, Vec<Tile>> = BTreeMap::new();
         let height = strip_blocks(scale_blocks);
-        for ((z, x), cubes) in &self.tiles {
-            let tile = Tile { x: *x, z: *z, cubes_down: cubes.iter().rev().copied().collect() };
+        for ((z, x), parts) in &self.tiles {
+            let cubes_down = parts.cubes.iter().rev().copied().collect();
+            let tile = Tile { x: *x, z: *z, cubes_down, damaged: parts.damaged.clone() };
             strips.entry((z * TILE_BLOCKS).div_euclid(height)).or_default().push(tile);
         }
         strips.into_iter().map(|(index, tiles)| StripTiles { index, tiles }).collect()
@@ -107,6 +137,35 @@ impl Extent {
 /// The height of a strip. Scales are powers of two, so tiles and pixels never cross its border.
 pub(super) fn strip_blocks(scale_blocks: u32) -> i64 {
     TILE_BLOCKS.max(scale_blocks.into())
+}
+
+/// The chunks that a damaged row may hold; `None` if the error does not name the row of a chunk or a cluster.
+fn chunks_of_row(error: &Error) -> Option<(Dimension, ChunkBox)> {
+    let (space, row) = match error {
+        Error::Corrupt(damage) => (damage.space, &damage.key[..]),
+        Error::Engine(EngineError::Corrupt { place: Place::Row { family, key }, .. }) => {
+            (Space::of_row(*family, key)?, &key[..])
+        }
+        _ => return None,
+    };
+    let tier = match space {
+        Space::ChunkL0 => {
+            let at = key::decode_chunk(row).ok()?;
+            return Some((at.dimension, ChunkBox::new(at.pos, at.pos)));
+        }
+        Space::ClusterL1 => ClusterTier::L1,
+        Space::ClusterL2 => ClusterTier::L2,
+        _ => return None,
+    };
+    let (dimension, cluster) = key::decode_cluster(tier, row).ok()?;
+    Some((dimension, ChunkBox::new(cluster.min_chunk(), cluster.max_chunk())))
+}
+
+/// The chunks that two boxes share.
+fn common(a: ChunkBox, b: ChunkBox) -> Option<ChunkBox> {
+    let (min, max) = (greatest(a.min(), b.min()), least(a.max(), b.max()));
+    let is_ordered = min.x() <= max.x() && min.y() <= max.y() && min.z() <= max.z();
+    is_ordered.then(|| ChunkBox::new(min, max))
 }
 
 fn least(a: ChunkPos, b: ChunkPos) -> ChunkPos {

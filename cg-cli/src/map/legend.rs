@@ -10,6 +10,8 @@ use super::{Map, SurfaceBlock, TierColumns};
 pub(super) const NOTHING: [u8; 3] = [20, 23, 28];
 /// Where something is stored and nothing is to be seen: columns of air.
 pub(super) const EMPTY: [u8; 3] = [30, 34, 41];
+/// Where the ground may be in a damaged chunk.
+pub(super) const UNREADABLE: [u8; 3] = [232, 0, 168];
 
 const PANEL: [u8; 3] = [244, 240, 230];
 const INK: [u8; 3] = [52, 48, 44];
@@ -30,11 +32,16 @@ const NAME_CHARS: usize = 17;
 pub(super) fn below(map: &Map, dimension: &str) -> Image {
     let picture = &map.image;
     let width = picture.width_px().max(MIN_WIDTH_PX);
-    let entries = entries(map);
-    let shown = &entries[..entries.len().min(MAX_BLOCKS)];
+    let mut entries = entries(map);
+    let total: u64 = entries.iter().map(|entry| entry.columns).sum::<u64>() + map.unreadable_columns;
+    entries.truncate(MAX_BLOCKS);
+    if map.unreadable_columns > 0 {
+        let (name, columns) = ("unreadable".into(), map.unreadable_columns);
+        entries.push(Entry { name, rgb: UNREADABLE, columns });
+    }
     let columns = ((width - MARGIN_PX) / COLUMN_PX).clamp(1, 4);
     let column_px = (width - MARGIN_PX) / columns;
-    let rows = (shown.len() as u32).div_ceil(columns);
+    let rows = (entries.len() as u32).div_ceil(columns);
     let head_px = 2 * LINE_PX + 3 * MARGIN_PX / 2;
     let panel_px = MARGIN_PX + head_px + rows * ROW_PX + MARGIN_PX / 2;
     let mut image = Image::filled(width, picture.height_px() + panel_px, NOTHING);
@@ -49,8 +56,7 @@ pub(super) fn below(map: &Map, dimension: &str) -> Image {
     font::write(&mut image, MARGIN_PX, y + LINE_PX + 4, &place, FAINT);
     draw_scale_bar(&mut image, map, y);
 
-    let total: u64 = entries.iter().map(|entry| entry.columns).sum();
-    for (index, entry) in (0_u32..).zip(shown) {
+    for (index, entry) in (0_u32..).zip(&entries) {
         // Down the first column, then down the next, as one reads a list.
         let (column, row) = (index / rows.max(1), index % rows.max(1));
         let (x, y) = (MARGIN_PX + column * column_px, top + MARGIN_PX + head_px + row * ROW_PX);

@@ -100,8 +100,10 @@ pub struct Map {
     pub surface: Vec<SurfaceBlock>,
     /// In which tiers the chunks lie that are seen, the hottest first; empty if the colours do not say it.
     pub tiers: Vec<TierColumns>,
-    /// Chunks that could not be read, in words; the map shows what lies below them.
+    /// Chunks and clusters that could not be read, in words.
     pub unreadable: Vec<String>,
+    /// Columns of blocks whose ground may be in one of them. They have a colour of their own.
+    pub unreadable_columns: u64,
 }
 
 /// A kind of block that is seen from above.
@@ -206,7 +208,8 @@ pub fn render<E: Engine>(
         zoom_px: zoom as u32,
         surface: blocks,
         tiers: if options.colours == Colours::Tiers { tally.by_tier() } else { Vec::new() },
-        unreadable: surface.into_unreadable(),
+        unreadable: [extent.unreadable, surface.into_unreadable()].concat(),
+        unreadable_columns: tally.unreadable,
     };
     if options.legend {
         map.image = legend::below(&map, dimension.map_or("", |name| name.as_str()));

@@ -33,6 +33,8 @@ struct Sum {
     count: u32,
     /// Columns that are stored and hold nothing to see.
     empty_count: u32,
+    /// Whether the ground of one may be in a damaged chunk.
+    is_unreadable: bool,
 }
 
 impl Strip {
@@ -54,6 +56,7 @@ impl Strip {
         let column = (x.div_euclid(self.scale_blocks) - self.origin_px[0]) as usize;
         let row = (z.div_euclid(self.scale_blocks) - self.first_row_px) as usize;
         let Some(sum) = self.pixels.get_mut(row * self.width_px + column) else { return };
+        sum.is_unreadable |= sight.is_unreadable();
         match sight.seen() {
             Some((rgb, height)) => {
                 for (sum, c) in sum.rgb.iter_mut().zip(rgb) {
@@ -75,12 +78,13 @@ impl Strip {
             for ((x, sum), north) in (0_u32..).zip(pixels).zip(north.iter_mut()) {
                 let height = (sum.count > 0).then(|| sum.height / sum.count as f32);
                 let rgb = match height {
+                    _ if sum.is_unreadable => Some(super::legend::UNREADABLE),
                     Some(height) => Some(self.shaded(sum, height, west, *north)),
                     None => (sum.empty_count > 0).then_some(super::legend::EMPTY),
                 };
                 if let (Some(rgb), Ok(y)) = (rgb, u32::try_from(y)) {
                     picture.set(x, y, rgb);
-                    if height.is_some() {
+                    if height.is_some() || sum.is_unreadable {
                         *seen = Some(Seen::widened(*seen, [x, y]));
                     }
                 }

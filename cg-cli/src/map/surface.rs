@@ -46,7 +46,12 @@ pub(super) struct Surface<'w, E: Engine> {
 pub(super) struct Tally {
     blocks: HashMap<BlockId, u64>,
     tiers: [u64; 3],
+    /// Columns whose ground may be in a damaged chunk.
+    pub(super) unreadable: u64,
 }
+
+/// The y of the chunks of a column of chunks, each with whether it is stored; damaged rows may hold the others.
+type Heights = BTreeMap<i64, bool>;
 
 /// What was seen so far of one column of blocks.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +65,8 @@ pub(super) struct Sight {
     ground: Option<BlockId>,
     /// Where the chunk lies of which something was seen first.
     tier: Option<Tier>,
+    /// Whether the ground may be in a damaged chunk.
+    is_unreadable: bool,
 }
 
 impl Tally {
@@ -89,8 +96,19 @@ impl Tally {
 }
 
 impl Sight {
-    const NOTHING: Self =
-        Self { rgb: [0.0; 3], through: 1.0, water_blocks: 0, height: None, ground: None, tier: None };
+    const NOTHING: Self = Self {
+        rgb: [0.0; 3],
+        through: 1.0,
+        water_blocks: 0,
+        height: None,
+        ground: None,
+        tier: None,
+        is_unreadable: false,
+    };
+
+    pub(super) const fn is_unreadable(&self) -> bool {
+        self.is_unreadable
+    }
 
     /// The colour, or `None` if nothing was seen; and the height.
     pub(super) fn seen(&self) -> Option<([f32; 3], f32)> {
@@ -101,13 +119,15 @@ impl Sight {
     /// The same in the colour of its tier.
     fn by_tier(self) -> Self {
         match self.tier {
-            Some(tier) => Self { rgb: rgb_of(tier).map(f32::from), through: 0.0, ..self },
-            None => self,
+            Some(tier) if !self.is_unreadable => {
+                Self { rgb: rgb_of(tier).map(f32::from), through: 0.0, ..self }
+            }
+            _ => self,
         }
     }
 
     const fn is_over(&self) -> bool {
-        self.through < DARK || self.water_blocks >= DEEP_BLOCKS
+        self.is_unreadable || self.through < DARK || self.water_blocks >= DEEP_BLOCKS
     }
 
     fn cover(&mut self, rgb: [f32; 3], opacity: f32) {
@@ -173,9 +193,16 @@ impl<'w, E: Engine> Surface<'w, E> {
     ) -> Result<(), Error> {
         for ((x, z), heights) in self.columns(&tile)? {
             let mut sights = [Sight::NOTHING; 256];
-            for y in heights.into_iter().rev() {
-                let pos = ChunkPos::new(x, y, z).expect("a stored chunk is in the world");
-                self.look_through(pos, &mut sights);
+            for (y, is_stored) in heights.into_iter().rev() {
+                let is_read = is_stored && {
+                    let pos = ChunkPos::new(x, y, z).expect("a stored chunk is in the world");
+                    self.look_through(pos, &mut sights)
+                };
+                if !is_read {
+                    for sight in sights.iter_mut().filter(|sight| !sight.is_over()) {
+                        *sight = Sight { is_unreadable: true, ..Sight::NOTHING };
+                    }
+                }
                 if sights.iter().all(Sight::is_over) {
                     break;
                 }
@@ -188,6 +215,7 @@ impl<'w, E: Engine> Surface<'w, E> {
                 {
                     continue;
                 }
+                tally.unreadable += u64::from(sight.is_unreadable);
                 match self.colours {
                     Colours::Blocks => strip.add(x, z, sight),
                     Colours::Tiers => strip.add(x, z, &sight.by_tier()),
@@ -203,9 +231,9 @@ impl<'w, E: Engine> Surface<'w, E> {
         Ok(())
     }
 
-    /// The columns of chunks of a tile, each with the y of its chunks, ascending.
-    fn columns(&mut self, tile: &Tile) -> Result<BTreeMap<(i64, i64), Vec<i64>>, Error> {
-        let mut columns: BTreeMap<(i64, i64), Vec<i64>> = BTreeMap::new();
+    /// The columns of chunks of a tile.
+    fn columns(&self, tile: &Tile) -> Result<BTreeMap<(i64, i64), Heights>, Error> {
+        let mut columns: BTreeMap<(i64, i64), Heights> = BTreeMap::new();
         let drawn = self.area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
         for cube_y in &tile.cubes_down {
             let [min, max] = [0, TILE_CHUNKS - 1].map(|offset| {
@@ -213,27 +241,31 @@ impl<'w, E: Engine> Surface<'w, E> {
                 ChunkPos::new(at(tile.x), at(*cube_y), at(tile.z))
                     .expect("a cube with a chunk is in the world")
             });
-            let unreadable = &mut self.unreadable;
-            self.world.for_each_chunk(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
-                match stored {
-                    Ok(stored) if drawn.contains(stored.at.pos) => {
-                        let pos = stored.at.pos;
-                        columns.entry((pos.x(), pos.z())).or_default().push(pos.y());
-                    }
-                    Ok(_) => {}
-                    Err(error) => unreadable.push(error.to_string()),
+            self.world.for_each_place(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
+                // The extent has what is damaged.
+                if let Ok(stored) = stored
+                    && drawn.contains(stored.at.pos)
+                {
+                    let pos = stored.at.pos;
+                    columns.entry((pos.x(), pos.z())).or_default().insert(pos.y(), true);
                 }
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        for heights in columns.values_mut() {
-            heights.sort_unstable();
+        for damaged in &tile.damaged {
+            let (min, max) = (damaged.min(), damaged.max());
+            for (x, z) in (min.x()..=max.x()).flat_map(|x| (min.z()..=max.z()).map(move |z| (x, z))) {
+                let heights = columns.entry((x, z)).or_default();
+                for y in min.y()..=max.y() {
+                    heights.entry(y).or_insert(false);
+                }
+            }
         }
         Ok(columns)
     }
 
-    /// Looks down through one chunk, and remembers it if it cannot be read.
-    fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) {
+    /// Looks down through one chunk, and remembers it if it cannot be read. Says whether it could.
+    fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) -> bool {
         let (catalog, area) = (self.catalog, self.area);
         let (paints, blocks) = (&mut self.paints, &mut self.blocks);
         let looked = self.world.view(ChunkAt::new(self.dimension, pos), |stored| {
@@ -253,10 +285,10 @@ impl<'w, E: Engine> Surface<'w, E> {
             }
             Ok(None)
         });
-        match looked {
-            Ok(problem) => self.unreadable.extend(problem.flatten()),
-            Err(error) => self.unreadable.push(error.to_string()),
-        }
+        let problem = looked.map_or_else(|error| Some(error.to_string()), Option::flatten);
+        let is_read = problem.is_none();
+        self.unreadable.extend(problem);
+        is_read
     }
 }
 

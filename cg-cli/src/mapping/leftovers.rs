@@ -16,7 +16,9 @@ use std::collections::{HashMap, VecDeque};
 
 use cg_store::{Error, ObjectKey};
 
+use super::layout::LAYOUT_PREFIX;
 use super::name;
+use super::slots::OLD_PREFIX;
 use crate::anvil::column::{
     BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, is_carried, is_left_of_section, is_mapped,
     is_of_other_slots,
@@ -125,6 +127,12 @@ pub fn poi_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
 /// As [`column_key`].
 pub fn entities_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
     key(ENTITIES_PREFIX, dimension, x, z)
+}
+
+/// Whether a key is of an object that an import makes.
+pub(crate) fn is_of_import(key: &[u8]) -> bool {
+    let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, OLD_PREFIX, LAYOUT_PREFIX, FILE_PREFIX];
+    prefixes.iter().any(|prefix| key.starts_with(prefix.as_bytes()))
 }
 
 /// How the keys of all columns of a dimension begin that begin with a prefix.

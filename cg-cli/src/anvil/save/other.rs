@@ -9,6 +9,7 @@ use super::{REGION_FOLDERS, Save, SaveError, layout, lock, regions};
 
 /// How deep folders are followed.
 const MAX_DEPTH: usize = 32;
+const IS_LINK: &str = "it is a link, and links are not followed";
 
 /// The files of a save that are no regions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,8 +17,10 @@ pub struct OtherFiles {
     /// Each file's path from the save's folder on, with `/` on every system, and where it is. `level.dat` comes first,
     /// the others by their paths.
     pub files: Vec<(String, PathBuf)>,
-    /// What is there and is no file that can be taken, in words.
-    pub refused: Vec<String>,
+    /// The paths of what is there and cannot be taken, each with why.
+    pub refused: Vec<(String, &'static str)>,
+    /// Worlds of CherryGrove and regions of no dimension, in words.
+    pub foreign: Vec<String>,
     /// The paths of that, and of links that are not followed: what else is below them is the save's.
     pub not_entered: Vec<String>,
     /// How many files belong to what is left out of the save.
@@ -54,13 +57,19 @@ impl Save {
         found.left_out = (count - found.files.len()) as u64;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
+        found.foreign.sort();
         Ok(found)
     }
 }
 
 impl OtherFiles {
-    fn refuse(&mut self, name: &str, kind: &str, why: &str) {
-        self.refused.push(format!("{kind}{name}: {why}"));
+    fn refuse(&mut self, name: &str, why: &'static str) {
+        self.refused.push((name.to_owned(), why));
+        self.not_entered.push(name.to_owned());
+    }
+
+    fn note_foreign(&mut self, name: &str, kind: &str, what: &str) {
+        self.foreign.push(format!("{kind} {name}: {what}"));
         self.not_entered.push(name.to_owned());
     }
 }
@@ -143,12 +152,14 @@ impl Walk<'_> {
                 } else if is_elsewhere || has_below(&self.files, &path) || has_below(&self.dropped, &path) {
                     found.not_entered.push(name);
                 } else {
-                    found.refuse(&name, "", "it is neither a file nor a folder");
+                    found.refuse(&name, IS_LINK);
                 }
+            } else if kind.is_symlink() {
+                found.refuse(&name, IS_LINK);
             } else if !kind.is_file() {
-                found.refuse(&name, "", "it is neither a file nor a folder");
+                found.refuse(&name, "it is neither a file nor a folder");
             } else if raw.to_str().is_none() {
-                found.refuse(&name, "file ", "its name is no text");
+                found.refuse(&name, "its name is not UTF-8");
             } else if is_region_part(&name) {
                 self.region_part(&path, &name, folder, found);
             } else {
@@ -170,11 +181,11 @@ impl Walk<'_> {
     ) -> Result<(), SaveError> {
         if path.join(cg_store::directory::FILE_NAME).is_file() {
             // Its files change while they are read, and would become objects of themselves.
-            found.refuse(name, "folder ", "it is a world of CherryGrove");
+            found.note_foreign(name, "folder", "it is a world of CherryGrove");
         } else if depth >= MAX_DEPTH {
-            found.refuse(name, "folder ", "it is too deep");
+            found.refuse(name, "the folder is too deep");
         } else if raw.is_none() {
-            found.refuse(name, "folder ", "its name is no text");
+            found.refuse(name, "the folder's name is not UTF-8");
         } else {
             self.folder(path, &format!("{name}/"), depth + 1, is_linked, found)?;
         }
@@ -187,9 +198,9 @@ impl Walk<'_> {
         if self.has_left_out {
             // It may be of what was left out.
         } else if !is_external {
-            found.refuse(name, "file ", "a region of no dimension");
+            found.note_foreign(name, "file", "a region of no dimension");
         } else if !self.folders.contains(folder) {
-            found.refuse(name, "file ", "a part of a region of no dimension");
+            found.note_foreign(name, "file", "a part of a region of no dimension");
         }
     }
 
@@ -270,12 +281,12 @@ mod tests {
                 "region/notes.txt"
             ]
         );
+        assert_eq!(found.refused, [("elsewhere".to_owned(), IS_LINK)]);
         expect![[r"
-            elsewhere: it is neither a file nor a folder
             file mods/some/region/c.1.1.mcc: a part of a region of no dimension
             file mods/some/region/r.0.0.mca: a region of no dimension
             folder backups/world: it is a world of CherryGrove"]]
-        .assert_eq(&found.refused.join("\n"));
+        .assert_eq(&found.foreign.join("\n"));
     }
 
     #[test]

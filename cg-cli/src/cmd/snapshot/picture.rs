@@ -12,15 +12,21 @@ use cg_snapshot::{Place, RestoreJob, RestoreOptions, Snapshot};
 use cg_store::{World, WorldOptions};
 use clap::ValueHint;
 
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, bytes_text, counted};
 
 /// Chunks that are written at once into the world that is drawn.
 const CHUNKS_AT_ONCE: usize = 1024;
+
+/// What a drawing may take of memory.
+const MAX_DRAWN_BYTES: u64 = 1 << 30;
+/// What a chunk takes in the world that is drawn, beside its bytes.
+const CHUNK_BYTES: u64 = 256;
 
 /// Where to draw it, if at all.
 #[derive(Debug, clap::Args)]
 pub(super) struct MapArg {
     /// Draw the box from above into this PNG, as `cg map` draws a world; it must not exist.
+    /// Refused if that would take more than 1 GiB of memory.
     #[arg(long = "map", value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -45,8 +51,29 @@ impl MapArg {
     }
 }
 
+/// A section that is kept once may be at millions of places, and takes memory at each.
+fn refuse_too_large(snapshot: &Snapshot) -> Result<(), Failure> {
+    let needed_bytes = snapshot.sections().fold(0_u64, |sum, (_, place)| match place {
+        Place::Kept(kept) => sum.saturating_add(kept.bytes().len() as u64 + CHUNK_BYTES),
+        Place::Absent | Place::Lost => sum,
+    });
+    if needed_bytes <= MAX_DRAWN_BYTES {
+        return Ok(());
+    }
+    let info = snapshot.info();
+    Err(Failure::failed(format!(
+        "to draw snapshot `{}` takes {} of memory for {}, more than {}; restore it into a world of its own and draw \
+         parts of that with `cg map --box`",
+        info.name,
+        bytes_text(needed_bytes),
+        counted(info.present_count, "section"),
+        bytes_text(MAX_DRAWN_BYTES),
+    )))
+}
+
 /// Puts the snapshot into a world in memory, which is what can be drawn.
 fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
+    refuse_too_large(snapshot)?;
     let world = World::temporary(&[], &WorldOptions::default())?;
     world.register(&snapshot.registration(&world.catalog()))?;
     let catalog = world.catalog();

@@ -1,9 +1,11 @@
 //! `cg get`
 
+use cg_snapshot::nbt;
+use cg_store::prelude::*;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::{SHEEP, Sample};
+use super::{GROUND, SHEEP, Sample};
 
 #[track_caller]
 fn check(args: &[&str], expected: Expect) {
@@ -57,6 +59,41 @@ fn a_block_shows_its_layers_and_components() {
         layer 1: game:water (id 3, opaque)
     "#]],
     );
+}
+
+#[test]
+fn nbt_of_a_block_is_shown_whole_as_snbt() {
+    let sample = Sample::new();
+    let nbt = nbt::payload(|chest| {
+        chest.string("id", "minecraft:chest").expect("short");
+        chest.string("custom name", "a \"b\" \\ c").expect("short");
+        chest.byte("keep", 1);
+        chest.short("s", -2);
+        chest.long("when", 1 << 40);
+        chest.doubles("at", &[0.5, -1.0]);
+        chest.int_array("ints", &[1, -1]);
+        chest.byte_array("bytes", &[1, 255]);
+        chest.compound("tag", |tag| tag.int("Count", 64));
+    });
+    assert!(nbt.len() > 64);
+    let world = sample.open();
+    let items = world.catalog().component_id("game:items").expect("registered");
+    let chest = CellLayer::base(BlockPos::new(3, 71, -11).local());
+    world
+        .transaction(|tx| tx.set_component(ChunkAt::new(Dimension::new(0), GROUND), chest, items, &nbt))
+        .expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let expected = concat!(
+        r#"{id:"minecraft:chest","custom name":"a \"b\" \\ c",keep:1b,s:-2s,when:1099511627776L,"#,
+        r#"at:[0.5d,-1.0d],ints:[I;1,-1],bytes:[B;1b,-1b],tag:{Count:64}}"#
+    );
+    let said = sample.cg("get", &["--block", "3", "71", "-11"]).good();
+    assert!(said.ends_with(&format!("  game:items: {} bytes\n    {expected}\n", nbt.len())), "{said}");
+    let found = sample.cg("get", &["--block", "3", "71", "-11", "--json"]).json();
+    let found = &found["layers"][0]["components"][0];
+    let hex: String = nbt.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((&found["snbt"], &found["hex"]), (&json!(expected), &json!(hex)));
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cg_format::record::Record;
+use cg_store::ObjectKey;
+use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;
 
@@ -70,17 +73,86 @@ fn what_a_report_has_no_room_for_is_counted() {
     let said = run(&args("import", &[&save, &world], &["--json"]));
     assert_eq!(said.code, 1, "{}", said.err);
     let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(report["unlisted"], json!({"unreadable": 4275, "rekeyed": 475, "not_carried": 976}));
+    assert_eq!(report["unlisted"], json!({"unreadable": 5251, "rekeyed": 475, "not_carried": 0}));
     let said = run(&args("import", &[&save, &world], &["--merge", "replace"]));
     assert_eq!(said.code, 1, "{}", said.err);
     let counts: Vec<_> =
         said.out.lines().filter(|line| line.starts_with("… ") || line.starts_with("could not")).collect();
     expect![[r#"
-        … and 4,275 more parts that could not be read, which are not listed
+        … and 5,251 more parts that could not be read, which are not listed
         … and 475 more entities with another UUID, which are not listed
-        … and 976 more mentions of fields that are not carried, which are not listed
-        could not be read: 5,301"#]]
+        could not be read: 7,301"#]]
     .assert_eq(&counts.join("\n"));
+}
+
+#[test]
+fn what_no_save_holds_is_counted_by_kind() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [save, world, out, only] = ["save", "world", "out", "only"].map(|name| dir.path().join(name));
+    made::make(&save);
+    run(&args("import", &[&save, &world], &[])).good();
+    let store = held::open(&world);
+    let nether = store.dimension("minecraft:the_nether").expect("imported");
+    store
+        .transaction(|tx| {
+            for (id, dimension) in [(1, Dimension::new(0)), (2, Dimension::new(0)), (3, nether)] {
+                let position = EntityPos::new(dimension, BlockPos::new(0, 0, 0), [0.0; 3])?;
+                let record = Record::new(position, "sign", 0, b"here".to_vec())?;
+                tx.put_record(RecordId::new(uuid::Uuid::from_u128(id)), record);
+            }
+            for key in ["bank/anna", "bank/bert", "zone"] {
+                tx.put_object(ObjectKey::new(key)?, key.as_bytes().to_vec())?;
+            }
+            tx.set_property(Property::Named(Name::new("economy:rate")?), Some(b"3".to_vec()));
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .expect("the disk takes it");
+    store.close().expect("the disk takes it");
+    drop(store);
+    let arena = ["arena", "--box", "0", "0", "0", "15", "15", "15"];
+    let create = ["snapshot", "create", world.to_str().expect("letters")];
+    run(&[&create[..], &arena[..]].concat()).good();
+
+    let said = run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("letters")]));
+    let lost = json!({ "objects of the host": 3, "properties": 1, "records": 3, "snapshots": 1 });
+    assert_eq!((said.code, &said.json()["not_exported"]), (1, &lost));
+    // Of one dimension, what belongs to no dimension is not asked for.
+    let options = ["--mca", only.to_str().expect("letters"), "-d", "minecraft:the_nether"];
+    let said = run(&args("export", &[&world], &options));
+    expect![[r#"
+        not exported: records (1)
+        exported: files 1, columns 1, chunks 1, entities 0
+        layout: minecraft:the_nether old
+    "#]]
+    .assert_eq(&said.out);
+    assert_eq!(said.code, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_are_left_out_are_named_and_counted() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let [save, world] = ["save", "world"].map(|name| dir.path().join(name));
+    made::make(&save);
+    std::fs::write(save.join("level.dat"), "level").expect("written");
+    std::fs::File::create(save.join("huge.bin")).and_then(|file| file.set_len(64 << 20)).expect("written");
+    std::fs::write(save.join(OsStr::from_bytes(b"caf\xe9.txt")), "x").expect("written");
+    std::os::unix::fs::symlink("/etc/hostname", save.join("link.txt")).expect("a link");
+    let said = run(&args("import", &[&save, &world], &[]));
+    assert_eq!(said.code, 1, "{}", said.out);
+    let lines: Vec<_> = said.out.lines().filter(|line| !line.starts_with("entities/")).collect();
+    expect![[r#"
+        caf�.txt: left out: its name is not UTF-8
+        link.txt: left out: it is a link, and links are not followed
+        huge.bin: left out: it takes 67108864 bytes, more than the 67104768 of an object
+        imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        imported: files that are no regions 1
+        layout: minecraft:overworld old, minecraft:the_nether old, twilight:forest/deep dimensions
+        could not be read: 3"#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
-use cg_format::{ClusterTier, Tier};
+use cg_format::{ClusterTier, Space, Tier, key};
 use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
 use cg_tiering::{GameTick, PlayerAt};
@@ -208,6 +208,45 @@ fn a_chunk_that_cannot_be_read_is_reported() {
     let said = sample.cg("map", &["--out", text(&sample.beside("map.png")), "--json"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert_eq!(said.json()["unreadable"].as_array().map(Vec::len), Some(1));
+    assert_eq!(said.json()["unreadable_columns"], 256);
+}
+
+#[test]
+fn ground_that_a_damaged_cluster_may_hold_is_marked_as_unreadable() {
+    let sample = Sample::new();
+    let (overworld, top) = (Dimension::new(0), ChunkPos::constant(40, 16, 40));
+    let world = sample.open();
+    world
+        .transaction(|tx| {
+            let (catalog, below) = (tx.catalog().clone(), ChunkPos::constant(40, 15, 40));
+            let schema = catalog.current_schema();
+            for (pos, name) in [(top, "game:grass_block"), (below, "game:stone")] {
+                let block = catalog.block_id(name).expect("registered");
+                tx.save(ChunkAt::new(overworld, pos), Chunk::filled(block, &schema)?);
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .expect("the chunks are sound");
+    world.settle_tiers(24 * 60 * 60 * GameTick::PER_SECOND, |_| {}).expect("settles");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let row = key::cluster(overworld, top.cluster(ClusterTier::L2));
+    sample.spoil(Space::ClusterL2, &row, b"not a cluster");
+
+    let file = sample.beside("map.png");
+    let area = ["--box", "640", "0", "640", "655", "300", "655"];
+    let said = sample.cg("map", &[&["--out", text(&file), "--json"], &area[..]].concat());
+    let found = said.json();
+    assert_eq!((said.code, &found["surface"], &found["unreadable_columns"]), (1, &json!([]), &json!(256)));
+    let unreadable = found["unreadable"].as_array().expect("a list");
+    assert_eq!(unreadable.len(), 1);
+    let named = unreadable[0].as_str().expect("words");
+    assert!(named.starts_with("L2 cluster 2, 1, 2 is damaged (ClusterL2 row "), "{named}");
+
+    let world = sample.open();
+    let area = BlockBox::new(BlockPos::new(640, 0, 640), BlockPos::new(655, 300, 655));
+    let map = render(&world, &MapOptions { area: Some(area), ..bare(overworld) }, |_| {}).expect("drawn");
+    assert_eq!(map.image.get(0, 0), Some([232, 0, 168]));
 }
 
 fn size_of_png(file: &Path) -> (Option<u64>, Option<u64>) {

@@ -49,6 +49,31 @@ fn records_are_added_listed_and_deleted() {
 }
 
 #[test]
+fn a_position_is_stored_as_it_was_written() {
+    let sample = Sample::new();
+    let cases = [
+        (
+            ["9007199254740993", "-9007199254740993.25", "0.1"],
+            [9_007_199_254_740_993, -9_007_199_254_740_994, 0],
+            [0.0, 0.75, 0.1],
+        ),
+        (["9223372036854775807.5", "-9223372036854775808", "-0"], [i64::MAX, i64::MIN, 0], [0.5, 0.0, 0.0]),
+        (["1.5e3", "25E-2", ".5"], [1500, 0, 0], [0.0, 0.25, 0.5]),
+        (["-0.00000000000000000001", "+7.", "2.99999999999"], [0, 7, 3], [0.0, 0.0, 0.0]),
+    ];
+    for (at, block, fraction) in cases {
+        let at = ["--at", at[0], at[1], at[2], "--kind", "far", "--text", "t", "--id", ONE];
+        sample.cg("records add", &at).good();
+        let listed = sample.cg("records list", &["--json"]).json()["records"].take();
+        assert_eq!(
+            (&listed[0]["block"], &listed[0]["fraction"]),
+            (&json!(block), &json!(fraction)),
+            "{at:?}"
+        );
+    }
+}
+
+#[test]
 fn the_shape_says_where_a_block_belongs() {
     expect![[r#"
         leaf_square_size      16   leaf of 16 blocks
@@ -72,7 +97,7 @@ fn what_is_refused_says_why() {
         &add("NaN", &["--kind", "k"]),
         2,
         expect![[r#"
-        cg: x is NaN, allowed is a number from -2^63 to below 2^63
+        cg: x is `NaN`, allowed is a decimal number from -2^63 to below 2^63
     "#]],
     );
     refused(
@@ -81,7 +106,7 @@ fn what_is_refused_says_why() {
         &add("inf", &["--kind", "k"]),
         2,
         expect![[r#"
-        cg: x is inf, allowed is a number from -2^63 to below 2^63
+        cg: x is `inf`, allowed is a decimal number from -2^63 to below 2^63
     "#]],
     );
     refused(
@@ -90,7 +115,7 @@ fn what_is_refused_says_why() {
         &add("1e300", &["--kind", "k"]),
         2,
         expect![[r#"
-        cg: x is 1e300, allowed is a number from -2^63 to below 2^63
+        cg: x is `1e300`, allowed is a decimal number from -2^63 to below 2^63
     "#]],
     );
     refused(

@@ -1,5 +1,10 @@
 //! `cg snapshot`
 
+use std::sync::Arc;
+
+use cg_snapshot::file::FileOptions;
+use cg_snapshot::memory::Memory;
+use cg_snapshot::{CaptureOptions, Region, capture};
 use cg_store::prelude::*;
 use serde_json::json;
 
@@ -339,6 +344,39 @@ fn a_snapshot_is_drawn_from_above_as_it_was() {
     let said = sample.cg("snapshot show", &["after"]);
     let message = "cg: the world keeps no snapshot `after`; `cg snapshot list` shows those it keeps\n";
     assert_eq!((said.code, said.err.as_str()), (1, message));
+}
+
+#[test]
+fn a_few_bytes_that_stand_for_a_gibibyte_are_not_drawn() {
+    let sample = Sample::new();
+    let world = sample.open();
+    let catalog = world.catalog();
+    let light = catalog.side_kind("game:light").expect("registered");
+    let stone = catalog.block_id("game:stone").expect("registered");
+    let mut chunk = Chunk::filled(stone, &catalog.current_schema()).expect("known");
+    chunk.set_side(light, vec![0; 1 << 20]);
+    let chunk = Arc::new(chunk);
+    let mut memory = Memory::new(&catalog);
+    let dimension = Dimension::new(0);
+    for pos in ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(10, 9, 9)).iter() {
+        memory.insert(ChunkAt::new(dimension, pos), Arc::clone(&chunk));
+    }
+    let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(175, 159, 159));
+    let options = CaptureOptions::named("bomb");
+    let bomb = capture(&memory, &catalog, Region::new(dimension, area), &options).expect("sound");
+    let bytes = bomb.to_bytes(&FileOptions::default()).expect("written");
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    world.keep_snapshot("bomb", &bytes).expect("kept");
+    world.close().expect("the disk takes it");
+    drop(world);
+
+    let file = sample.beside("bomb.png");
+    let said = sample.cg("snapshot show", &["bomb", "--map", text(&file)]);
+    assert_eq!((said.code, said.out.as_str(), file.exists()), (1, "", false), "{said:?}");
+    let message = "cg: to draw snapshot `bomb` takes 1.1 GiB of memory for 1,100 sections, more than 1.0 GiB; \
+                   restore it into a world of its own and draw parts of that with `cg map --box`\n";
+    assert_eq!(said.err, message);
+    assert_eq!(sample.cg("snapshot show", &["bomb", "--json"]).json()["sections"], 1100);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Wrong usage, and directories that are no worlds.
 
 use expect_test::{Expect, expect};
+use serde_json::json;
 
 use super::{Sample, run, text};
 
@@ -79,6 +80,47 @@ fn an_unknown_dimension_is_answered_with_the_known_ones() {
         cg: the world has no dimension `nether`; it has `game:overworld`, `game:moon`
     "#]]
     .assert_eq(&said.err);
+}
+
+#[test]
+fn an_unknown_dimension_is_the_same_error_in_every_command() {
+    let sample = Sample::new();
+    let out = sample.beside("out");
+    let all: [(&str, &[&str]); 6] = [
+        ("get", &["--chunk", "0", "0", "0"]),
+        ("map", &["--out", text(&out)]),
+        ("export", &["--mca", text(&out)]),
+        ("hash", &["--box", "0", "0", "0", "1", "1", "1"]),
+        ("records list", &[]),
+        ("snapshot create", &["mars", "--box", "0", "0", "0", "1", "1", "1"]),
+    ];
+    let message = "the world has no dimension `nether`; it has `game:overworld`, `game:moon`";
+    for (verb, args) in all {
+        let said = sample.cg(verb, &[args, &["-d", "nether"]].concat());
+        assert_eq!((said.code, said.out, said.err), (2, String::new(), format!("cg: {message}\n")), "{verb}");
+        let said = sample.cg(verb, &[args, &["-d", "nether", "--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&said.err).expect("JSON");
+        let expected = json!({ "error": { "code": "unknown_dimension", "message": message } });
+        assert_eq!((said.code, said.out, error), (2, String::new(), expected), "{verb}");
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn errors_are_json_where_results_are() {
+    let error = |said: super::Said| {
+        assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{said:?}");
+        let error: serde_json::Value = serde_json::from_str(&said.err).expect("JSON");
+        (said.code, error["error"].clone())
+    };
+    let absent = "chunk 9 9 9 of game:overworld is not stored: it was never generated, or was deleted";
+    let found = error(Sample::new().cg("get", &["--chunk", "9", "9", "9", "--json"]));
+    assert_eq!(found, (1, json!({ "code": "failed", "message": absent })));
+    let (code, found) = error(run(&["--json", "hash", "w", "--box", "1", "2", "3"]));
+    assert_eq!((code, &found["code"]), (2, &json!("usage")));
+    let message = found["message"].as_str().expect("text");
+    assert!(message.starts_with("6 values required for '--box"), "{message}");
+    assert!(run(&["--json", "--help"]).good().contains("Usage: cg"), "help is no error");
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn files_of_the_replaced_save_are_deleted_when_that_is_asked_for() {
     let report = dir.import("after", "world", &REPLACE).ended(0);
     assert_eq!(report["deleted_files"], json!({ ".": 1, "data": 2, "playerdata": 1, "stats": 2 }));
     assert_eq!((&report["remaining_files"], &report["imported_files"]), (&json!(0), &json!(5)));
-    dir.export("world", "out", &[]).good();
+    let report = dir.export("world", "out", &[]).ended(1);
+    assert_eq!(report["not_exported"], json!({ "objects of the host": 1 }));
     check_same(after.path(), &dir.at("out"));
     assert_eq!(dir.objects("world", "block/"), ["block/1/bricks"]);
     let said = dir.cg("import", "after", &[&[text(&dir.at("read"))], &REPLACE[..]].concat());
@@ -184,14 +185,15 @@ fn files_that_the_save_has_where_no_import_looks_are_not_deleted() {
     let deep = vec!["d"; 34].join("/");
     dir.save("shared").file("a.dat", "a").file("notes.txt", "n");
     dir.save("before").file("worlds/w/x.txt", "x").file(&format!("{deep}/x.txt"), "x");
-    dir.import("before", "world", &[]).good();
+    dir.import("before", "world", &[]).ended(1);
     // An import takes no file that is too deep; a host may.
     let deep_key = format!("minecraft/file/{deep}/x.txt");
     dir.cg("object put", "world", &[&deep_key, "--text", "x"]).good();
     after.file("worlds/w/world.cg", "").file(&format!("{deep}/x.txt"), "x");
     symlink(dir.at("shared"), after.path().join("playerdata")).expect("a link");
     symlink(dir.at("shared/notes.txt"), after.path().join("notes.txt")).expect("a link");
-    let report = dir.import("after", "world", &REPLACE).ended(0);
+    let report = dir.import("after", "world", &REPLACE).ended(1);
+    assert_eq!(report["unreadable"].as_array().map(Vec::len), Some(3), "{report}");
     assert_eq!(report["deleted_files"], json!({ "data": 2, "stats": 2 }), "{report}");
     assert_eq!(report["remaining_files"], 0);
     for name in ["playerdata/a.dat", "notes.txt", "worlds/w/x.txt", &format!("{deep}/x.txt")] {
