@@ -220,7 +220,8 @@ fn is_signature(text: &str) -> bool {
 /// # Errors
 /// [`OpenError::Io`] if the disk refuses.
 pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
-    let synced = if cfg!(unix) { File::open(path).and_then(|directory| directory.sync_all()) } else { Ok(()) };
+    let synced =
+        if cfg!(unix) { File::open(path).and_then(|directory| directory.sync_all()) } else { Ok(()) };
     synced.map_err(|error| OpenError::io("sync", path, error))
 }
 

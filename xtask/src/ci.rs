@@ -122,12 +122,9 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
     if benches.is_empty() {
         return Ok(Outcome::Optional("cg-bench has no benchmark".to_owned()));
     }
-    // `cargo test` gives a benchmark no option, so it runs everything once. The profile is that of the tests, whose crates are
-    // compiled.
-    let tool = context
-        .cargo()
-        .args(["test", "--profile", "dev", "--package", "cg-bench", "--benches"])
-        .args(bench::PEERS);
+    let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
+    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(bench::PEERS).args(targets);
+    let tool = tool.args(["--", "--test"]);
     environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
 }
