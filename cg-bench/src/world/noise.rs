@@ -19,8 +19,11 @@ impl Noise {
 
     /// 64 well mixed bits for a place.
     pub(super) fn hash(self, salt: Salt, [x, y, z]: [i64; 3]) -> u64 {
-        let parts = [salt.0, x.cast_unsigned(), y.cast_unsigned(), z.cast_unsigned()];
-        parts.into_iter().fold(self.seed, |all, part| mix(all.rotate_left(17) ^ part))
+        // Written out: a quarter of what unoptimised tests take to make a world is this function.
+        let all = mix(self.seed.rotate_left(17) ^ salt.0);
+        let all = mix(all.rotate_left(17) ^ x.cast_unsigned());
+        let all = mix(all.rotate_left(17) ^ y.cast_unsigned());
+        mix(all.rotate_left(17) ^ z.cast_unsigned())
     }
 
     /// A number from 0 up to `below`, which is not reached.
