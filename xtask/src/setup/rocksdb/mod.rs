@@ -85,7 +85,7 @@ fn entry(context: &Context, compiler: &Compiler) -> Result<PathBuf> {
 /// Makes an archive in `work`.
 fn build(context: &Context, recipe: &Recipe, work: &Path) -> Result<PathBuf> {
     let time = match recipe.pieces {
-        Pieces::Units => "about 5 minutes on two cores",
+        Pieces::Units => "about 4 minutes on two cores",
         Pieces::Files => "8 to 25 minutes on two cores",
     };
     say(format!("compiling RocksDB's C++, once for this machine and version ({time})"));
