@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     });
     progress.finish_and_clear();
     let snapshot = snapshot?.map_err(Failure::failed)?;
+    args.map.check_size(&snapshot)?;
     let bytes = packed(&snapshot, limit_bytes)?;
     world.keep_snapshot(&args.name, &bytes)?;
     world.flush()?;

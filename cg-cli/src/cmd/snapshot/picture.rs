@@ -43,6 +43,11 @@ impl MapArg {
         }
     }
 
+    /// Refuses a snapshot that is too large to be drawn, if that was asked for.
+    pub(super) fn check_size(&self, snapshot: &Snapshot) -> Result<(), Failure> {
+        if self.file.is_some() { refuse_too_large(snapshot) } else { Ok(()) }
+    }
+
     /// Draws the snapshot, if that was asked for; the file's name.
     pub(super) fn draw(&self, snapshot: &Snapshot, out: &Output) -> Result<Option<String>, Failure> {
         let Some(file) = &self.file else { return Ok(None) };

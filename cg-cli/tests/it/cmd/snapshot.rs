@@ -377,6 +377,13 @@ fn a_few_bytes_that_stand_for_a_gibibyte_are_not_drawn() {
                    restore it into a world of its own and draw parts of that with `cg map --box`\n";
     assert_eq!(said.err, message);
     assert_eq!(sample.cg("snapshot show", &["bomb", "--json"]).json()["sections"], 1100);
+
+    // Of such land no snapshot is kept before that is said.
+    sample.cg("snapshot restore", &["bomb", "--in-steps"]).good();
+    let args = ["new", "--box", "0", "0", "0", "175", "159", "159", "--map", text(&file)];
+    let said = sample.cg("snapshot create", &args);
+    assert_eq!((said.code, said.err), (1, message.replace("`bomb`", "`new`")));
+    assert_eq!(sample.cg("snapshot show", &["new"]).code, 1, "it is not kept");
 }
 
 #[test]
