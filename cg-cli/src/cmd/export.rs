@@ -9,6 +9,7 @@ use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
 use serde::Serialize;
 
+use super::unfinished_text;
 use crate::args::{self, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
@@ -21,7 +22,8 @@ use crate::shown::shown;
 /// exit code is 1. What a save cannot hold is counted by kind, and then the
 /// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
 /// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
-/// "not_exported":{WHAT:N}}`.
+/// "not_exported":{WHAT:N}}`. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
+/// exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -76,6 +78,9 @@ impl fmt::Display for Report {
         let Self(report) = self;
         for warning in &report.warnings {
             writeln!(f, "warning: {}", shown(warning))?;
+        }
+        if let Some(import) = &report.unfinished_import {
+            writeln!(f, "{}", unfinished_text(import))?;
         }
         for (what, count) in &report.not_exported {
             writeln!(f, "not exported: {} ({count})", shown(what))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::{Engine, EngineError};
+use cg_store::engine::Engine;
 use cg_store::prelude::Property;
 use cg_store::{Error, ObjectKey, World};
 
@@ -15,7 +15,7 @@ use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Secti
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, name, place, slots};
+use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, is_damage, name, place, slots};
 
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
@@ -276,10 +276,6 @@ impl<T> Kept<T> {
     fn told_once(self, what: &str, report: &mut ExportReport) -> Option<T> {
         if matches!(self, Self::Damaged) { None } else { self.told(what, report) }
     }
-}
-
-const fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. }))
 }
 
 /// What a column's record says; the chunks are not in it.

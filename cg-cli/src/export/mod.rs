@@ -53,6 +53,7 @@ use crate::anvil::nbt::Tag;
 use crate::anvil::region::{RegionPos, RegionWriter, Slot};
 use crate::anvil::save::Layout;
 use crate::anvil::{save, write};
+use crate::import::{Unfinished, unfinished};
 use crate::mapping::leftovers::Blocks;
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{EntitySlot, name};
@@ -93,6 +94,9 @@ pub struct ExportReport {
     pub left_old_slots: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
+    /// The import that is not done, of which the save holds a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished_import: Option<Unfinished>,
     /// Which dimensions a game with the exported `level.dat`, or an import, would not find, and why.
     pub warnings: Vec<String>,
     /// What region files cannot hold, or could not be read: in words, and how often.
@@ -132,10 +136,12 @@ pub enum ExportError {
 }
 
 impl ExportReport {
-    /// Whether everything was exported, to where the game looks for it or where these options say.
+    /// Whether the world is whole and everything was exported, to where the game looks for it or where these options say.
     pub fn is_whole(&self, options: &ExportOptions) -> bool {
         let is_asked_for = options.layout != LayoutChoice::AsImported || options.dimension.is_some();
-        self.not_exported.is_empty() && (is_asked_for || self.warnings.is_empty())
+        self.unfinished_import.is_none()
+            && self.not_exported.is_empty()
+            && (is_asked_for || self.warnings.is_empty())
     }
 
     fn missed(&mut self, what: impl Into<String>, count: u64) {
@@ -170,7 +176,7 @@ pub fn export<E: Engine>(
             Some(named.ok_or_else(|| ExportError::NoDimension(wanted.clone()))?)
         }
     };
-    let mut report = ExportReport::default();
+    let mut report = ExportReport { unfinished_import: unfinished(world)?, ..ExportReport::default() };
     let folders = folders(world, &catalog, only, options, &mut report)?;
     let Survey { regions, riders } = survey(world, &catalog, only, &mut report)?;
     let mut joined = 0;

@@ -30,6 +30,11 @@ use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
 /// Why what was read of a file may be of no one time.
 pub(super) const CHANGED: &str = "its length or time changed while it was read; stop the server, or import a copy that it does not write to";
+/// Why what an earlier run read of a file may be of another time than the rest.
+const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run of this import began to read it; when the import is done, `--merge replace` brings it as it is";
+/// Why the rest of a file is missing.
+const GONE: &str =
+    "it is gone since an earlier run of this import began to read it, and was not read to its end";
 /// Sections that a save can have, and so the chunks of a column that can come from one.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
 
@@ -43,11 +48,17 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) head: Head,
     pub(super) source: &'a Source,
     pub(super) file: usize,
+    /// The number of the file's progress.
+    pub(super) number: usize,
+    /// The files that were begun, by name.
+    numbers: BTreeMap<String, usize>,
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
-    /// What earlier files of the dimension brought.
+    /// What the files of the dimension brought that were begun before.
     pub(super) earlier: Earlier,
+    /// The same of the other dimensions.
+    others: BTreeMap<String, Earlier>,
     pub(super) pending: Pending,
     /// The entities that the world had and that this import replaced or kept.
     pub(super) met: HashSet<Uuid>,
@@ -82,17 +93,25 @@ impl<'a, E: Engine> Importer<'a, E> {
         head: Head,
         stop_after: Option<u64>,
     ) -> Result<Self, ImportError> {
+        let (mut numbers, mut others) = (BTreeMap::new(), BTreeMap::<_, Earlier>::new());
+        while let Some(begun) = progress::file(world, numbers.len())? {
+            others.entry(begun.dimension.clone()).or_default().add(&begun);
+            numbers.insert(begun.name, numbers.len());
+        }
         Ok(Self {
-            met: progress::met(world)?.into_values().flatten().collect(),
+            met: progress::met(world)?,
             world,
             ids,
             head,
             source,
             file: 0,
+            number: 0,
+            numbers,
             dimension: Dimension::new(0),
             dimension_name: String::new(),
             progress: FileProgress::default(),
             earlier: Earlier::default(),
+            others,
             pending: Pending::default(),
             level: None,
             transactions: 0,
@@ -103,14 +122,21 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Begins a file, or goes on with it.
     pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
-        if file > 0 && self.source.files()[file - 1].dimension == self.source.files()[file].dimension {
-            self.earlier.add(&self.progress);
-        } else {
-            // Files come by dimension.
-            self.earlier = Earlier::default();
-        }
         self.file = file;
-        self.progress = progress::file(self.world, file)?;
+        let (name, dimension) = (self.file_name().to_owned(), self.region().dimension.clone());
+        let number = self.numbers.len();
+        self.number = *self.numbers.entry(name.clone()).or_insert(number);
+        self.earlier = self.others.remove(&dimension).unwrap_or_default();
+        let stamp = self.source.stamp(file);
+        self.progress = progress::file(self.world, self.number)?.unwrap_or_else(|| FileProgress {
+            name,
+            dimension,
+            stamp,
+            ..FileProgress::default()
+        });
+        if self.progress.stamp != stamp {
+            self.tell_change(CHANGED_BETWEEN);
+        }
         let name = name::of(&self.region().dimension).map_err(Error::from)?;
         self.dimension_name = name::text(name.as_str());
         self.dimension = self.world.register_dimension(name.as_str())?;
@@ -191,19 +217,37 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Ends a file.
     pub(super) fn close(&mut self) -> Result<(), ImportError> {
-        if self.source.is_changed(self.file) {
-            let file = &self.source.names[self.file];
-            self.progress.report.note_unreadable(file, None, CHANGED.to_owned());
+        if self.source.is_changed(self.file, self.progress.stamp) {
+            self.tell_change(CHANGED);
         }
-        let stored = progress::file(self.world, self.file)?;
-        if stored == self.progress { Ok(()) } else { self.commit() }
+        if progress::file(self.world, self.number)?.as_ref() != Some(&self.progress) {
+            self.commit()?;
+        }
+        self.earlier.add(&self.progress);
+        self.others.insert(self.progress.dimension.clone(), std::mem::take(&mut self.earlier));
+        Ok(())
+    }
+
+    /// Reports once that the file is not the one whose reading began.
+    fn tell_change(&mut self, what: &str) {
+        let FileProgress { name, report, is_change_told, .. } = &mut self.progress;
+        if !*is_change_told {
+            report.note_unreadable(name, None, what.to_owned());
+            *is_change_told = true;
+        }
     }
 
     /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
     pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
         let mut report = ImportReport::default();
-        for file in 0..self.source.files().len() {
-            self.open(file)?;
+        for number in 0..self.numbers.len() {
+            self.number = number;
+            self.progress = progress::file(self.world, number)?.unwrap_or_default();
+            if !self.progress.is_done() {
+                self.tell_change(GONE);
+                self.progress.next_slot = Slot::COUNT;
+                self.commit()?;
+            }
             while self.has_waiting()? {
                 self.adopt()?;
                 self.commit()?;
@@ -384,16 +428,16 @@ impl<'a, E: Engine> Importer<'a, E> {
     pub(super) fn commit(&mut self) -> Result<(), ImportError> {
         if self.progress.waiting.len() > progress::WAITING {
             let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
-            self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
+            self.pending.properties.insert(progress::page_name(self.number, self.progress.pages), Some(page));
             self.progress.pages += 1;
         }
         for (page, met) in (0..).zip(std::mem::take(&mut self.pending.met).chunks(progress::WAITING)) {
-            let name = progress::met_name(self.file, self.progress.next_slot, page);
+            let name = progress::met_name(self.number, self.progress.next_slot, page);
             self.pending.properties.insert(name, Some(progress::page_bytes(met)));
         }
         let Pending { chunks, entities, deleted, properties, objects, .. } =
             std::mem::take(&mut self.pending);
-        let (file, progress) = (self.file, &self.progress);
+        let (number, progress) = (self.number, &self.progress);
         self.world.transaction_at(Durability::Process, |tx| {
             for id in deleted {
                 tx.delete_entity(id);
@@ -413,7 +457,7 @@ impl<'a, E: Engine> Importer<'a, E> {
                     None => tx.delete_object(key)?,
                 }
             }
-            progress::put_file(tx, file, progress);
+            progress::put_file(tx, number, progress);
             Stored::Ok(())
         })?;
         self.count_transaction()

@@ -3,8 +3,8 @@
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
-use cg_store::Error;
 use cg_store::engine::Engine;
+use cg_store::{Error, World};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -15,12 +15,12 @@ use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionKind, stray_of};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{NO_CHUNK, Origin, name, place};
+use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
 /// Entities that are given to their chunks in one transaction.
-const ADOPTIONS: usize = 512;
+pub(super) const ADOPTIONS: usize = 512;
 
 /// Who has a UUID.
 enum Holder {
@@ -41,24 +41,18 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(true);
         }
         let Some(page) = self.progress.pages.checked_sub(1) else { return Ok(false) };
-        self.progress.waiting = progress::page(self.world, self.file, page)?;
+        self.progress.waiting = progress::page(self.world, self.number, page)?;
         self.progress.pages = page;
-        self.pending.properties.insert(progress::page_name(self.file, page), None);
+        self.pending.properties.insert(progress::page_name(self.number, page), None);
         Ok(true)
     }
 
     /// Gives the next waiting entities to their chunks, where those are stored by now.
     pub(super) fn adopt(&mut self) -> Result<(), ImportError> {
         let from = self.progress.waiting.len().saturating_sub(ADOPTIONS);
-        for uuid in self.progress.waiting.split_off(from) {
-            let id = EntityId::new(uuid);
-            let Some(entity) = self.world.entity(id)? else { continue };
-            let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
-            if matches!(entity.owner, Owner::Detached(_)) && self.world.load(at)?.is_some() {
-                self.pending.entities.insert(id, entity.owned_by(Owner::Chunk(at)));
-                self.progress.report.detached -= 1;
-            }
-        }
+        let adopted = adopted(self.world, &self.progress.waiting.split_off(from))?;
+        self.progress.report.detached -= adopted.len() as u64;
+        self.pending.entities.extend(adopted);
         Ok(())
     }
 
@@ -219,6 +213,23 @@ impl<E: Engine> Importer<'_, E> {
         let entity = self.world.entity(id)?;
         Ok(entity.is_some_and(|entity| entity.position.dimension() != self.dimension))
     }
+}
+
+/// Those of some entities that wait for their chunk and whose chunk is stored by now, as that chunk's.
+pub(super) fn adopted<E: Engine>(
+    world: &World<E>,
+    waiting: &[Uuid],
+) -> Result<Vec<(EntityId, Entity)>, Error> {
+    let mut adopted = Vec::new();
+    for id in waiting.iter().copied().map(EntityId::new) {
+        let Some(entity) = unless_damaged(world.entity(id))?.flatten() else { continue };
+        let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
+        let waits = matches!(entity.owner, Owner::Detached(_));
+        if waits && unless_damaged(world.load(at))?.flatten().is_some() {
+            adopted.push((id, entity.owned_by(Owner::Chunk(at))));
+        }
+    }
+    Ok(adopted)
 }
 
 /// The nth UUID that follows from an entity's bytes.

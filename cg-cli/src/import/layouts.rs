@@ -43,13 +43,12 @@ impl<E: Engine> Importer<'_, E> {
         if self.head.choices.merge == Some(Merge::Replace) {
             report.remaining_files = files_of_before(self.world, self.source)?.len() as u64;
         }
-        let files = self.source.files().len();
-        let met = progress::met(self.world)?;
+        let progress = progress::all(self.world)?;
         self.world.transaction_at(Durability::Process, |tx| {
             for (key, layout) in layouts {
                 tx.put_object(key, layout.encode())?;
             }
-            progress::clear(tx, files, met.into_keys());
+            progress::clear(tx, progress);
             Stored::Ok(())
         })?;
         self.world.flush()?;

@@ -26,4 +26,5 @@ mod test_dir;
 mod three_folders;
 mod tree;
 mod unfinished;
+mod unfinished_changed;
 mod unread_side;
