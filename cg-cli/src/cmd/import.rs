@@ -37,7 +37,7 @@ pub(crate) struct Args {
     save: Option<PathBuf>,
     #[command(flatten)]
     world: WorldArg,
-    /// Import into a world that holds something: where both have a chunk or an entity, replace it or keep the world's.
+    /// Import into a world that holds something: where both have a column or an entity, replace it or keep the world's.
     ///
     /// Of a save with nothing but the nether or the end, as servers keep them in folders of their own, only the dimension
     /// and its files go into the world of another save.
@@ -160,6 +160,12 @@ impl fmt::Display for Report {
             grouped(report.entities),
             grouped(report.detached),
         )?;
+        let changed = [report.replaced_chunks, report.unchanged_chunks, report.removed_chunks];
+        if changed.iter().any(|count| *count > 0) {
+            let [replaced, unchanged, removed] = changed.map(grouped);
+            let new = grouped(report.new_chunks);
+            writeln!(f, "chunks: new {new}, replaced {replaced}, unchanged {unchanged}, removed {removed}")?;
+        }
         if report.imported_files > 0 {
             writeln!(f, "imported: files that are no regions {}", grouped(report.imported_files))?;
         }

@@ -1,30 +1,27 @@
 //! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
+use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{BlockId, ChunkAt, Dimension, EntityId, SchemaView};
+use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
 use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
 use uuid::Uuid;
 
-use super::prepare::{
-    Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
-};
+use super::prepare::{Content, Job, LocalState, Prepared, PreparedEntities};
 use super::progress::{self, Earlier, FileProgress, Head, Stored};
 use super::source::Source;
+use super::stored::{ByColumn, RegionChunks, without_chunk};
 use super::{ImportError, ImportReport, Merge};
-use crate::anvil::column::Column;
+use crate::anvil::nbt;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionFile, RegionKind};
-use crate::anvil::{nbt, write};
 use crate::mapping::layout::LevelDigest;
-use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
+use crate::mapping::{BLOCK_ENTITY, Ids, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
@@ -35,12 +32,6 @@ const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run o
 /// Why the rest of a file is missing.
 const GONE: &str =
     "it is gone since an earlier run of this import began to read it, and was not read to its end";
-/// Sections that a save can have, and so the chunks of a column that can come from one.
-const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
-
-/// A stored chunk and the commit that last changed it.
-type Versioned = (Arc<Chunk>, u64);
-
 /// An import's only writer.
 pub(super) struct Importer<'a, E: Engine> {
     pub(super) world: &'a World<E>,
@@ -60,19 +51,24 @@ pub(super) struct Importer<'a, E: Engine> {
     /// The same of the other dimensions.
     others: BTreeMap<String, Earlier>,
     pub(super) pending: Pending,
+    /// The chunks of the region of which a column was asked for last.
+    pub(super) chunks: Option<RegionChunks>,
+    /// The entities without a chunk that the world had, if its columns are replaced.
+    pub(super) without_chunk: ByColumn,
     /// The entities that the world had and that this import replaced or kept.
     pub(super) met: HashSet<Uuid>,
     /// What the save's `level.dat` is known by, once it was read.
     pub(super) level: Option<LevelDigest>,
     transactions: u64,
     stop_after: Option<u64>,
-    columns: u64,
+    pub(super) columns: u64,
 }
 
 /// What the next transaction will write.
 #[derive(Default)]
 pub(super) struct Pending {
-    pub(super) chunks: BTreeMap<ChunkAt, Chunk>,
+    /// `None` for those that go.
+    pub(super) chunks: BTreeMap<ChunkAt, Option<Chunk>>,
     pub(super) entities: BTreeMap<EntityId, Entity>,
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
@@ -98,6 +94,8 @@ impl<'a, E: Engine> Importer<'a, E> {
             others.entry(begun.dimension.clone()).or_default().add(&begun);
             numbers.insert(begun.name, numbers.len());
         }
+        let replaces = head.choices.merge == Some(Merge::Replace);
+        let without_chunk = if replaces { without_chunk(world)? } else { ByColumn::new() };
         Ok(Self {
             met: progress::met(world)?,
             world,
@@ -113,6 +111,8 @@ impl<'a, E: Engine> Importer<'a, E> {
             earlier: Earlier::default(),
             others,
             pending: Pending::default(),
+            chunks: None,
+            without_chunk,
             level: None,
             transactions: 0,
             stop_after,
@@ -299,131 +299,6 @@ impl<'a, E: Engine> Importer<'a, E> {
         if new == Registration::default() { Ok(catalog) } else { Ok(self.world.register(&new)?) }
     }
 
-    fn column(
-        &mut self,
-        slot: Slot,
-        catalog: &Catalog,
-        blocks: &[BlockId],
-        column: PreparedColumn,
-    ) -> Result<(), ImportError> {
-        let PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes } = column;
-        for problem in problems {
-            self.unreadable(slot, problem);
-        }
-        if self.is_brought(x, z) {
-            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
-            return Ok(());
-        }
-        if !self.fits(slot, len_bytes) {
-            return Ok(());
-        }
-        self.progress.brought.insert(x, z);
-        if self.keeps_old_slot(x, z)? {
-            self.progress.kept.insert(x, z);
-            self.progress.report.kept_chunks += chunks.len() as u64;
-            return self.entities(slot, catalog, entities);
-        }
-        let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
-        let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
-        let schema = catalog.current_schema();
-        let mut new = BTreeMap::new();
-        for (y, mut chunk) in chunks {
-            if let Some((old, _)) = stored.get(&at(y)) {
-                if self.head.choices.merge == Some(Merge::Keep) {
-                    self.progress.report.kept_chunks += 1;
-                    continue;
-                }
-                self.pending.deleted.extend(old.entities());
-            }
-            chunk.remap_blocks(|block| *blocks.get(block.get() as usize).expect("the job numbered it"));
-            let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
-            new.insert(at(y), chunk);
-        }
-        self.progress.report.imported_columns += 1;
-        self.columns += 1;
-        self.drop_too_large(slot, &mut new);
-        self.progress.report.imported_chunks += new.len() as u64;
-        let lowest = new.first_key_value().map(|(_, chunk)| chunk);
-        let rest = if self.rest_fits(slot, lowest, &rest) {
-            rest
-        } else {
-            // The record says that the column is there, if nothing else.
-            write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
-        };
-        if self.put_rest(&stored, &mut new, property, rest)? {
-            self.put_leftovers(x, z, left)?;
-            self.drop_old_slot(x, z)?;
-        } else {
-            self.progress.kept.insert(x, z);
-        }
-        self.pending.chunks.append(&mut new);
-        self.pending.len_bytes += len_bytes;
-        self.entities(slot, catalog, entities)
-    }
-
-    /// What the world has of a column: the chunks that are asked for, and when merging all that a save can have.
-    pub(super) fn stored_column(
-        &self,
-        x: i32,
-        z: i32,
-        wanted: impl Iterator<Item = ChunkAt>,
-    ) -> Result<BTreeMap<ChunkAt, Versioned>, ImportError> {
-        let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
-        let wanted: Vec<_> = if self.head.choices.merge.is_some() { all.collect() } else { wanted.collect() };
-        let mut stored = BTreeMap::new();
-        for at in wanted {
-            if let Some(found) = self.world.load_versioned(at)? {
-                stored.insert(at, found);
-            }
-        }
-        Ok(stored)
-    }
-
-    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none, unless the world
-    /// keeps its own. Says whether what is left over of the column belongs to what the world has of it now.
-    fn put_rest(
-        &mut self,
-        stored: &BTreeMap<ChunkAt, Versioned>,
-        new: &mut BTreeMap<ChunkAt, Chunk>,
-        property: Name,
-        rest: Vec<u8>,
-    ) -> Result<bool, ImportError> {
-        let Some(side) = self.ids.column else { return Ok(true) };
-        if new.is_empty() && !stored.is_empty() {
-            // No chunk of the column is another, so the column is as it was.
-            return Ok(false);
-        }
-        let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
-        let before: Vec<_> = stored.iter().filter(has_rest).collect();
-        if self.head.choices.merge == Some(Merge::Keep) {
-            let is_bare = self.world.property(&Property::Named(property.clone()))?.is_some();
-            if is_bare || !before.is_empty() {
-                return Ok(false);
-            }
-        }
-        for (at, (chunk, _)) in before {
-            // The lowest chunk may be another one now.
-            if !new.contains_key(at) {
-                let mut chunk = Chunk::clone(chunk);
-                chunk.remove_side(side);
-                self.pending.chunks.insert(*at, chunk);
-            }
-        }
-        match new.first_entry() {
-            Some(mut lowest) => {
-                lowest.get_mut().set_side(side, rest);
-                if self.head.choices.merge.is_some() {
-                    self.pending.properties.insert(property, None);
-                }
-            }
-            None => {
-                self.pending.properties.insert(property, Some(rest));
-            }
-        }
-        Ok(self.head.choices.merge != Some(Merge::Keep) || stored.is_empty())
-    }
-
     /// Writes everything pending with the progress, in one transaction.
     pub(super) fn commit(&mut self) -> Result<(), ImportError> {
         if self.progress.waiting.len() > progress::WAITING {
@@ -443,7 +318,10 @@ impl<'a, E: Engine> Importer<'a, E> {
                 tx.delete_entity(id);
             }
             for (at, chunk) in chunks {
-                tx.save(at, chunk);
+                match chunk {
+                    Some(chunk) => tx.save(at, chunk),
+                    None => tx.delete(at),
+                }
             }
             for (id, entity) in entities {
                 tx.put_entity(id, entity);
@@ -472,7 +350,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
     }
 
-    fn entities(
+    pub(super) fn entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
@@ -483,31 +361,6 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
         self.put_entities(slot, catalog, entities)
     }
-}
-
-/// Makes a chunk fit the world's schema, where the world registered a kind otherwise than the job took it to be.
-///
-/// Block entities whose block cannot own them any more go beside it.
-fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, EditError> {
-    if chunk.conforms_to(schema).is_ok() {
-        return Ok(chunk);
-    }
-    let mut beside: Vec<Vec<u8>> = Vec::new();
-    for (component, at, bytes) in chunk.components() {
-        let block = chunk.layer(at.cell, at.layer).unwrap_or_default();
-        let owns = schema.components_of(block).is_some_and(|owned| owned.contains(&component));
-        if !owns && !bytes.is_empty() {
-            beside.push(bytes.to_vec());
-        }
-    }
-    let mut fitting = chunk
-        .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
-    if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
-        let before = fitting.remove_side(side).unwrap_or_default();
-        beside.extend(listed_block_entities(&before).unwrap_or_default().into_iter().map(<[u8]>::to_vec));
-        fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
-    }
-    Ok(fitting)
 }
 
 /// The block entities of the side data that lists those without an owner; `None` when it is no such list.

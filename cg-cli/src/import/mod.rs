@@ -36,6 +36,7 @@
 
 mod apply;
 mod begin;
+mod columns;
 mod entities;
 mod files;
 mod layouts;
@@ -44,6 +45,7 @@ mod prepare;
 mod progress;
 mod report;
 mod source;
+mod stored;
 mod target;
 mod unfinished;
 
@@ -99,9 +101,9 @@ pub struct ImportOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Merge {
-    /// The save's chunks and entities replace the world's; a replaced chunk's entities go with it.
+    /// The save's columns and entities replace the world's; all of a replaced column goes, its entities too.
     Replace,
-    /// The world's chunks and entities are kept.
+    /// The world's columns and entities are kept; a column that the world has any part of stays as it is.
     Keep,
 }
 

@@ -254,7 +254,9 @@ fn progress_name(key: &[u8]) -> Option<Name> {
 
 /// Forgets the progress of an import.
 pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, all: Vec<Name>) {
-    all.into_iter().for_each(|name| tx.set_property(Property::Named(name), None));
+    for name in all {
+        tx.set_property(Property::Named(name), None);
+    }
 }
 
 fn file_name(number: usize) -> String {

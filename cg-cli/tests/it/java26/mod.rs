@@ -12,6 +12,7 @@ mod layout;
 mod level;
 mod linked;
 mod lock;
+mod merge_columns;
 mod merge_files;
 mod names;
 mod old_chunks;
