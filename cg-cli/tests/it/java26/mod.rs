@@ -3,6 +3,7 @@
 //! Written from the wanted behaviour alone. Every test runs the `cg` binary on a save that it makes, or on a copy of a
 //! shared one.
 
+mod damaged_columns;
 mod fields;
 mod folder;
 mod holders;
