@@ -97,6 +97,12 @@ pub enum SaveError {
         .0.display()
     )]
     NotASave(PathBuf),
+    /// A schematic.
+    #[error(
+        "{} is a schematic and no save; `cg schem import FILE WORLD --at X Y Z` puts it into a world",
+        .0.display()
+    )]
+    Schematic(PathBuf),
     /// Old files by another name.
     #[error(
         "{} holds .mcr region files of Minecraft 1.1 and older, which are not read; open the save once in 1.13 or later",
@@ -144,6 +150,10 @@ pub enum SaveError {
 /// # Errors
 /// [`SaveError`].
 pub fn find(path: &Path) -> Result<Save, SaveError> {
+    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    if ending.is_some_and(|ending| ending == "schem" || ending == "schematic") && path.is_file() {
+        return Err(SaveError::Schematic(path.to_owned()));
+    }
     if path.is_file() {
         let folder = path.parent().unwrap_or(Path::new(""));
         return Ok(Save::of(path, regions::bare(vec![path.to_owned()], own_dimension(folder)), None));

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::export::{ExportError, ExportOptions, ExportReport, LayoutChoice, Placed, export};
+use cg_cli::export::{
+    Damaged, DamagedColumn, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed, export,
+};
 use cg_cli::mapping::name;
 use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
 use serde::Serialize;
 
+use super::unfinished_text;
 use crate::args::{self, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
@@ -21,7 +24,9 @@ use crate::shown::shown;
 /// exit code is 1. What a save cannot hold is counted by kind, and then the
 /// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
 /// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
-/// "not_exported":{WHAT:N}}`.
+/// "not_exported":{WHAT:N}}`; where chunks cannot be read `"damaged_columns":[{"dimension","x","z","sections":[Y],"is_written"}]`
+/// too. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
+/// exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -36,6 +41,9 @@ pub(crate) struct Args {
     /// The folders of the overworld, the nether and the end.
     #[arg(long, value_enum, default_value = "as-imported")]
     layout: LayoutChoice,
+    /// What becomes of columns of which chunks cannot be read; each is named, and the exit code is 1.
+    #[arg(long, value_enum, default_value = "leave-out", value_name = "CHOICE")]
+    damaged: Damaged,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,7 +55,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress("regions written");
     let dimension =
         args.dimension.as_deref().map(|wanted| dimension(&world.catalog(), wanted)).transpose()?;
-    let options = ExportOptions { dimension, layout: args.layout };
+    let options = ExportOptions { dimension, layout: args.layout, damaged: args.damaged };
     let exported = export(&world, &args.mca, &options, |now| progress.set_position(now.regions_done as u64));
     progress.finish_and_clear();
     let report = match exported {
@@ -59,6 +67,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     out.print(&report)?;
     Ok(Outcome::good_if(report.0.is_whole(&options)))
+}
+
+/// Ascending numbers as ranges: `-4 to 0, 3`.
+fn ranges(numbers: &[i32]) -> String {
+    let runs = numbers.chunk_by(|a, b| *b == a + 1).map(|run| match run {
+        [first, .., last] => format!("{first} to {last}"),
+        run => run.iter().map(i32::to_string).collect(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// The name that a dimension has in the save, from that or from the world's own.
@@ -76,6 +93,14 @@ impl fmt::Display for Report {
         let Self(report) = self;
         for warning in &report.warnings {
             writeln!(f, "warning: {}", shown(warning))?;
+        }
+        if let Some(import) = &report.unfinished_import {
+            writeln!(f, "{}", unfinished_text(import))?;
+        }
+        for DamagedColumn { dimension, x, z, sections, is_written } in &report.damaged_columns {
+            let (dimension, lost) = (shown(dimension), ranges(sections));
+            let done = if *is_written { "written to be generated again" } else { "left out" };
+            writeln!(f, "{dimension} column ({x}, {z}): sections {lost} cannot be read; {done}")?;
         }
         for (what, count) in &report.not_exported {
             writeln!(f, "not exported: {} ({count})", shown(what))?;

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cg_cli::anvil::Level;
-use cg_cli::anvil::save::{self, Side};
+use cg_cli::anvil::save::{Side, is_in_use};
 use cg_cli::import::{
-    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, import, open_or_create,
+    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, Unfinished, abandon, import,
+    open_or_create,
 };
 use clap::ValueHint;
 use serde::Serialize;
@@ -19,8 +20,8 @@ use crate::shown::shown;
 
 /// Import a Minecraft Java save (1.13 to 26.x), one dimension of it, a folder of region files, or one region file.
 ///
-/// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again. The
-/// save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
+/// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again, also if
+/// the save changed; `cg import --abandon WORLD` gives it up instead. The save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
 /// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Columns of before
 /// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
@@ -29,13 +30,14 @@ use crate::shown::shown;
 /// "layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Args {
     /// The save's folder, a dimension's folder in it, a folder of region files, or one region file.
-    #[arg(value_name = "SAVE", value_hint = ValueHint::AnyPath)]
-    save: PathBuf,
+    #[arg(value_name = "SAVE", value_hint = ValueHint::AnyPath, required_unless_present = "abandon")]
+    save: Option<PathBuf>,
     #[command(flatten)]
     world: WorldArg,
-    /// Import into a world that holds something: where both have a chunk or an entity, replace it or keep the world's.
+    /// Import into a world that holds something: where both have a column or an entity, replace it or keep the world's.
     ///
     /// Of a save with nothing but the nether or the end, as servers keep them in folders of their own, only the dimension
     /// and its files go into the world of another save.
@@ -55,13 +57,25 @@ pub(crate) struct Args {
     /// Threads that decode, at most 64 [default: one for each of the machine's].
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
+    /// Give up the unfinished import into WORLD: what came so far stays, nothing else changes, and the next import begins
+    /// anew, with `--merge`. JSON: `{"abandoned":{"save","begun","imported_columns"}}`.
+    #[arg(long, conflicts_with_all = ["merge", "merge_files", "take_strays", "as_dimension", "threads"])]
+    abandon: bool,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Report(ImportReport);
 
+#[derive(Debug, Serialize)]
+struct AbandonReport {
+    abandoned: Unfinished,
+}
+
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    let Some(save) = args.save.as_deref().filter(|_| !args.abandon) else {
+        return run_abandon(&args.world, out);
+    };
     let options = ImportOptions {
         merge: args.merge,
         merge_files: args.merge_files,
@@ -72,16 +86,16 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     // Before a world is made for it.
     options.check().map_err(|error| Failure::usage(error.to_string()))?;
-    options.find(&args.save).map_err(|error| Failure::usage(error.to_string()))?;
-    if save::is_in_use(&args.save).unwrap_or(false) {
+    options.find(save).map_err(|error| Failure::usage(error.to_string()))?;
+    if is_in_use(save).unwrap_or(false) {
         eprintln!(
             "cg: another process holds session.lock of {}: a running game or server may change the save meanwhile; stop it, or import a copy",
-            args.save.display()
+            save.display()
         );
     }
     let world = open_or_create(args.world.path(), &args::options())?;
     let progress = out.progress("columns imported");
-    let imported = import(&args.save, &world, &options, |now| progress.set_position(now.columns));
+    let imported = import(save, &world, &options, |now| progress.set_position(now.columns));
     progress.finish_and_clear();
     let report = match imported {
         Ok(report) => Report(report),
@@ -96,6 +110,24 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     world.close()?;
     out.print(&report)?;
     Ok(Outcome::good_if(report.0.is_whole()))
+}
+
+fn run_abandon(world: &WorldArg, out: &Output) -> Result<Outcome, Failure> {
+    let world = world.open_for_writing()?;
+    let abandoned = match abandon(&world) {
+        Ok(abandoned) => abandoned,
+        Err(error @ ImportError::Finished) => return Err(Failure::usage(error.to_string())),
+        Err(error) => return Err(Failure::failed(error)),
+    };
+    world.close()?;
+    out.print(&AbandonReport { abandoned })?;
+    Ok(Outcome::Good)
+}
+
+impl fmt::Display for AbandonReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "abandoned: {}", shown(&self.abandoned.to_string()))
+    }
 }
 
 impl fmt::Display for Report {
@@ -128,6 +160,12 @@ impl fmt::Display for Report {
             grouped(report.entities),
             grouped(report.detached),
         )?;
+        let changed = [report.replaced_chunks, report.unchanged_chunks, report.removed_chunks];
+        if changed.iter().any(|count| *count > 0) {
+            let [replaced, unchanged, removed] = changed.map(grouped);
+            let new = grouped(report.new_chunks);
+            writeln!(f, "chunks: new {new}, replaced {replaced}, unchanged {unchanged}, removed {removed}")?;
+        }
         if report.imported_files > 0 {
             writeln!(f, "imported: files that are no regions {}", grouped(report.imported_files))?;
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use cg_cli::export::{LayoutChoice, Layouts, Placed};
+use cg_cli::import::{Unfinished, unfinished};
 use cg_cli::mapping::name;
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
@@ -14,7 +15,7 @@ use cg_store::engine::RocksEngine;
 use cg_store::{Census, TierCensus};
 use serde::Serialize;
 
-use super::name_of;
+use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
@@ -22,7 +23,8 @@ use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 ///
 /// Reads every row once. JSON: `{"chunks","dimensions":{NAME:{"chunks","layout"}},"registry":{"blocks",…},"entities","detached",
 /// "objects","records","tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`, where a tier's bytes are
-/// those of its rows before the engine compresses them. Exit code 1 if damaged rows were met.
+/// those of its rows before the engine compresses them. While an import is unfinished, `"unfinished_import":{"save","begun",
+/// "imported_columns"}` too. Exit code 1 if damaged rows were met or an import is unfinished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -43,6 +45,8 @@ struct Report {
     tiers: BTreeMap<&'static str, TierReport>,
     disk_bytes: u64,
     damaged: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_import: Option<Unfinished>,
 }
 
 #[derive(Debug, Serialize)]
@@ -78,9 +82,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
         disk_bytes,
         damaged: census.damaged,
+        unfinished_import: unfinished(&world)?,
     };
     out.print(&report)?;
-    Ok(Outcome::good_if(report.damaged == 0))
+    Ok(Outcome::good_if(report.damaged == 0 && report.unfinished_import.is_none()))
 }
 
 /// Every dimension that is registered or that a chunk names.
@@ -141,6 +146,9 @@ impl fmt::Display for Report {
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
         if self.damaged > 0 {
             writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;
+        }
+        if let Some(import) = &self.unfinished_import {
+            writeln!(f, "{}", unfinished_text(import))?;
         }
         writeln!(f)?;
         let width = self.dimensions.keys().map(String::len).max().unwrap_or(0).max("dimension".len());

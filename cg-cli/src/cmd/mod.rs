@@ -25,10 +25,12 @@ mod tiers;
 mod unpack;
 mod verify;
 
+use cg_cli::import::Unfinished;
 use cg_registry::{Catalog, ListKind, Name};
 use clap::Subcommand;
 
 use crate::output::{Failure, Outcome, Output};
+use crate::shown::shown;
 
 /// What `cg` can do.
 #[derive(Debug, Subcommand)]
@@ -98,4 +100,10 @@ impl Command {
 /// The name behind an id of a list; an id that was never issued is shown as a number.
 fn name_of(catalog: &Catalog, list: ListKind, id: u64) -> String {
     catalog.list(list).name(id).map_or_else(|| format!("#{id}"), Name::to_string)
+}
+
+/// What a command says of a world with an unfinished import.
+fn unfinished_text(import: &Unfinished) -> String {
+    let import = import.to_string();
+    format!("UNFINISHED {}; run it again, or give it up with `cg import --abandon`", shown(&import))
 }

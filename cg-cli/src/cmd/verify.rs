@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cg_cli::import::{Unfinished, unfinished};
 use cg_store::{Finding, VerifyDepth, VerifyReport};
 use serde::Serialize;
 
+use super::unfinished_text;
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
 use crate::shown::shown;
@@ -14,7 +16,8 @@ use crate::shown::shown;
 ///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
 /// `cg dump --row` takes. Where the engine rewrites files of some spaces no more because one was damaged, `"held":[SPACE]`
-/// too. Exit code 1 if there are problems.
+/// too. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Exit code
+/// 1 if `ok` is false.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,6 +34,8 @@ struct Report {
     problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_import: Option<Unfinished>,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,6 +54,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut report = Report::from(found?);
     let families = world.usage()?.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
+    report.unfinished_import = unfinished(&world)?;
+    report.ok &= report.unfinished_import.is_none();
     out.print(&report)?;
     Ok(Outcome::good_if(report.ok))
 }
@@ -57,7 +64,7 @@ impl From<VerifyReport> for Report {
     fn from(report: VerifyReport) -> Self {
         let ok = report.is_ok();
         let problems = report.findings.into_iter().map(Problem::from).collect();
-        Self { ok, checked: report.checked, problems, held: Vec::new() }
+        Self { ok, checked: report.checked, problems, held: Vec::new(), unfinished_import: None }
     }
 }
 
@@ -86,6 +93,9 @@ impl fmt::Display for Report {
             } else {
                 writeln!(f, "; every row can be read, so if it was replaced, delete db/DAMAGED")?;
             }
+        }
+        if let Some(import) = &self.unfinished_import {
+            writeln!(f, "{}", unfinished_text(import))?;
         }
         match self.problems.len() {
             0 => writeln!(f, "no problem found"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::{Engine, EngineError};
+use cg_store::engine::Engine;
 use cg_store::prelude::Property;
 use cg_store::{Error, ObjectKey, World};
 
@@ -15,7 +15,18 @@ use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Secti
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, name, place, slots};
+use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, is_damage, name, place, slots};
+
+/// A column of a world as one of a save.
+pub(super) struct Built {
+    pub(super) column: Column,
+    /// Whether its blocks are those that it was imported with.
+    pub(super) back: Back,
+    /// Whether something was kept of it that belongs to other blocks.
+    pub(super) is_changed: bool,
+    /// Heights at which chunks cannot be read, ascending.
+    pub(super) lost: Vec<i32>,
+}
 
 /// Builds the columns of one dimension.
 pub(super) struct ColumnBuilder<'a, E: Engine> {
@@ -36,26 +47,26 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         Self { world, catalog, dimension, dimension_name, ids: Ids::find(catalog) }
     }
 
-    /// The column of the chunks at these heights, which ascend, and of what was kept beside them; and whether its blocks
-    /// are those that it was imported with.
+    /// The column of the chunks at these heights, which ascend, and of what was kept beside them.
     pub(super) fn build(
         &self,
         x: i32,
         z: i32,
         heights: &[i32],
         report: &mut ExportReport,
-    ) -> Result<(Column, Back), Error> {
+    ) -> Result<Built, Error> {
         let mut rest = None;
         let mut sections = Vec::with_capacity(heights.len());
         let mut block_entities = Vec::new();
         let (mut status, mut data_version) = (None, None);
+        let mut lost = Vec::new();
         for &y in heights {
             let at = place::chunk_at(self.dimension, x, y, z);
             let chunk = match self.world.load(at) {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => continue,
                 Err(error) if is_damage(&error) || matches!(error, Error::NotUpgraded { .. }) => {
-                    report.missed(format!("damaged: {at}"), 1);
+                    lost.push(y);
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -92,17 +103,18 @@ impl<'a, E: Engine> ColumnBuilder<'a, E> {
         let mut column =
             rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
-        beside.retain(|section| heights.binary_search(&section.y).is_err());
+        beside.retain(|beside| sections.binary_search_by_key(&beside.y, |section| section.y).is_err());
         beside.append(&mut sections);
         beside.sort_by_key(|section| section.y);
         block_entities.append(unplaced);
         *unplaced = block_entities;
+        let mut is_changed = false;
         let back = left.map_or(Back::NOTHING, |left| {
             let back = left.put_back(&mut column);
-            report.changed_columns += u64::from(back.blocks == Blocks::Changed);
+            is_changed = back.blocks == Blocks::Changed;
             back
         });
-        Ok((column, back))
+        Ok(Built { column, back, is_changed, lost })
     }
 
     /// The points of interest of a column, as the slot of a save held them.
@@ -276,10 +288,6 @@ impl<T> Kept<T> {
     fn told_once(self, what: &str, report: &mut ExportReport) -> Option<T> {
         if matches!(self, Self::Damaged) { None } else { self.told(what, report) }
     }
-}
-
-const fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. }))
 }
 
 /// What a column's record says; the chunks are not in it.

@@ -1,7 +1,7 @@
 //! Which regions a world has: one look at every key and every entity before anything is written.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{Dimension, EntityId};
 use cg_registry::{Catalog, ListKind};
@@ -11,13 +11,15 @@ use cg_store::{Area, Error, ObjectKey, World};
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
 use crate::import::PROGRESS_PREFIX;
-use crate::mapping::leftovers::{self, ENTITIES_PREFIX, POI_PREFIX};
+use crate::mapping::leftovers::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::slots::OLD_PREFIX;
 use crate::mapping::{name, place};
 
 /// What a region has besides chunks.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
+    /// Columns that an import brought; asked for only where rows of chunks are damaged.
+    pub(super) imported: Vec<(i32, i32)>,
     /// Columns that have no chunk.
     pub(super) bare_columns: Vec<(i32, i32)>,
     /// Columns of which points of interest are kept.
@@ -36,6 +38,8 @@ pub(super) struct Survey {
     pub(super) regions: BTreeMap<(Dimension, RegionPos), Contents>,
     /// Entities that go into the vehicles they ride.
     pub(super) riders: u64,
+    /// The sections between which each dimension has chunks.
+    pub(super) heights: BTreeMap<Dimension, RangeInclusive<i64>>,
 }
 
 /// The regions of a world, or of one of its dimensions.
@@ -49,6 +53,7 @@ pub(super) fn survey<E: Engine>(
     let mut riders = 0;
     let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
     let (mut outside, mut damaged) = (0, 0);
+    let mut heights = BTreeMap::<_, RangeInclusive<i64>>::new();
     world.for_each_place(Area::World, |stored| {
         match stored {
             Err(_) => damaged += 1,
@@ -56,7 +61,11 @@ pub(super) fn survey<E: Engine>(
             Ok(stored) => {
                 let pos = stored.at.pos;
                 match place::column_of(pos).and_then(region_of).filter(|_| SECTION_Y.contains(&pos.y())) {
-                    Some(region) => drop(regions.entry((stored.at.dimension, region)).or_default()),
+                    Some(region) => {
+                        regions.entry((stored.at.dimension, region)).or_default();
+                        let known = heights.entry(stored.at.dimension).or_insert(pos.y()..=pos.y());
+                        *known = pos.y().min(*known.start())..=pos.y().max(*known.end());
+                    }
                     None => outside += 1,
                 }
             }
@@ -84,7 +93,8 @@ pub(super) fn survey<E: Engine>(
     for (number, name) in (0..).zip(catalog.list(ListKind::Dimensions).names()) {
         let dimension = Dimension::new(number);
         if wanted(dimension) {
-            kept_slots(world, dimension, &name::text(name.as_str()), &mut regions, report)?;
+            let name = name::text(name.as_str());
+            kept_slots(world, dimension, &name, damaged > 0, &mut regions, report)?;
         }
     }
     let failed = world.for_each_entity(|entity| {
@@ -109,7 +119,7 @@ pub(super) fn survey<E: Engine>(
         }
         ControlFlow::Continue(())
     })?;
-    failed.map_or(Ok(Survey { regions, riders }), Err)
+    failed.map_or(Ok(Survey { regions, riders, heights }), Err)
 }
 
 /// Counts what no save has a place for. What belongs to no dimension counts only if all are exported.
@@ -157,16 +167,19 @@ fn kept_slots<E: Engine>(
     world: &World<E>,
     dimension: Dimension,
     name: &str,
+    with_columns: bool,
     regions: &mut BTreeMap<(Dimension, RegionPos), Contents>,
     report: &mut ExportReport,
 ) -> Result<(), Error> {
     type Columns = fn(&mut Contents) -> &mut Vec<(i32, i32)>;
+    let imported: (_, Columns, _) =
+        (COLUMN_PREFIX, |contents| &mut contents.imported, "damaged objects of columns");
     let kinds: [(&str, Columns, &str); 3] = [
         (POI_PREFIX, |contents| &mut contents.points, "damaged objects of points of interest"),
         (OLD_PREFIX, |contents| &mut contents.old_slots, "damaged objects of columns of before 1.13"),
         (ENTITIES_PREFIX, |contents| &mut contents.entity_slots, "damaged objects of slots of entities/"),
     ];
-    for (prefix, columns, damaged) in kinds {
+    for (prefix, columns, damaged) in kinds.into_iter().chain(with_columns.then_some(imported)) {
         let prefix = leftovers::dimension_prefix(prefix, name);
         world.objects().for_each(&prefix, |object| {
             match object {
@@ -176,6 +189,8 @@ fn kept_slots<E: Engine>(
                         columns(region.or_default()).push(column);
                     }
                 }
+                // Of a column whose chunks are there, it is counted with them.
+                Err(_) if prefix.starts_with(COLUMN_PREFIX) => {}
                 Err(_) => report.missed(damaged, 1),
             }
             ControlFlow::<()>::Continue(())

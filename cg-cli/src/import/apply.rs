@@ -1,41 +1,37 @@
 //! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
+use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{BlockId, ChunkAt, Dimension, EntityId, SchemaView};
+use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
 use cg_registry::{BlockOffer, Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
 use uuid::Uuid;
 
-use super::prepare::{
-    Content, Job, LocalState, Prepared, PreparedColumn, PreparedEntities, list_block_entities,
-};
+use super::prepare::{Content, Job, LocalState, Prepared, PreparedEntities};
 use super::progress::{self, Earlier, FileProgress, Head, Stored};
 use super::source::Source;
+use super::stored::{ByColumn, RegionChunks, without_chunk};
 use super::{ImportError, ImportReport, Merge};
-use crate::anvil::column::Column;
+use crate::anvil::nbt;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionFile, RegionKind};
-use crate::anvil::{nbt, write};
 use crate::mapping::layout::LevelDigest;
-use crate::mapping::{BLOCK_ENTITY, Ids, name, place};
+use crate::mapping::{BLOCK_ENTITY, Ids, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
 /// Why what was read of a file may be of no one time.
 pub(super) const CHANGED: &str = "its length or time changed while it was read; stop the server, or import a copy that it does not write to";
-/// Sections that a save can have, and so the chunks of a column that can come from one.
-const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
-
-/// A stored chunk and the commit that last changed it.
-type Versioned = (Arc<Chunk>, u64);
-
+/// Why what an earlier run read of a file may be of another time than the rest.
+const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run of this import began to read it; when the import is done, `--merge replace` brings it as it is";
+/// Why the rest of a file is missing.
+const GONE: &str =
+    "it is gone since an earlier run of this import began to read it, and was not read to its end";
 /// An import's only writer.
 pub(super) struct Importer<'a, E: Engine> {
     pub(super) world: &'a World<E>,
@@ -43,25 +39,36 @@ pub(super) struct Importer<'a, E: Engine> {
     pub(super) head: Head,
     pub(super) source: &'a Source,
     pub(super) file: usize,
+    /// The number of the file's progress.
+    pub(super) number: usize,
+    /// The files that were begun, by name.
+    numbers: BTreeMap<String, usize>,
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
-    /// What earlier files of the dimension brought.
+    /// What the files of the dimension brought that were begun before.
     pub(super) earlier: Earlier,
+    /// The same of the other dimensions.
+    others: BTreeMap<String, Earlier>,
     pub(super) pending: Pending,
+    /// The chunks of the region of which a column was asked for last.
+    pub(super) chunks: Option<RegionChunks>,
+    /// The entities without a chunk that the world had, if its columns are replaced.
+    pub(super) without_chunk: ByColumn,
     /// The entities that the world had and that this import replaced or kept.
     pub(super) met: HashSet<Uuid>,
     /// What the save's `level.dat` is known by, once it was read.
     pub(super) level: Option<LevelDigest>,
     transactions: u64,
     stop_after: Option<u64>,
-    columns: u64,
+    pub(super) columns: u64,
 }
 
 /// What the next transaction will write.
 #[derive(Default)]
 pub(super) struct Pending {
-    pub(super) chunks: BTreeMap<ChunkAt, Chunk>,
+    /// `None` for those that go.
+    pub(super) chunks: BTreeMap<ChunkAt, Option<Chunk>>,
     pub(super) entities: BTreeMap<EntityId, Entity>,
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
@@ -82,18 +89,30 @@ impl<'a, E: Engine> Importer<'a, E> {
         head: Head,
         stop_after: Option<u64>,
     ) -> Result<Self, ImportError> {
+        let (mut numbers, mut others) = (BTreeMap::new(), BTreeMap::<_, Earlier>::new());
+        while let Some(begun) = progress::file(world, numbers.len())? {
+            others.entry(begun.dimension.clone()).or_default().add(&begun);
+            numbers.insert(begun.name, numbers.len());
+        }
+        let replaces = head.choices.merge == Some(Merge::Replace);
+        let without_chunk = if replaces { without_chunk(world)? } else { ByColumn::new() };
         Ok(Self {
-            met: progress::met(world)?.into_values().flatten().collect(),
+            met: progress::met(world)?,
             world,
             ids,
             head,
             source,
             file: 0,
+            number: 0,
+            numbers,
             dimension: Dimension::new(0),
             dimension_name: String::new(),
             progress: FileProgress::default(),
             earlier: Earlier::default(),
+            others,
             pending: Pending::default(),
+            chunks: None,
+            without_chunk,
             level: None,
             transactions: 0,
             stop_after,
@@ -103,14 +122,21 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Begins a file, or goes on with it.
     pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
-        if file > 0 && self.source.files()[file - 1].dimension == self.source.files()[file].dimension {
-            self.earlier.add(&self.progress);
-        } else {
-            // Files come by dimension.
-            self.earlier = Earlier::default();
-        }
         self.file = file;
-        self.progress = progress::file(self.world, file)?;
+        let (name, dimension) = (self.file_name().to_owned(), self.region().dimension.clone());
+        let number = self.numbers.len();
+        self.number = *self.numbers.entry(name.clone()).or_insert(number);
+        self.earlier = self.others.remove(&dimension).unwrap_or_default();
+        let stamp = self.source.stamp(file);
+        self.progress = progress::file(self.world, self.number)?.unwrap_or_else(|| FileProgress {
+            name,
+            dimension,
+            stamp,
+            ..FileProgress::default()
+        });
+        if self.progress.stamp != stamp {
+            self.tell_change(CHANGED_BETWEEN);
+        }
         let name = name::of(&self.region().dimension).map_err(Error::from)?;
         self.dimension_name = name::text(name.as_str());
         self.dimension = self.world.register_dimension(name.as_str())?;
@@ -191,19 +217,37 @@ impl<'a, E: Engine> Importer<'a, E> {
 
     /// Ends a file.
     pub(super) fn close(&mut self) -> Result<(), ImportError> {
-        if self.source.is_changed(self.file) {
-            let file = &self.source.names[self.file];
-            self.progress.report.note_unreadable(file, None, CHANGED.to_owned());
+        if self.source.is_changed(self.file, self.progress.stamp) {
+            self.tell_change(CHANGED);
         }
-        let stored = progress::file(self.world, self.file)?;
-        if stored == self.progress { Ok(()) } else { self.commit() }
+        if progress::file(self.world, self.number)?.as_ref() != Some(&self.progress) {
+            self.commit()?;
+        }
+        self.earlier.add(&self.progress);
+        self.others.insert(self.progress.dimension.clone(), std::mem::take(&mut self.earlier));
+        Ok(())
+    }
+
+    /// Reports once that the file is not the one whose reading began.
+    fn tell_change(&mut self, what: &str) {
+        let FileProgress { name, report, is_change_told, .. } = &mut self.progress;
+        if !*is_change_told {
+            report.note_unreadable(name, None, what.to_owned());
+            *is_change_told = true;
+        }
     }
 
     /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
     pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
         let mut report = ImportReport::default();
-        for file in 0..self.source.files().len() {
-            self.open(file)?;
+        for number in 0..self.numbers.len() {
+            self.number = number;
+            self.progress = progress::file(self.world, number)?.unwrap_or_default();
+            if !self.progress.is_done() {
+                self.tell_change(GONE);
+                self.progress.next_slot = Slot::COUNT;
+                self.commit()?;
+            }
             while self.has_waiting()? {
                 self.adopt()?;
                 self.commit()?;
@@ -255,151 +299,29 @@ impl<'a, E: Engine> Importer<'a, E> {
         if new == Registration::default() { Ok(catalog) } else { Ok(self.world.register(&new)?) }
     }
 
-    fn column(
-        &mut self,
-        slot: Slot,
-        catalog: &Catalog,
-        blocks: &[BlockId],
-        column: PreparedColumn,
-    ) -> Result<(), ImportError> {
-        let PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes } = column;
-        for problem in problems {
-            self.unreadable(slot, problem);
-        }
-        if self.is_brought(x, z) {
-            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
-            return Ok(());
-        }
-        if !self.fits(slot, len_bytes) {
-            return Ok(());
-        }
-        self.progress.brought.insert(x, z);
-        if self.keeps_old_slot(x, z)? {
-            self.progress.kept.insert(x, z);
-            self.progress.report.kept_chunks += chunks.len() as u64;
-            return self.entities(slot, catalog, entities);
-        }
-        let at = |y: i32| place::chunk_at(self.dimension, x, y, z);
-        let stored = self.stored_column(x, z, chunks.iter().map(|(y, _)| at(*y)))?;
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
-        let schema = catalog.current_schema();
-        let mut new = BTreeMap::new();
-        for (y, mut chunk) in chunks {
-            if let Some((old, _)) = stored.get(&at(y)) {
-                if self.head.choices.merge == Some(Merge::Keep) {
-                    self.progress.report.kept_chunks += 1;
-                    continue;
-                }
-                self.pending.deleted.extend(old.entities());
-            }
-            chunk.remap_blocks(|block| *blocks.get(block.get() as usize).expect("the job numbered it"));
-            let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
-            new.insert(at(y), chunk);
-        }
-        self.progress.report.imported_columns += 1;
-        self.columns += 1;
-        self.drop_too_large(slot, &mut new);
-        self.progress.report.imported_chunks += new.len() as u64;
-        let lowest = new.first_key_value().map(|(_, chunk)| chunk);
-        let rest = if self.rest_fits(slot, lowest, &rest) {
-            rest
-        } else {
-            // The record says that the column is there, if nothing else.
-            write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
-        };
-        if self.put_rest(&stored, &mut new, property, rest)? {
-            self.put_leftovers(x, z, left)?;
-            self.drop_old_slot(x, z)?;
-        } else {
-            self.progress.kept.insert(x, z);
-        }
-        self.pending.chunks.append(&mut new);
-        self.pending.len_bytes += len_bytes;
-        self.entities(slot, catalog, entities)
-    }
-
-    /// What the world has of a column: the chunks that are asked for, and when merging all that a save can have.
-    pub(super) fn stored_column(
-        &self,
-        x: i32,
-        z: i32,
-        wanted: impl Iterator<Item = ChunkAt>,
-    ) -> Result<BTreeMap<ChunkAt, Versioned>, ImportError> {
-        let all = SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z));
-        let wanted: Vec<_> = if self.head.choices.merge.is_some() { all.collect() } else { wanted.collect() };
-        let mut stored = BTreeMap::new();
-        for at in wanted {
-            if let Some(found) = self.world.load_versioned(at)? {
-                stored.insert(at, found);
-            }
-        }
-        Ok(stored)
-    }
-
-    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none, unless the world
-    /// keeps its own. Says whether what is left over of the column belongs to what the world has of it now.
-    fn put_rest(
-        &mut self,
-        stored: &BTreeMap<ChunkAt, Versioned>,
-        new: &mut BTreeMap<ChunkAt, Chunk>,
-        property: Name,
-        rest: Vec<u8>,
-    ) -> Result<bool, ImportError> {
-        let Some(side) = self.ids.column else { return Ok(true) };
-        if new.is_empty() && !stored.is_empty() {
-            // No chunk of the column is another, so the column is as it was.
-            return Ok(false);
-        }
-        let has_rest = |(_, (chunk, _)): &(&ChunkAt, &Versioned)| chunk.side(side).is_some();
-        let before: Vec<_> = stored.iter().filter(has_rest).collect();
-        if self.head.choices.merge == Some(Merge::Keep) {
-            let is_bare = self.world.property(&Property::Named(property.clone()))?.is_some();
-            if is_bare || !before.is_empty() {
-                return Ok(false);
-            }
-        }
-        for (at, (chunk, _)) in before {
-            // The lowest chunk may be another one now.
-            if !new.contains_key(at) {
-                let mut chunk = Chunk::clone(chunk);
-                chunk.remove_side(side);
-                self.pending.chunks.insert(*at, chunk);
-            }
-        }
-        match new.first_entry() {
-            Some(mut lowest) => {
-                lowest.get_mut().set_side(side, rest);
-                if self.head.choices.merge.is_some() {
-                    self.pending.properties.insert(property, None);
-                }
-            }
-            None => {
-                self.pending.properties.insert(property, Some(rest));
-            }
-        }
-        Ok(self.head.choices.merge != Some(Merge::Keep) || stored.is_empty())
-    }
-
     /// Writes everything pending with the progress, in one transaction.
     pub(super) fn commit(&mut self) -> Result<(), ImportError> {
         if self.progress.waiting.len() > progress::WAITING {
             let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
-            self.pending.properties.insert(progress::page_name(self.file, self.progress.pages), Some(page));
+            self.pending.properties.insert(progress::page_name(self.number, self.progress.pages), Some(page));
             self.progress.pages += 1;
         }
         for (page, met) in (0..).zip(std::mem::take(&mut self.pending.met).chunks(progress::WAITING)) {
-            let name = progress::met_name(self.file, self.progress.next_slot, page);
+            let name = progress::met_name(self.number, self.progress.next_slot, page);
             self.pending.properties.insert(name, Some(progress::page_bytes(met)));
         }
         let Pending { chunks, entities, deleted, properties, objects, .. } =
             std::mem::take(&mut self.pending);
-        let (file, progress) = (self.file, &self.progress);
+        let (number, progress) = (self.number, &self.progress);
         self.world.transaction_at(Durability::Process, |tx| {
             for id in deleted {
                 tx.delete_entity(id);
             }
             for (at, chunk) in chunks {
-                tx.save(at, chunk);
+                match chunk {
+                    Some(chunk) => tx.save(at, chunk),
+                    None => tx.delete(at),
+                }
             }
             for (id, entity) in entities {
                 tx.put_entity(id, entity);
@@ -413,7 +335,7 @@ impl<'a, E: Engine> Importer<'a, E> {
                     None => tx.delete_object(key)?,
                 }
             }
-            progress::put_file(tx, file, progress);
+            progress::put_file(tx, number, progress);
             Stored::Ok(())
         })?;
         self.count_transaction()
@@ -428,7 +350,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
     }
 
-    fn entities(
+    pub(super) fn entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
@@ -439,31 +361,6 @@ impl<'a, E: Engine> Importer<'a, E> {
         }
         self.put_entities(slot, catalog, entities)
     }
-}
-
-/// Makes a chunk fit the world's schema, where the world registered a kind otherwise than the job took it to be.
-///
-/// Block entities whose block cannot own them any more go beside it.
-fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, EditError> {
-    if chunk.conforms_to(schema).is_ok() {
-        return Ok(chunk);
-    }
-    let mut beside: Vec<Vec<u8>> = Vec::new();
-    for (component, at, bytes) in chunk.components() {
-        let block = chunk.layer(at.cell, at.layer).unwrap_or_default();
-        let owns = schema.components_of(block).is_some_and(|owned| owned.contains(&component));
-        if !owns && !bytes.is_empty() {
-            beside.push(bytes.to_vec());
-        }
-    }
-    let mut fitting = chunk
-        .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
-    if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
-        let before = fitting.remove_side(side).unwrap_or_default();
-        beside.extend(listed_block_entities(&before).unwrap_or_default().into_iter().map(<[u8]>::to_vec));
-        fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
-    }
-    Ok(fitting)
 }
 
 /// The block entities of the side data that lists those without an owner; `None` when it is no such list.

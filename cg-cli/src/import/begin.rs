@@ -33,7 +33,8 @@ pub(super) fn begin<E: Engine>(
         if head.choices != choices {
             return Err(ImportError::OtherChoices { begun: Box::new(head.choices) });
         }
-        if head.save != source.identity {
+        // A server changes its save all the time; a save that was moved is known by its files.
+        if head.path != source.path && head.save != source.identity {
             return Err(ImportError::OtherImport);
         }
         if let Some(only) = &head.only {
@@ -63,7 +64,9 @@ pub(super) fn begin<E: Engine>(
         *deleted_files.entry(folder.to_owned()).or_default() += 1;
     }
     let (save, began_after) = (source.identity.clone(), world.last_commit());
-    let head = Head { rules: RULES, save, choices, began_after, only, replaced_level, deleted_files, in_use };
+    let path = source.path.clone();
+    let head =
+        Head { rules: RULES, save, path, choices, began_after, only, replaced_level, deleted_files, in_use };
     put(world, &head, &deleted)?;
     Ok(head)
 }

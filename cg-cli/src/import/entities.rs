@@ -3,8 +3,8 @@
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
-use cg_store::Error;
 use cg_store::engine::Engine;
+use cg_store::{Error, World};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -15,12 +15,12 @@ use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionKind, stray_of};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{NO_CHUNK, Origin, name, place};
+use crate::mapping::{NO_CHUNK, Origin, is_damage, name, place, unless_damaged};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
 /// Entities that are given to their chunks in one transaction.
-const ADOPTIONS: usize = 512;
+pub(super) const ADOPTIONS: usize = 512;
 
 /// Who has a UUID.
 enum Holder {
@@ -32,6 +32,8 @@ enum Holder {
     Replaced,
     /// An entity that came with this import, or one that it leaves alone.
     Import,
+    /// An entity of the world that cannot be read, and stays.
+    Damaged(String),
 }
 
 impl<E: Engine> Importer<'_, E> {
@@ -41,24 +43,18 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(true);
         }
         let Some(page) = self.progress.pages.checked_sub(1) else { return Ok(false) };
-        self.progress.waiting = progress::page(self.world, self.file, page)?;
+        self.progress.waiting = progress::page(self.world, self.number, page)?;
         self.progress.pages = page;
-        self.pending.properties.insert(progress::page_name(self.file, page), None);
+        self.pending.properties.insert(progress::page_name(self.number, page), None);
         Ok(true)
     }
 
     /// Gives the next waiting entities to their chunks, where those are stored by now.
     pub(super) fn adopt(&mut self) -> Result<(), ImportError> {
         let from = self.progress.waiting.len().saturating_sub(ADOPTIONS);
-        for uuid in self.progress.waiting.split_off(from) {
-            let id = EntityId::new(uuid);
-            let Some(entity) = self.world.entity(id)? else { continue };
-            let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
-            if matches!(entity.owner, Owner::Detached(_)) && self.world.load(at)?.is_some() {
-                self.pending.entities.insert(id, entity.owned_by(Owner::Chunk(at)));
-                self.progress.report.detached -= 1;
-            }
-        }
+        let adopted = adopted(self.world, &self.progress.waiting.split_off(from))?;
+        self.progress.report.detached -= adopted.len() as u64;
+        self.pending.entities.extend(adopted);
         Ok(())
     }
 
@@ -70,6 +66,7 @@ impl<E: Engine> Importer<'_, E> {
         entities: PreparedEntities,
     ) -> Result<(), ImportError> {
         let PreparedEntities { place, column, data_version, groups, .. } = entities;
+        let is_kept = self.keeps(column.0, column.1)?;
         for (index, group) in (0..).zip(groups) {
             let mut ids = Vec::with_capacity(group.len());
             for record in &group {
@@ -82,7 +79,7 @@ impl<E: Engine> Importer<'_, E> {
                 }
             }
             for ((record, (id, is_new)), vehicle) in group.into_iter().zip(ids.clone()).zip(vehicles) {
-                if !is_new {
+                if !is_new || is_kept {
                     self.progress.report.kept_entities += 1;
                     continue;
                 }
@@ -147,7 +144,10 @@ impl<E: Engine> Importer<'_, E> {
     /// entities wait until the end.
     fn owner(&self, at: ChunkAt) -> Result<Owner, ImportError> {
         let is_settled = self.head.choices.merge.is_none() || self.region().kind == RegionKind::Entities;
-        let stored = self.pending.chunks.contains_key(&at) || is_settled && self.world.load(at)?.is_some();
+        let stored = match self.pending.chunks.get(&at) {
+            Some(chunk) => chunk.is_some(),
+            None => is_settled && unless_damaged(self.world.load(at))?.flatten().is_some(),
+        };
         Ok(if stored {
             Owner::Chunk(at)
         } else {
@@ -172,10 +172,15 @@ impl<E: Engine> Importer<'_, E> {
             .chain((0..).map(|n| derived(record.uuid, &record.nbt, n)));
         for (index, id) in candidates.enumerate() {
             let holder = self.holder(id, taken)?;
-            let is_new = match holder {
+            let is_new = match &holder {
                 Holder::Import => continue,
                 Holder::World => self.head.choices.merge == Some(Merge::Replace),
                 Holder::Replaced | Holder::Nobody => true,
+                Holder::Damaged(why) => {
+                    let reason = format!("the world keeps its entity {id}, which is damaged: {why}");
+                    self.unreadable(slot, reason);
+                    false
+                }
             };
             if !matches!(holder, Holder::Nobody) {
                 // One that is put as it was keeps its version, and one that is kept too.
@@ -200,6 +205,17 @@ impl<E: Engine> Importer<'_, E> {
         if self.pending.deleted.contains(&id) {
             return Ok(Holder::Replaced);
         }
+        match self.holder_in_world(id) {
+            Err(error) if is_damage(&error) => Ok(Holder::Damaged(error.to_string())),
+            holder => Ok(holder?),
+        }
+    }
+
+    fn holder_in_world(&self, id: EntityId) -> Result<Holder, Error> {
+        if self.head.choices.merge.is_some() {
+            // A version does not tell that the rest is damaged.
+            self.world.entity(id)?;
+        }
         Ok(match self.world.entity_version(id)? {
             None => Holder::Nobody,
             Some(version) if version > self.head.began_after => Holder::Import,
@@ -208,9 +224,15 @@ impl<E: Engine> Importer<'_, E> {
         })
     }
 
+    /// Whether an entity of the world came with this import.
+    pub(super) fn has_brought(&self, id: EntityId) -> Result<bool, Error> {
+        let version = unless_damaged(self.world.entity_version(id))?.flatten();
+        Ok(version.is_some_and(|version| version > self.head.began_after))
+    }
+
     /// Whether an entity of the world is in another dimension than one that is made of a save's: the import changes nothing
     /// outside of that.
-    fn is_left_alone(&self, id: EntityId) -> Result<bool, ImportError> {
+    fn is_left_alone(&self, id: EntityId) -> Result<bool, Error> {
         let choices = &self.head.choices;
         let is_stray = || choices.take_strays && stray_of(&self.region().dimension).is_some();
         if choices.as_dimension.is_none() && !is_stray() {
@@ -219,6 +241,23 @@ impl<E: Engine> Importer<'_, E> {
         let entity = self.world.entity(id)?;
         Ok(entity.is_some_and(|entity| entity.position.dimension() != self.dimension))
     }
+}
+
+/// Those of some entities that wait for their chunk and whose chunk is stored by now, as that chunk's.
+pub(super) fn adopted<E: Engine>(
+    world: &World<E>,
+    waiting: &[Uuid],
+) -> Result<Vec<(EntityId, Entity)>, Error> {
+    let mut adopted = Vec::new();
+    for id in waiting.iter().copied().map(EntityId::new) {
+        let Some(entity) = unless_damaged(world.entity(id))?.flatten() else { continue };
+        let at = ChunkAt::new(entity.position.dimension(), entity.position.block().chunk());
+        let waits = matches!(entity.owner, Owner::Detached(_));
+        if waits && unless_damaged(world.load(at))?.flatten().is_some() {
+            adopted.push((id, entity.owned_by(Owner::Chunk(at))));
+        }
+    }
+    Ok(adopted)
 }
 
 /// The nth UUID that follows from an entity's bytes.

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use cg_store::engine::Engine;
-use cg_store::prelude::{Durability, Property};
+use cg_store::prelude::Durability;
 use cg_store::{Error, ObjectKey};
 
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
@@ -16,7 +16,7 @@ use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::Slot;
 use crate::mapping::layout::digest_of_level;
-use crate::mapping::{Points, leftovers, name, slots};
+use crate::mapping::{Points, is_damage, leftovers, slots};
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -57,8 +57,17 @@ impl<E: Engine> Importer<'_, E> {
             self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
             return Ok(false);
         };
-        if self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some() {
-            return Ok(false);
+        if self.head.choices.merge.is_some() {
+            match self.world.objects().version(&key) {
+                Ok(Some(_)) if self.head.choices.merge == Some(Merge::Keep) => return Ok(false),
+                Ok(_) => {}
+                Err(error) if is_damage(&error) => {
+                    let reason = format!("the world keeps its object `{key}`, which is damaged: {error}");
+                    self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let limit_bytes = self.object_limit_bytes();
         if bytes.len() as u64 > limit_bytes {
@@ -88,7 +97,15 @@ impl<E: Engine> Importer<'_, E> {
             return Ok(());
         }
         self.progress.brought.insert(x, z);
-        if self.has_column(x, z)? {
+        let stored = match self.stored(x, z)? {
+            Ok(stored) => stored,
+            Err(why) => {
+                self.progress.kept.insert(x, z);
+                self.damaged_column(slot, x, z, &why);
+                return Ok(());
+            }
+        };
+        if stored.is_readable() {
             self.progress.kept.insert(x, z);
             if self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
@@ -108,31 +125,9 @@ impl<E: Engine> Importer<'_, E> {
         Ok(())
     }
 
-    /// Whether the world keeps a column of before 1.13 that it had: nothing of this save's column belongs to it.
-    pub(super) fn keeps_old_slot(&self, x: i32, z: i32) -> Result<bool, ImportError> {
-        let Ok(key) = slots::old_key(&self.dimension_name, x, z) else { return Ok(false) };
-        Ok(self.head.choices.merge == Some(Merge::Keep) && self.world.objects().version(&key)?.is_some())
-    }
-
     /// Forgets what the world has of a column of before 1.13, whose blocks arrive.
-    pub(super) fn drop_old_slot(&mut self, x: i32, z: i32) -> Result<(), ImportError> {
-        if self.head.choices.merge.is_some()
-            && let Ok(key) = slots::old_key(&self.dimension_name, x, z)
-            && self.world.objects().version(&key)?.is_some()
-        {
-            self.pending.objects.insert(key, None);
-        }
-        Ok(())
-    }
-
-    /// Whether the world has a column that could be read.
-    fn has_column(&self, x: i32, z: i32) -> Result<bool, ImportError> {
-        if self.head.choices.merge.is_none() {
-            return Ok(false);
-        }
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
-        let is_bare = self.world.property(&Property::Named(property))?.is_some();
-        Ok(is_bare || !self.stored_column(x, z, std::iter::empty())?.is_empty())
+    pub(super) fn drop_old_slot(&mut self, x: i32, z: i32) {
+        self.pending.objects.extend(slots::old_key(&self.dimension_name, x, z).map(|key| (key, None)));
     }
 
     pub(super) fn points_of_interest(
@@ -182,11 +177,13 @@ impl<E: Engine> Importer<'_, E> {
         self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z)
     }
 
-    /// Whether the world keeps something of a column that it had before this import. Versions do not tell: entities that are
-    /// given to a chunk make it another.
-    fn is_of_other_blocks(&self, x: i32, z: i32) -> Result<bool, ImportError> {
-        let is_kept = self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z);
-        Ok(is_kept || !self.is_brought(x, z) && self.has_column(x, z)?)
+    /// Whether the world has a column that this import did not bring. Versions do not tell: entities that are given to a
+    /// chunk make it another.
+    fn is_of_other_blocks(&mut self, x: i32, z: i32) -> Result<bool, ImportError> {
+        if self.keeps(x, z)? {
+            return Ok(true);
+        }
+        Ok(!self.is_brought(x, z) && self.stored(x, z)?.map_or(true, |stored| stored.is_there()))
     }
 
     /// Takes the save's files that are no regions; what the world has of them already is not written again, so that
@@ -226,7 +223,14 @@ impl<E: Engine> Importer<'_, E> {
             if name == LEVEL {
                 self.level = Some(digest_of_level(&bytes));
             }
-            let stored = self.world.objects().get(&key)?;
+            let stored = match self.world.objects().get(&key) {
+                Err(error) if is_damage(&error) => {
+                    let why = format!("the world keeps its own, which is damaged: {error}");
+                    all.note_unreadable(name, None, why);
+                    continue;
+                }
+                stored => stored?,
+            };
             let is_there = stored.as_ref().is_some_and(|stored| *stored.bytes == *bytes);
             if stored.is_some() && !is_there && self.head.choices.merge == Some(Merge::Keep) {
                 all.kept_files += 1;

@@ -2,7 +2,7 @@
 
 use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
-use cg_store::{Error, ObjectKey, World};
+use cg_store::{Error, ObjectKey};
 
 use super::apply::Importer;
 use super::begin::{files_of_before, stored_level};
@@ -10,7 +10,8 @@ use super::progress::{self, Stored};
 use super::report::Stray;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::save::{is_moved, stray_of};
-use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key};
+use crate::mapping::layout::{MetLayout, digest_of_level, layout_key};
+use crate::mapping::unless_damaged;
 
 impl<E: Engine> Importer<'_, E> {
     /// Stores the layouts and forgets the progress, in one transaction; adds to the report what is of the whole save.
@@ -43,13 +44,12 @@ impl<E: Engine> Importer<'_, E> {
         if self.head.choices.merge == Some(Merge::Replace) {
             report.remaining_files = files_of_before(self.world, self.source)?.len() as u64;
         }
-        let files = self.source.files().len();
-        let met = progress::met(self.world)?;
+        let progress = progress::all(self.world)?;
         self.world.transaction_at(Durability::Process, |tx| {
             for (key, layout) in layouts {
                 tx.put_object(key, layout.encode())?;
             }
-            progress::clear(tx, files, met.into_keys());
+            progress::clear(tx, progress);
             Stored::Ok(())
         })?;
         self.world.flush()?;
@@ -58,7 +58,9 @@ impl<E: Engine> Importer<'_, E> {
 
     /// The layouts that are to be stored: not those of dimensions that are known beside the `level.dat` that the world has.
     fn layouts(&self) -> Result<Vec<(ObjectKey, MetLayout)>, Error> {
-        let kept = stored_level(self.world)?.as_deref().map(digest_of_level);
+        // A damaged one is none that the game could read.
+        let kept = unless_damaged(stored_level(self.world))?.flatten();
+        let kept = kept.as_deref().map(digest_of_level);
         let is_kept = kept == self.level && self.head.choices.merge != Some(Merge::Keep);
         let mut layouts = Vec::new();
         for (dimension, layout) in &self.source.save.layouts {
@@ -68,16 +70,14 @@ impl<E: Engine> Importer<'_, E> {
             }
             // A name that is too long for a key has one folder.
             let Ok(key) = layout_key(dimension) else { continue };
-            if is_kept || !is_known(self.world, &key, kept)? {
+            let stored = self.world.objects().get(&key);
+            // What is damaged cannot be written over.
+            let Some(stored) = unless_damaged(stored)? else { continue };
+            let met = stored.and_then(|stored| MetLayout::decode(&stored.bytes));
+            if is_kept || met.is_none_or(|met| met.level != kept) {
                 layouts.push((key, MetLayout { layout: *layout, level: self.level, is_stray }));
             }
         }
         Ok(layouts)
     }
-}
-
-/// Whether a world knows in which layout a dimension was beside this `level.dat`.
-fn is_known<E: Engine>(world: &World<E>, key: &ObjectKey, level: Option<LevelDigest>) -> Result<bool, Error> {
-    let stored = world.objects().get(key)?;
-    Ok(stored.and_then(|stored| MetLayout::decode(&stored.bytes)).is_some_and(|met| met.level == level))
 }

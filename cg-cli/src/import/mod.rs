@@ -7,7 +7,8 @@
 //! Last come the files that are no regions, `level.dat` before all.
 //!
 //! Every transaction also stores how far it came. An import that was killed continues behind its last transaction when
-//! it is run again, and reports as if it had never stopped. The save is only read.
+//! it is run again, and reports as if it had never stopped. If the save changed meanwhile, the rest is imported as it is
+//! now, and the report names the files of which a part was read before. The save is only read.
 //!
 //! ```
 //! use cg_cli::anvil::column::{Blocks, Column, Section};
@@ -35,6 +36,7 @@
 
 mod apply;
 mod begin;
+mod columns;
 mod entities;
 mod files;
 mod layouts;
@@ -43,7 +45,9 @@ mod prepare;
 mod progress;
 mod report;
 mod source;
+mod stored;
 mod target;
+mod unfinished;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -64,6 +68,7 @@ pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
 pub use target::open_or_create;
+pub use unfinished::{Unfinished, abandon, unfinished};
 
 use self::apply::Importer;
 use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};
@@ -96,9 +101,9 @@ pub struct ImportOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Merge {
-    /// The save's chunks and entities replace the world's; a replaced chunk's entities go with it.
+    /// The save's columns and entities replace the world's; all of a replaced column goes, its entities too.
     Replace,
-    /// The world's chunks and entities are kept.
+    /// The world's columns and entities are kept; a column that the world has any part of stays as it is.
     Keep,
 }
 
@@ -149,13 +154,15 @@ pub enum ImportError {
     /// The world has chunks, entities or objects of a save that this import did not bring.
     #[error("the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world")]
     NotEmpty,
-    /// The world holds half of another import.
+    /// The world holds half of an import of a save elsewhere. One that was moved is known if nothing else of it changed.
     #[error(
-        "the world holds an unfinished import of another save, or this one was changed since; delete the world and import again"
+        "the world holds an unfinished import of another save, which `cg info` names; import that again, or give it up with `cg import --abandon`"
     )]
     OtherImport,
     /// An import is continued in another way than it was begun.
-    #[error("the unfinished import was begun {begun}; continue it so")]
+    #[error(
+        "the unfinished import was begun {begun}; continue it so, or give it up with `cg import --abandon`"
+    )]
     OtherChoices {
         /// How it was begun.
         begun: Box<Choices>,
@@ -167,15 +174,18 @@ pub enum ImportError {
     StraysAsDimension,
     /// An import that another release began.
     #[error(
-        "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or delete the world and import again"
+        "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or give it up with `cg import --abandon`"
     )]
     OtherRules,
+    /// There is no import to abandon.
+    #[error("no import into the world is unfinished")]
+    Finished,
     /// Files are to be deleted, and nothing else replaced.
     #[error("`--merge-files replace` deletes files of the world's save and goes only with `--merge replace`")]
     DeletesOnly,
     /// The stored progress is damaged or of a newer release.
     #[error(
-        "the progress of the unfinished import, property `{property}`, cannot be read: {why}; delete the world and import again"
+        "the progress of the unfinished import, property `{property}`, cannot be read: {why}; give the import up with `cg import --abandon`"
     )]
     Progress {
         /// The property.

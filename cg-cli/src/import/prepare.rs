@@ -11,7 +11,7 @@ use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, SchemaView};
 use cg_registry::{Name, NameError};
 
-use crate::anvil::column::{self, Blocks, Column, ColumnError, EntityColumn, Place, cell};
+use crate::anvil::column::{self, Blocks, Column, ColumnError, EntityColumn, Fault, Place, cell};
 use crate::anvil::region::{ReadLimits, RegionPos, Slot};
 use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
 use crate::mapping::origin::ListedIn;
@@ -82,6 +82,8 @@ pub(super) struct PreparedColumn {
     pub(super) entities: PreparedEntities,
     /// What is lost, in words.
     pub(super) problems: Vec<String>,
+    /// Whether blocks are among that.
+    pub(super) is_torn: bool,
     /// About how many bytes all this takes.
     pub(super) len_bytes: usize,
 }
@@ -242,6 +244,7 @@ impl Builder<'_> {
         let status = column.status();
         let Column { x, z, data_version, sections, block_entities, entities, carried, .. } = column;
         let Column { not_carried, problems, .. } = column;
+        let mut is_torn = problems.iter().any(|problem| !matches!(problem.fault, Fault::LightLength { .. }));
         let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         let mut rest = Column { carried, ..Column::new(x, z, data_version) };
         // By section: the component of a cell, or one more that no block can own.
@@ -280,7 +283,10 @@ impl Builder<'_> {
                     len_bytes += chunk.memory_bytes();
                     chunks.push((section.y, chunk));
                 }
-                Err(error) => problems.push(format!("section {}: {error}", section.y)),
+                Err(error) => {
+                    problems.push(format!("section {}: {error}", section.y));
+                    is_torn = true;
+                }
             }
         }
         let rest = write::column(&rest).unwrap_or_else(|error| {
@@ -291,7 +297,7 @@ impl Builder<'_> {
         let (place, column) = (ListedIn::Column, (x, z));
         let entities = PreparedEntities { place, column, data_version, groups, not_carried, left: None };
         len_bytes += rest.len() + left.len() + entities.len_bytes();
-        PreparedColumn { x, z, chunks, rest, left, entities, problems, len_bytes }
+        PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, len_bytes }
     }
 
     /// A section's blocks with the block entities in it, each with the cell at which it is the first.

@@ -1,10 +1,11 @@
 //! How far an import is, kept in the world and committed with what it imports.
 //!
-//! Properties in JSON: `minecraft:import` says what is imported, `minecraft:import/<n>` how far file n is and what was
-//! reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there,
-//! `minecraft:import-met/<n>/<s>/<p>` which entities of the world it met. All are gone when the import is done.
+//! Properties in JSON: `minecraft:import` says what is imported, `minecraft:import/<n>` how far the nth file that was begun
+//! is and what was reported of it, `minecraft:import/<n>/<p>` which entities of the file wait that do not fit there,
+//! `minecraft:import-met/<n>/<s>/<p>` which entities of the world it met. All are gone when the import is done, or
+//! abandoned. A file is found by its name: the save may have others when the import is continued.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use cg_registry::Name;
@@ -15,16 +16,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::source::Stamp;
 use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::anvil::region::{RegionPos, Slot};
+use crate::mapping::is_damage;
 
 /// How the names of all properties begin in which an import keeps its progress.
 pub(crate) const PROGRESS_PREFIX: &str = "minecraft:import";
 const HEAD: &str = PROGRESS_PREFIX;
 /// How the properties begin that list the entities that the world had and that the import replaced or kept.
 const MET: &str = "minecraft:import-met/";
-/// The rules of imports that this release begins: 1 since strays are parted from a save.
-pub(super) const RULES: u32 = 1;
+/// The rules of imports that this release begins: 1 since strays are parted from a save, 2 since the progress of a file is
+/// found by its name.
+pub(super) const RULES: u32 = 2;
 /// Waiting entities that are written anew with every transaction; more go to pages.
 pub(super) const WAITING: usize = 4096;
 
@@ -36,6 +40,9 @@ pub(super) struct Head {
     pub(super) rules: u32,
     /// Which files, how long and how old.
     pub(super) save: String,
+    /// Where the save was.
+    #[serde(default)]
+    pub(super) path: String,
     /// How it was asked for.
     #[serde(flatten)]
     pub(super) choices: Choices,
@@ -58,6 +65,15 @@ pub(super) struct Head {
 /// How far one file is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileProgress {
+    /// The file's path from the save's folder on.
+    pub(super) name: String,
+    /// The dimension that it is of.
+    pub(super) dimension: String,
+    /// What the file was when its reading began.
+    pub(super) stamp: Stamp,
+    /// Whether the report says that the file was changed since, or is gone.
+    #[serde(default)]
+    pub(super) is_change_told: bool,
     /// The first slot that is not in the world yet.
     pub(super) next_slot: u16,
     /// What was reported of the slots before.
@@ -177,12 +193,13 @@ pub(super) fn put_head<E: Engine>(tx: &mut Transaction<'_, E>, head: &Head) {
     put(tx, HEAD, head);
 }
 
-pub(super) fn file<E: Engine>(world: &World<E>, index: usize) -> Result<FileProgress, ImportError> {
-    Ok(read(world, &file_name(index))?.unwrap_or_default())
+/// How far a file is, by its number; `None` if no file of that number was begun.
+pub(super) fn file<E: Engine>(world: &World<E>, number: usize) -> Result<Option<FileProgress>, ImportError> {
+    read(world, &file_name(number))
 }
 
-pub(super) fn put_file<E: Engine>(tx: &mut Transaction<'_, E>, index: usize, progress: &FileProgress) {
-    put(tx, &file_name(index), progress);
+pub(super) fn put_file<E: Engine>(tx: &mut Transaction<'_, E>, number: usize, progress: &FileProgress) {
+    put(tx, &file_name(number), progress);
 }
 
 /// The property that holds a page of waiting entities.
@@ -205,34 +222,45 @@ pub(super) fn met_name(file: usize, next_slot: u16, page: u32) -> Name {
     Name::new(format!("{MET}{file}/{next_slot}/{page}")).expect("a literal name and numbers")
 }
 
-/// The entities of the world that an import met, by property.
-pub(super) fn met<E: Engine>(world: &World<E>) -> Result<BTreeMap<Name, Vec<Uuid>>, ImportError> {
+/// The entities of the world that an import met.
+pub(super) fn met<E: Engine>(world: &World<E>) -> Result<HashSet<Uuid>, ImportError> {
+    let mut met = HashSet::new();
+    for name in all(world)?.iter().filter(|name| name.as_str().starts_with(MET)) {
+        met.extend(read::<_, Vec<Uuid>>(world, name.as_str())?.unwrap_or_default());
+    }
+    Ok(met)
+}
+
+/// The properties in which a world keeps the progress of an import, damaged ones too.
+pub(super) fn all<E: Engine>(world: &World<E>) -> Result<Vec<Name>, Error> {
     let mut names = Vec::new();
-    let stopped = world.for_each_property(MET, |property| match property {
-        Ok((name, _)) => {
-            names.extend(Name::new(name).ok());
-            ControlFlow::Continue(())
+    let failed = world.for_each_property(PROGRESS_PREFIX, |property| {
+        match property {
+            Ok((name, _)) => names.extend(progress_name(name.as_bytes())),
+            Err(Error::Corrupt(damage)) => names.extend(progress_name(&damage.key)),
+            Err(error) => return ControlFlow::Break(error),
         }
-        Err(error) => ControlFlow::Break(error),
+        ControlFlow::Continue(())
     })?;
-    if let Some(error) = stopped {
-        return Err(ImportError::Store(error));
-    }
-    let page = |name: Name| Ok((name.clone(), read(world, name.as_str())?.unwrap_or_default()));
-    names.into_iter().map(page).collect()
+    failed.map_or(Ok(names), Err)
 }
 
-/// Forgets the progress of an import that is done, whose pages are used up, and whom it met.
-pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, files: usize, met: impl Iterator<Item = Name>) {
-    met.for_each(|name| tx.set_property(Property::Named(name), None));
-    for index in 0..files {
-        tx.set_property(property(&file_name(index)), None);
-    }
-    tx.set_property(property(HEAD), None);
+/// The name of a property, if it is of the progress of an import.
+fn progress_name(key: &[u8]) -> Option<Name> {
+    let name = std::str::from_utf8(key).ok()?;
+    let is_own = name == HEAD || name.starts_with(&format!("{HEAD}/")) || name.starts_with(MET);
+    Name::new(name).ok().filter(|_| is_own)
 }
 
-fn file_name(index: usize) -> String {
-    format!("{HEAD}/{index}")
+/// Forgets the progress of an import.
+pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, all: Vec<Name>) {
+    for name in all {
+        tx.set_property(Property::Named(name), None);
+    }
+}
+
+fn file_name(number: usize) -> String {
+    format!("{HEAD}/{number}")
 }
 
 fn property(name: &str) -> Property {
@@ -240,11 +268,13 @@ fn property(name: &str) -> Property {
 }
 
 fn read<E: Engine, T: DeserializeOwned>(world: &World<E>, name: &str) -> Result<Option<T>, ImportError> {
-    let Some(bytes) = world.property(&property(name)).map_err(ImportError::Store)? else { return Ok(None) };
-    let value = serde_json::from_slice(&bytes);
-    value
-        .map(Some)
-        .map_err(|error| ImportError::Progress { property: name.to_owned(), why: error.to_string() })
+    let unreadable = |why: String| ImportError::Progress { property: name.to_owned(), why };
+    let bytes = world.property(&property(name)).map_err(|error| match error {
+        error if is_damage(&error) => unreadable(error.to_string()),
+        error => ImportError::Store(error),
+    })?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| unreadable(error.to_string()))
 }
 
 fn put<E: Engine>(tx: &mut Transaction<'_, E>, name: &str, value: &impl Serialize) {

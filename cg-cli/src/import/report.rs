@@ -22,15 +22,23 @@ const TEXT_BYTES: usize = 256;
 pub struct ImportReport {
     /// Columns of the save that arrived, also those without blocks.
     pub imported_columns: u64,
-    /// Chunks of ours that were stored: sections with blocks.
+    /// Chunks of ours that arrived: sections with blocks.
     pub imported_chunks: u64,
-    /// Chunks of the save that did not arrive, because the world had them and kept them, or has a column of before 1.13 there.
+    /// Of these, chunks where the world had none.
+    pub new_chunks: u64,
+    /// Of these, chunks that took the place of another.
+    pub replaced_chunks: u64,
+    /// Of these, chunks that the world had, entities aside.
+    pub unchanged_chunks: u64,
+    /// Chunks of the world that went because the save has none there in the column that replaces theirs.
+    pub removed_chunks: u64,
+    /// Chunks of the save that did not arrive, because the world keeps its column.
     pub kept_chunks: u64,
     /// Entities that arrived, each rider by itself.
     pub entities: u64,
     /// Of these, entities that no chunk owns.
     pub detached: u64,
-    /// Entities that the world had and kept.
+    /// Entities that did not arrive, because the world has them, or keeps the column in which they are listed.
     pub kept_entities: u64,
     /// Files that are no regions.
     pub imported_files: u64,
@@ -171,6 +179,10 @@ impl ImportReport {
     pub(super) fn add(&mut self, part: Self) {
         self.imported_columns += part.imported_columns;
         self.imported_chunks += part.imported_chunks;
+        self.new_chunks += part.new_chunks;
+        self.replaced_chunks += part.replaced_chunks;
+        self.unchanged_chunks += part.unchanged_chunks;
+        self.removed_chunks += part.removed_chunks;
         self.kept_chunks += part.kept_chunks;
         self.entities += part.entities;
         self.detached += part.detached;

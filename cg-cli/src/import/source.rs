@@ -1,9 +1,11 @@
 //! The files of a save, and what tells this save from another.
 
+use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::anvil::save::{OtherFiles, RegionFile, Save, SaveError};
@@ -18,20 +20,30 @@ pub(super) struct Source {
     pub(super) names: Vec<String>,
     /// Changes with the region files' names, lengths and times of change; not with the place of the save.
     pub(super) identity: String,
+    /// Where the save is.
+    pub(super) path: String,
     stamps: Vec<Stamp>,
 }
 
 /// What tells that a file was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     len_bytes: u64,
-    changed: Option<SystemTime>,
+    /// Seconds since 1970 and nanoseconds.
+    changed: Option<(i64, u32)>,
 }
 
 impl Stamp {
     pub(super) fn of(file: &Metadata) -> Self {
         // A system without times of change tells files apart by their lengths.
-        Self { len_bytes: file.len(), changed: file.modified().ok() }
+        let changed = file.modified().ok().map(|time| match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => (after.as_secs().cast_signed(), after.subsec_nanos()),
+            Err(before) => {
+                let before = before.duration();
+                (-before.as_secs().cast_signed(), before.subsec_nanos())
+            }
+        });
+        Self { len_bytes: file.len(), changed }
     }
 }
 
@@ -44,14 +56,14 @@ impl Source {
             let metadata = fs::metadata(&file.path)
                 .map_err(|source| SaveError::Io { path: file.path.clone(), source })?;
             let stamp = Stamp::of(&metadata);
-            let changed = stamp.changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-            let changed = changed.map_or(0, |time| time.as_nanos());
-            hash.update(format!("{name}\n{}\n{}\n{changed}\n", file.dimension, metadata.len()));
+            hash.update(serde_json::to_vec(&(&name, &file.dimension, stamp)).expect("plain data is JSON"));
             names.push(name);
             stamps.push(stamp);
         }
         let identity = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { others: save.other_files()?, save, names, identity, stamps })
+        let path = fs::canonicalize(&save.path).unwrap_or_else(|_| save.path.clone());
+        let path = path.to_string_lossy().into_owned();
+        Ok(Self { others: save.other_files()?, save, names, identity, path, stamps })
     }
 
     /// A file's path from the save's folder on, with `/` on every system.
@@ -65,15 +77,24 @@ impl Source {
 
     /// Leaves out all but a dimension and its files.
     pub(super) fn only(&mut self, dimension: &str) -> Result<(), SaveError> {
+        let paths = self.save.regions.iter().map(|file| file.path.clone());
+        let mut known: HashMap<_, _> = paths.zip(self.names.drain(..).zip(self.stamps.drain(..))).collect();
         self.save.only(dimension);
+        let left = self.save.regions.iter().filter_map(|file| known.remove(&file.path));
+        (self.names, self.stamps) = left.unzip();
         self.others = self.save.other_files()?;
         Ok(())
     }
 
-    /// Whether a region file is another one than when the import began.
-    pub(super) fn is_changed(&self, file: usize) -> bool {
+    /// What a region file was when it was listed.
+    pub(super) fn stamp(&self, file: usize) -> Stamp {
+        self.stamps.get(file).copied().unwrap_or_default()
+    }
+
+    /// Whether a region file is another one than it was.
+    pub(super) fn is_changed(&self, file: usize, was: Stamp) -> bool {
         let now = fs::metadata(&self.save.regions[file].path).map(|file| Stamp::of(&file));
-        now.ok() != self.stamps.get(file).copied()
+        now.ok() != Some(was)
     }
 }
 

@@ -31,7 +31,7 @@ pub const PREFIX: &str = "minecraft/";
 /// How the keys of files begin.
 pub const FILE_PREFIX: &str = "minecraft/file/";
 
-const COLUMN_PREFIX: &str = "minecraft/column/";
+pub(crate) const COLUMN_PREFIX: &str = "minecraft/column/";
 pub(crate) const POI_PREFIX: &str = "minecraft/poi/";
 pub(crate) const ENTITIES_PREFIX: &str = "minecraft/entities/";
 const FORMAT_VERSION: i64 = 1;

@@ -27,6 +27,9 @@ pub mod origin;
 pub mod place;
 pub mod slots;
 
+use cg_store::Error;
+use cg_store::engine::EngineError;
+
 pub use ids::Ids;
 pub use layout::MetLayout;
 pub use leftovers::Leftovers;
@@ -57,3 +60,16 @@ pub const DATA_VERSION: &str = "minecraft:data_version";
 pub const BLOCK_BIOMES: &str = "minecraft:block_biomes";
 /// Why an imported entity is detached.
 pub const NO_CHUNK: &str = "no chunk here";
+
+/// Whether a store's error says that something is stored and cannot be read.
+pub(crate) const fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. }))
+}
+
+/// What was read, or nothing where it is damaged.
+pub(crate) fn unless_damaged<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if is_damage(&error) => Ok(None),
+        read => read.map(Some),
+    }
+}

@@ -210,6 +210,63 @@ fn bombs_end_at_the_limit() {
     assert!(matches!(error, SlotError::TooLarge { limit_bytes: 100 }), "{error}");
 }
 
+/// Writes where slots begin into the header of a region file, in sectors.
+#[expect(clippy::big_endian_bytes, reason = "region files are big-endian by their own definition")]
+fn point(path: &std::path::Path, first_sectors: impl IntoIterator<Item = (u16, u32)>) {
+    let mut bytes = std::fs::read(path).expect("readable");
+    for (slot, sector) in first_sectors {
+        let at = usize::from(slot) * 4;
+        bytes[at..at + 4].copy_from_slice(&(sector << 8 | 1).to_be_bytes());
+    }
+    std::fs::write(path, bytes).expect("written");
+}
+
+#[test]
+fn bytes_that_many_slots_share_are_not_read_for_each() {
+    let dir = tempdir().expect("a directory");
+    let column = |x| bytes(&maker::column(x, 0, [patterned(0, 20)]));
+    let path = maker::region(
+        &dir.path().join("r.0.0.mca"),
+        &[maker::zlib((0, 0), &column(0)), maker::zlib((9, 0), &column(9))],
+    );
+    // Two slots of one column are told apart by what the column says.
+    point(&path, [(1, 2)]);
+    let reading = worlds::read(&path);
+    assert_eq!((reading.columns.len(), reading.lost.len(), reading.misplaced.len()), (3, 0, 1));
+    point(&path, (1..1024).filter(|slot| *slot != 9).map(|slot| (slot, 2)));
+    let reading = worlds::read(&path);
+    assert_eq!(reading.columns.iter().map(|(_, column)| column.x).collect::<Vec<_>>(), [9]);
+    let reasons: std::collections::BTreeSet<_> = reading.lost.values().map(ToString::to_string).collect();
+    assert_eq!(reading.lost.len(), 1023);
+    assert_eq!(Vec::from_iter(reasons), ["1023 slots point at sector 2, where one belongs"]);
+}
+
+#[test]
+fn a_slot_is_not_read_past_many_others() {
+    let dir = tempdir().expect("a directory");
+    let noise = (0..12_000_u32).map(|n| n.wrapping_mul(2_654_435_761) as u8 ^ (n >> 3) as u8);
+    let long = maker::Stored { slot: Slot::of_column(0, 0), compression: 3, payload: noise.collect() };
+    let mut short = bytes(&maker::column(0, 0, [patterned(0, 2)]));
+    short = cg_cli::anvil::region::compress(&short);
+    short.resize(12_000, 7);
+    let short = maker::Stored { slot: Slot::of_column(0, 0), compression: 2, payload: short };
+    for (stored, reason) in [
+        (long, Some("its 12000 bytes overlap more than three other slots, the fourth after 4091 bytes")),
+        (short, None),
+    ] {
+        let path = maker::region(&dir.path().join("r.0.0.mca"), &[stored]);
+        let read = || {
+            let mut region = Region::open(&path).expect("opens");
+            region.read(Slot::of_column(0, 0), &ReadLimits::default(), &mut Vec::new())
+        };
+        for others in 1..=5 {
+            point(&path, [(others, 3)]);
+            let found = read().err().map(|error| error.to_string());
+            assert_eq!(found.as_deref(), reason.filter(|_| others > 3), "{others} others");
+        }
+    }
+}
+
 /// A small region of every compression, to be damaged.
 fn sample(dir: &std::path::Path) -> Vec<u8> {
     let column = |x| bytes(&maker::column(x, 0, [patterned(0, 5)]));

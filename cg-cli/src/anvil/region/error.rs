@@ -22,6 +22,22 @@ pub enum SlotError {
         /// The length of the file.
         file_bytes: u64,
     },
+    /// The slot points where many others do.
+    #[error("{slots} slots point at sector {sector}, where one belongs")]
+    Shared {
+        /// The sector.
+        sector: u32,
+        /// The slots, this one too.
+        slots: usize,
+    },
+    /// The slot's bytes do not end where the fourth other slot begins.
+    #[error("its {len_bytes} bytes overlap more than three other slots, the fourth after {room_bytes} bytes")]
+    Overlaps {
+        /// The bytes that the slot states, without the compression byte.
+        len_bytes: u64,
+        /// Bytes before the fourth other slot.
+        room_bytes: u64,
+    },
     /// The slot says that it holds no byte, not even the compression.
     #[error("the stored length is 0")]
     NoPayload,

@@ -20,7 +20,8 @@ pub struct ReadLimits {
 /// An open region file: its header in memory, its columns read when asked for.
 ///
 /// A slot that overlaps another is read like any other: whose bytes they are is known by the position
-/// that the column itself holds.
+/// that the column itself holds. One that overlaps more than three is not read past them, so all slots together take
+/// no more than four times the file to read.
 #[derive(Debug)]
 pub struct Region<R = File> {
     source: R,
@@ -28,8 +29,13 @@ pub struct Region<R = File> {
     pos: Option<RegionPos>,
     directory: PathBuf,
     entries: Vec<Entry>,
+    /// The first sectors of all slots that hold something, ascending.
+    first_sectors: Vec<u32>,
     stored: Vec<u8>,
 }
+
+/// The other slots that begin inside of what a slot says that it takes, and that it is read past. Damaged files have a few.
+const OVERLAPPED: usize = 3;
 
 impl Default for ReadLimits {
     fn default() -> Self {
@@ -61,7 +67,11 @@ impl<R: Read + Seek> Region<R> {
         source.rewind()?;
         let mut bytes = Vec::with_capacity(header::HEADER_BYTES);
         source.by_ref().take(header::HEADER_BYTES as u64).read_to_end(&mut bytes)?;
-        Ok(Self { source, file_bytes, pos, directory, entries: header::read(&bytes), stored: Vec::new() })
+        let entries = header::read(&bytes);
+        let held = entries.iter().filter(|entry| !entry.is_absent());
+        let mut first_sectors: Vec<_> = held.map(|entry| entry.first_sector).collect();
+        first_sectors.sort_unstable();
+        Ok(Self { source, file_bytes, pos, directory, entries, first_sectors, stored: Vec::new() })
     }
 
     /// The region's place, when the file's name told it.
@@ -96,6 +106,7 @@ impl<R: Read + Seek> Region<R> {
         if entry.is_absent() {
             return Ok(None);
         }
+        let room_bytes = self.room_bytes(entry)?;
         let (payload_bytes, compression) = self.read_head(entry)?;
         let external = compression & header::EXTERNAL_BIT != 0;
         let compression = Compression::from_byte(compression & !header::EXTERNAL_BIT)?;
@@ -104,10 +115,35 @@ impl<R: Read + Seek> Region<R> {
             let file = self.open_external(slot)?;
             read_limited(file, limits.stored_bytes, &mut self.stored)?;
         } else {
-            read_limited(self.source.by_ref().take(payload_bytes), limits.stored_bytes, &mut self.stored)?;
+            let read_bytes = payload_bytes.min(room_bytes);
+            read_limited(self.source.by_ref().take(read_bytes), limits.stored_bytes, &mut self.stored)?;
         }
-        decompress(compression, &self.stored, limits.raw_bytes, out)?;
-        Ok(Some(compression))
+        let decompressed = decompress(compression, &self.stored, limits.raw_bytes, out);
+        // A compressed stream says itself where it ends.
+        let is_short = match &decompressed {
+            Ok(()) => compression == Compression::None,
+            Err(error) => matches!(error, SlotError::Truncated(_)),
+        };
+        if is_short && !external && payload_bytes > room_bytes {
+            return Err(SlotError::Overlaps { len_bytes: payload_bytes, room_bytes });
+        }
+        decompressed.map(|()| Some(compression))
+    }
+
+    /// How many bytes of payload a slot may take before it overlaps too many others.
+    fn room_bytes(&self, entry: Entry) -> Result<u64, SlotError> {
+        let from = self.first_sectors.partition_point(|sector| *sector < entry.first_sector);
+        match self.first_sectors.get(from + 1 + OVERLAPPED) {
+            None => Ok(u64::MAX),
+            Some(sector) if *sector == entry.first_sector => {
+                let end = self.first_sectors.partition_point(|sector| *sector <= entry.first_sector);
+                Err(SlotError::Shared { sector: entry.first_sector, slots: end - from })
+            }
+            Some(sector) => {
+                let sectors = u64::from(sector - entry.first_sector);
+                Ok(sectors * header::SECTOR_BYTES - header::SLOT_HEAD_BYTES)
+            }
+        }
     }
 
     fn entry(&self, slot: Slot) -> Entry {

@@ -173,6 +173,20 @@ fn what_is_no_save_makes_no_world() {
 }
 
 #[test]
+fn a_schematic_is_sent_to_its_own_command() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (file, world) = (dir.path().join("house.schem"), dir.path().join("world"));
+    std::fs::write(&file, "not read").expect("written");
+    let said = run(&args("import", &[&file, &world], &[]));
+    let wanted = format!(
+        "cg: {} is a schematic and no save; `cg schem import FILE WORLD --at X Y Z` puts it into a world\n",
+        file.display()
+    );
+    assert_eq!((said.code, said.err), (2, wanted));
+    assert!(!world.exists());
+}
+
+#[test]
 fn losses_are_listed_and_end_with_1() {
     let Some(folder) = worlds::folder() else { return };
     let dir = tempfile::tempdir().expect("a directory");

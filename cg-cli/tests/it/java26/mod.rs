@@ -3,6 +3,7 @@
 //! Written from the wanted behaviour alone. Every test runs the `cg` binary on a save that it makes, or on a copy of a
 //! shared one.
 
+mod damaged_columns;
 mod fields;
 mod folder;
 mod holders;
@@ -12,6 +13,7 @@ mod layout;
 mod level;
 mod linked;
 mod lock;
+mod merge_columns;
 mod merge_files;
 mod names;
 mod old_chunks;
@@ -26,4 +28,5 @@ mod test_dir;
 mod three_folders;
 mod tree;
 mod unfinished;
+mod unfinished_changed;
 mod unread_side;

@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
+use cg_store::engine::{Batch, Engine as _, Level, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::save::{Layout, Save};
 use crate::cmd::{Said, run, text};
+use crate::held;
 
 /// How an import or an export ended, and its report; none where it did not begin.
 #[derive(Debug)]
@@ -133,6 +137,15 @@ impl TestDir {
         for key in keys {
             self.cg("object delete", world, &[&key, "--yes"]).good();
         }
+    }
+
+    /// Writes a row that says nothing over another.
+    pub(super) fn spoil(&self, world: &str, space: Space, key: &[u8]) {
+        let world = held::open(&self.at(world));
+        let mut batch = Batch::new();
+        batch.put(space, key, Draft::plain(Codec::None, 0, |out| out.push(0xee)), Stamp::Commit);
+        world.engine().commit(batch, &[], Level::Process).expect("the disk takes it");
+        world.close().expect("closed");
     }
 
     pub(super) fn hash(&self, world: &str) -> String {

@@ -14,7 +14,7 @@ use super::test_dir::{TestDir, list};
 use crate::held;
 
 /// Begins an import as the library does, and stops it after its first transaction.
-fn begin(save: &Path, world: &Path, merge: Option<Merge>) {
+pub(super) fn begin(save: &Path, world: &Path, merge: Option<Merge>) {
     let options = WorldOptions::process();
     let world =
         if world.exists() { World::open(world, &[], &options) } else { World::create(world, &[], &options) };
@@ -26,7 +26,7 @@ fn begin(save: &Path, world: &Path, merge: Option<Merge>) {
 }
 
 /// Whether a world holds half of an import.
-fn is_unfinished(world: &Path) -> bool {
+pub(super) fn is_unfinished(world: &Path) -> bool {
     let Ok(world) = World::open(world, &[], &WorldOptions::process()) else { return false };
     let found = world.for_each_property("minecraft:import", |_| std::ops::ControlFlow::Break(()));
     found.expect("no damage").is_some()

@@ -1,0 +1,241 @@
+//! One region of a world as the files of a save.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{ControlFlow, RangeInclusive};
+use std::path::PathBuf;
+
+use cg_format::{ChunkBox, ChunkPos, Dimension};
+use cg_registry::Catalog;
+use cg_store::engine::Engine;
+use cg_store::{Area, World};
+
+use super::column::{Built, ColumnBuilder};
+use super::damaged::Damaged;
+use super::entities::{self, Listed, Lists};
+use super::survey::Contents;
+use super::{DATA_VERSION, ExportError, ExportReport, SECTION_Y};
+use crate::anvil::column::EntityColumn;
+use crate::anvil::nbt::Tag;
+use crate::anvil::region::{RegionPos, RegionWriter, Slot};
+use crate::anvil::write;
+use crate::mapping::EntitySlot;
+use crate::mapping::leftovers::Blocks;
+use crate::mapping::origin::ListedIn;
+
+/// The columns of a region with the heights of their chunks, in slot order.
+type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
+
+/// What blocks an export writes where points of interest are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// None.
+    Nothing,
+    /// Those that they came with.
+    Same,
+    /// Others.
+    Others,
+}
+
+/// One region on its way out.
+pub(super) struct Region<'a, E: Engine> {
+    pub(super) world: &'a World<E>,
+    pub(super) catalog: &'a Catalog,
+    pub(super) dimension: Dimension,
+    pub(super) dimension_name: String,
+    pub(super) pos: RegionPos,
+    /// The dimension's folder.
+    pub(super) folder: PathBuf,
+    /// The sections between which the dimension has chunks.
+    pub(super) heights: RangeInclusive<i64>,
+    pub(super) damaged: Damaged,
+}
+
+impl<E: Engine> Region<'_, E> {
+    /// Writes the region's files; gives the count of entities that ride others in it.
+    pub(super) fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<u64, ExportError> {
+        let (mut columns, is_whole) = self.chunks()?;
+        for column in contents.bare_columns {
+            columns.entry(slot_of(column)).or_insert((column, Vec::new()));
+        }
+        let mut listed = entities::listed(self.world, &contents.entities, report)?;
+        let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
+        let mut writer = None;
+        let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
+        let mut with_points: BTreeMap<Slot, _> =
+            contents.points.into_iter().map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
+        for column in contents.old_slots {
+            let slot = slot_of(column);
+            let Some(old) = builder.old_slot(column.0, column.1, report)? else { continue };
+            if columns.contains_key(&slot) {
+                report.left_old_slots += 1;
+                continue;
+            }
+            self.put(&mut writer, "region", slot, &old.slot, old.timestamp)?;
+            report.old_slots += 1;
+            with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
+        }
+        let mut without_chunks = BTreeSet::new();
+        if !is_whole {
+            // Which chunks there are is only known of each place, and of some columns none may be left.
+            for column in contents.imported {
+                columns.entry(slot_of(column)).or_insert_with(|| {
+                    without_chunks.insert(slot_of(column));
+                    (column, Vec::new())
+                });
+            }
+            let all: Vec<i32> = self.heights.clone().map(|y| y as i32).collect();
+            for (_, heights) in columns.values_mut() {
+                heights.clone_from(&all);
+            }
+        }
+        for (slot, ((x, z), heights)) in columns {
+            let mut built = builder.build(x, z, &heights, report)?;
+            if without_chunks.contains(&slot) && built.lost.is_empty() {
+                // A host deleted it.
+                continue;
+            }
+            let beside = if built.back.blocks == Blocks::Same { Beside::Same } else { Beside::Others };
+            with_points.entry(slot).and_modify(|(_, known)| *known = beside);
+            if !self.may_write(&mut built, report) {
+                continue;
+            }
+            let Built { mut column, back, is_changed, .. } = built;
+            report.changed_columns += u64::from(is_changed);
+            // Entities whose column is not stored go to a file of their own.
+            let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
+            let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
+            column.entities.extend(in_column.into_iter().map(|listed| listed.nbt));
+            match write::column(&column) {
+                Ok(nbt) => {
+                    self.put(&mut writer, "region", slot, &nbt, back.timestamp(&column))?;
+                    report.columns += 1;
+                    report.chunks +=
+                        column.sections.iter().filter(|section| section.blocks.is_some()).count() as u64;
+                    report.entities += entity_count;
+                }
+                Err(error) => {
+                    report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1);
+                }
+            }
+        }
+        self.finish(writer, report)?;
+        self.write_points(&builder, with_points, report)?;
+        self.write_entities(&builder, listed, contents.entity_slots, report)?;
+        Ok(riders)
+    }
+
+    /// Writes points of interest: those of blocks that are as they were, and those that came without blocks.
+    fn write_points(
+        &self,
+        builder: &ColumnBuilder<'_, E>,
+        columns: BTreeMap<Slot, ((i32, i32), Beside)>,
+        report: &mut ExportReport,
+    ) -> Result<(), ExportError> {
+        let mut writer = None;
+        for (slot, ((x, z), beside)) in columns {
+            let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
+            if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
+                self.put(&mut writer, "poi", slot, &points.slot, points.timestamp)?;
+            } else if beside == Beside::Nothing {
+                report.missed("points of interest of columns without blocks", 1);
+            }
+        }
+        self.finish(writer, report)
+    }
+
+    fn write_entities(
+        &self,
+        builder: &ColumnBuilder<'_, E>,
+        listed: Lists,
+        entity_slots: Vec<(i32, i32)>,
+        report: &mut ExportReport,
+    ) -> Result<(), ExportError> {
+        let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
+        for ((_, column), listed) in listed {
+            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
+        }
+        for column in entity_slots {
+            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
+        }
+        let mut writer = None;
+        for (slot, ((x, z), listed)) in columns {
+            let left = builder.entity_slot(x, z, report)?;
+            let data_version = listed.iter().map(|listed| listed.data_version).max();
+            let data_version = data_version.or(left.as_ref().map(|left| left.data_version));
+            let data_version = data_version.unwrap_or(DATA_VERSION);
+            let count = listed.iter().map(|listed| listed.count).sum::<u64>();
+            let entities = listed.into_iter().map(|listed| listed.nbt).collect();
+            let mut column = EntityColumn { x, z, data_version, entities, list: Tag::End, left: None };
+            let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
+            let was_empty = left.as_ref().is_some_and(EntitySlot::was_empty);
+            let timestamp = left.map_or(0, |left| left.put_back(&mut column));
+            if column.left.is_none() {
+                report.missed("fields of slots of entities/ of another data version", had_fields.into());
+                if column.entities.is_empty() && !was_empty {
+                    continue;
+                }
+            }
+            match write::entities(&column) {
+                Ok(nbt) => {
+                    self.put(&mut writer, "entities", slot, &nbt, timestamp)?;
+                    report.entities += count;
+                }
+                Err(error) => report.missed(format!("entities of column ({x}, {z}): {error}"), count),
+            }
+        }
+        self.finish(writer, report)
+    }
+
+    /// The heights of the stored chunks of each column, ascending, and whether all of them could be told.
+    fn chunks(&self) -> Result<(Heights, bool), ExportError> {
+        let corner = |dx: i64, y: i64| {
+            let (x, z) = (i64::from(self.pos.x()) * 32 + dx, i64::from(self.pos.z()) * 32 + dx);
+            ChunkPos::new(x, y, z).expect("a region lies inside the world")
+        };
+        let area = ChunkBox::new(corner(0, *SECTION_Y.start()), corner(31, *SECTION_Y.end()));
+        let (mut columns, mut is_whole) = (Heights::new(), true);
+        self.world.for_each_place(Area::Box(self.dimension, area), |stored| {
+            match stored {
+                Ok(stored) => {
+                    let pos = stored.at.pos;
+                    let column = (pos.x() as i32, pos.z() as i32);
+                    columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
+                }
+                Err(_) => is_whole = false,
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        for (_, heights) in columns.values_mut() {
+            heights.sort_unstable();
+        }
+        Ok((columns, is_whole))
+    }
+
+    fn put(
+        &self,
+        writer: &mut Option<RegionWriter>,
+        folder: &str,
+        slot: Slot,
+        nbt: &[u8],
+        timestamp: u32,
+    ) -> Result<(), ExportError> {
+        let folder = self.folder.join(folder);
+        let io = |source| ExportError::Io { path: folder.join(self.pos.file_name()), source };
+        let writer = match writer {
+            Some(writer) => writer,
+            None => writer.insert(RegionWriter::create(&folder, self.pos).map_err(io)?),
+        };
+        writer.put(slot, nbt, timestamp).map_err(io)
+    }
+
+    fn finish(&self, writer: Option<RegionWriter>, report: &mut ExportReport) -> Result<(), ExportError> {
+        let Some(writer) = writer else { return Ok(()) };
+        writer.finish().map_err(|source| ExportError::Io { path: self.folder.clone(), source })?;
+        report.files += 1;
+        Ok(())
+    }
+}
+
+const fn slot_of((x, z): (i32, i32)) -> Slot {
+    Slot::of_column(x, z)
+}
