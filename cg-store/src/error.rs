@@ -52,6 +52,15 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// A column was asked for between heights that are too far apart.
+    #[error(
+        "a column of {chunks} chunks was asked for, at most {} are given at once; ask for it in parts",
+        crate::chunk::MAX_COLUMN_CHUNKS
+    )]
+    ColumnTooHigh {
+        /// Chunks between the heights, both included.
+        chunks: u64,
+    },
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),
