@@ -96,7 +96,7 @@ pub enum EngineError {
     #[error("the engine is closed")]
     Closed,
     /// Somebody has the directory open.
-    #[error("{} is open in {}; close it there first", dir.display(), Owner(*by))]
+    #[error("{} is open {}", dir.display(), Owner(*by))]
     Locked {
         /// The directory.
         dir: PathBuf,
@@ -270,8 +270,11 @@ struct Owner(Option<u32>);
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(pid) => write!(f, "process {pid}"),
-            None => f.write_str("another process"),
+            Some(pid) if pid == std::process::id() => {
+                f.write_str("already: this process has it; use that handle, or drop all handles to it first")
+            }
+            Some(pid) => write!(f, "in process {pid}; close it there first"),
+            None => f.write_str("in another process; close it there first"),
         }
     }
 }

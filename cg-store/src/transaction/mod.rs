@@ -311,7 +311,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
     ///
     /// # Errors
-    /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
+    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use
     /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {

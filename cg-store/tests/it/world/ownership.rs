@@ -124,13 +124,18 @@ fn an_entity_needs_a_stored_chunk<E: Engine>(world: &World<E>) {
     let (ids, a, b, cow) = pasture(world);
     let nowhere = ids.at(5, 5, 5);
     let error = refused(world, |tx| tx.move_entity(cow, Owner::Chunk(nowhere)));
-    assert!(matches!(error, Error::ChunkAbsent { at } if at == nowhere), "{error}");
+    assert!(matches!(error, Error::OwnerAbsent { id, at } if id == cow && at == nowhere), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "chunk 5, 5, 5 of dimension 0 is to own entity 00000000-0000-0000-0000-000000000001 and is not stored; save it first, \
+         or detach the entity"
+    );
     let error = refused(world, |tx| {
         tx.put_entity(cow, ids.cow_in(a));
         tx.delete(a);
         Ok(())
     });
-    assert!(matches!(error, Error::ChunkAbsent { at } if at == a), "{error}");
+    assert!(matches!(error, Error::OwnerAbsent { id, at } if id == cow && at == a), "{error}");
     // Saved in the same transaction is stored.
     world
         .transaction(|tx| {
@@ -474,7 +479,12 @@ proptest! {
                 (Some(_), Ok(())) => accepted += 1,
                 (
                     None,
-                    Err(Error::EntityOwned { .. } | Error::EntityUnknown { .. } | Error::ChunkAbsent { .. }),
+                    Err(
+                        Error::EntityOwned { .. }
+                        | Error::EntityUnknown { .. }
+                        | Error::OwnerAbsent { .. }
+                        | Error::ChunkAbsent { .. },
+                    ),
                 ) => {}
                 _ => prop_assert!(false, "{changes:?} on {model:?}: the model says {expected:?}, the world {outcome:?}"),
             }
