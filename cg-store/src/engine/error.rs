@@ -155,6 +155,16 @@ pub enum EngineError {
         /// What was asked.
         what: &'static str,
     },
+    /// The limits of the process are too low for the storage library, which would end the process. Nothing was opened.
+    #[error(
+        "the system refuses this process what the engine needs, {what}: {source}; raise the limits of the process (`ulimit -a` shows them)"
+    )]
+    ProcessLimit {
+        /// What was asked for.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The system refused an operation on a file.
     #[error("{path}: {source}", path = path.display())]
     Io {
