@@ -138,6 +138,15 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
 
+#[test]
+fn every_shell_gets_a_script_that_names_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = run(&["completions", shell]).good();
+        assert!(["quarantine", "dry-run"].iter().all(|word| script.contains(word)), "{shell}: {script}");
+    }
+    assert_eq!(run(&["completions", "dos"]).code, 2);
+}
+
 /// RocksDB ends the process where it is refused memory or a thread, and no handler can help it.
 #[test]
 #[cfg(target_os = "linux")]
