@@ -63,7 +63,7 @@ pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
-pub use target::open_or_create;
+pub use target::{makes_world, open_or_create};
 
 use self::apply::Importer;
 use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};
