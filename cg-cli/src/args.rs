@@ -14,7 +14,7 @@ use crate::output::{Failure, Format};
 const EXIT_CODES: &str = "\
 Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
 With --json, an error is one line of JSON on standard error: {\"error\":{\"code\",\"message\"}};
-its code is usage, unknown_dimension or failed.
+its code is usage, unknown_dimension or failed. A warning is {\"warning\"}, and the command goes on.
 Worlds are opened for reading only, unless the command's help says that it writes.
 Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
 

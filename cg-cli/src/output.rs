@@ -4,10 +4,14 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::args::DiskWorld;
 use crate::shown::{Json, Screen, shown};
 
 /// How results are written to standard output.
@@ -35,6 +39,12 @@ struct ErrorReport {
 struct ErrorText {
     code: &'static str,
     message: String,
+}
+
+/// A warning in JSON.
+#[derive(Debug, Serialize)]
+struct WarningReport<'a> {
+    warning: &'a str,
 }
 
 /// How a command that ran to its end found things.
@@ -97,15 +107,79 @@ impl Output {
         };
     }
 
-    /// A count of rows on standard error, shown only to a person who reads text at a terminal.
-    pub(crate) fn progress(&self, what: &'static str) -> ProgressBar {
-        if self.format == Format::Json || !io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} ({per_sec})")
-            .expect("the template is a constant");
-        ProgressBar::new_spinner().with_style(style).with_message(what)
+    /// Prints on standard error what is to be known while a command goes on.
+    pub(crate) fn warn(&self, message: &str) {
+        let mut err = io::stderr().lock();
+        // A standard error that is closed is no failure: the result says it too.
+        let _unread = match self.format {
+            Format::Text => writeln!(err, "cg: {}", shown(message)),
+            Format::Json => {
+                let written = WarningReport { warning: message }
+                    .serialize(&mut serde_json::Serializer::with_formatter(&mut err, Json));
+                written.map_err(io::Error::from).and_then(|()| err.write_all(b"\n"))
+            }
+        };
     }
+
+    /// Whether output is text and standard error a terminal: only then progress is shown.
+    fn shows_progress(&self) -> bool {
+        self.format == Format::Text && io::stderr().is_terminal()
+    }
+
+    /// A count on standard error of work without a known total.
+    pub(crate) fn progress(&self, what: &'static str) -> ProgressBar {
+        let bar = if self.shows_progress() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        bar.with_style(style("{spinner} {msg}: {human_pos} ({per_sec})")).with_message(what)
+    }
+
+    /// A count on standard error with its total, and the time that is left.
+    pub(crate) fn progress_of(&self, what: &'static str, total: u64) -> ProgressBar {
+        let target =
+            if self.shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        bar_of(target, what, total)
+    }
+
+    /// Does work on chunks of a world while [progress](Self::progress_of) shows how many of them it has decoded.
+    ///
+    /// The chunks are counted beforehand if progress is shown: of clusters, that reads the directories.
+    pub(crate) fn watch_chunks<T>(
+        &self,
+        what: &'static str,
+        world: &DiskWorld,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Failure> {
+        if !self.shows_progress() {
+            return Ok(work());
+        }
+        let bar = self.progress_of(what, world.census()?.chunks());
+        let before = world.stats().chunks_decoded;
+        let done = thread::scope(|scope| {
+            let (end, ended) = channel::<()>();
+            scope.spawn(|| {
+                let ended = ended;
+                while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    bar.set_position(world.stats().chunks_decoded - before);
+                }
+            });
+            let done = work();
+            drop(end);
+            done
+        });
+        bar.finish_and_clear();
+        Ok(done)
+    }
+}
+
+/// How often a world is asked how far its work is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+fn bar_of(target: ProgressDrawTarget, what: &'static str, total: u64) -> ProgressBar {
+    let style = style("{spinner} {msg}: {human_pos} of {human_len} ({per_sec}, {eta} left)");
+    ProgressBar::with_draw_target(Some(total), target).with_style(style).with_message(what)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is a constant")
 }
 
 impl Outcome {
@@ -235,7 +309,64 @@ pub(crate) fn bytes_text(len_bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
     use super::*;
+
+    /// A terminal that keeps what is written.
+    #[derive(Debug, Clone, Default)]
+    struct Kept(Arc<Mutex<String>>);
+
+    impl TermLike for Kept {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().expect("nothing panics").push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn progress_shows_its_total_and_the_time_left() {
+        let screen = Kept::default();
+        let bar = bar_of(ProgressDrawTarget::term_like(Box::new(screen.clone())), "rows checked", 4000);
+        bar.set_position(1000);
+        bar.tick();
+        let shown = screen.0.lock().expect("nothing panics").clone();
+        assert!(shown.contains(" rows checked: 1,000 of 4,000 (") && shown.contains("s left)"), "{shown}");
+    }
 
     #[test]
     fn counts_and_lengths_read_well() {

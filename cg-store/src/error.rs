@@ -52,6 +52,15 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// A column was asked for between heights that are too far apart.
+    #[error(
+        "a column of {chunks} chunks was asked for, at most {} are given at once; ask for it in parts",
+        crate::chunk::MAX_COLUMN_CHUNKS
+    )]
+    ColumnTooHigh {
+        /// Chunks between the heights, both included.
+        chunks: u64,
+    },
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),
@@ -75,6 +84,14 @@ pub enum Error {
         /// The entity.
         id: EntityId,
         /// The chunk with the reference.
+        at: ChunkAt,
+    },
+    /// The chunk that is to own an entity is not stored. Nothing was written.
+    #[error("{at} is to own entity {id} and is not stored; save it first, or detach the entity")]
+    OwnerAbsent {
+        /// The entity.
+        id: EntityId,
+        /// The missing chunk.
         at: ChunkAt,
     },
     /// A chunk that must be there is not: it was never generated, or was deleted. Nothing was written.
@@ -103,11 +120,13 @@ pub enum Error {
     },
     /// A chunk was built with another schema than the world's, so it could not be read again. Nothing was written.
     #[error(
-        "{at} does not fit the world's schema: {why}; build chunks with the schema of the world's catalog"
+        "{at} does not fit the world's schema at `{name}`: {why}; build chunks with the schema of the world's catalog"
     )]
     WrongSchema {
         /// The chunk.
         at: ChunkAt,
+        /// The block or component at which they differ.
+        name: String,
         /// Where chunk and schema differ.
         why: cg_format::chunk::Mismatch,
     },
@@ -141,14 +160,15 @@ pub enum Error {
     },
     /// An entity's component of fixed size has another length. Nothing was written.
     #[error(
-        "entity {id} has {found} bytes of component {:#x}, whose size is {width_bytes}; give it as many",
-        component.get()
+        "entity {id} has {found} bytes of component `{name}`, whose size is {width_bytes}; give it as many"
     )]
     WrongComponentWidth {
         /// The entity.
         id: EntityId,
         /// The component.
         component: ComponentId,
+        /// Its name.
+        name: String,
         /// Its size in bytes, by the current schema.
         width_bytes: u32,
         /// How many bytes the entity has of it.

@@ -92,7 +92,7 @@ pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
 pub use durability::Durability;
 pub use durations::Durations;
 pub use error::{ConflictKey, Damage, Error, NotResumed, OpenError};
-pub use hand_over::{HandedOver, WriteBatch};
+pub use hand_over::{HandedOver, Refused, WriteBatch};
 pub use hash::ContentHash;
 pub use iterate::StoredPlace;
 pub use maintain::TickReport;

@@ -86,6 +86,24 @@ impl Maintenance {
         self.moves_waiting.load(Ordering::Relaxed)
     }
 
+    /// The clock. Waits for a tick.
+    pub(crate) fn clock(&self) -> GameClock {
+        self.state.lock().clock
+    }
+
+    /// Sets the clock behind what is done to the work under way, unless that fails. Waits for a tick.
+    pub(crate) fn set_clock(
+        &self,
+        to: GameTick,
+        begin_anew: impl FnOnce(&mut Work) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let state = &mut *self.state.lock();
+        begin_anew(&mut state.work)?;
+        state.clock.set(to);
+        state.heat_kept_at = to;
+        Ok(())
+    }
+
     /// Asks or tells the work that is under way. Waits for a tick.
     pub(crate) fn work<T>(&self, ask: impl FnOnce(&mut Work) -> T) -> T {
         ask(&mut self.state.lock().work)
@@ -94,6 +112,8 @@ impl Maintenance {
 
 impl<E: Engine> World<E> {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
+    ///
+    /// A time before the one that was told last counts as that one: [`set_clock`](Self::set_clock) sets it back.
     ///
     /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
     /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
@@ -236,11 +256,6 @@ impl<E: Engine> World<E> {
             }
         }
         Ok(counts)
-    }
-
-    /// The time that the host last said, and how often it tried to set it back.
-    pub fn clock(&self) -> GameClock {
-        self.unsettled().maintenance.state.lock().clock
     }
 }
 

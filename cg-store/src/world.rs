@@ -37,11 +37,6 @@ use crate::tiering::{self, Tiering};
 use crate::unfinished;
 use crate::write_behind::WriteBehind;
 
-#[cfg(feature = "rocks")]
-type DefaultEngine = crate::engine::RocksEngine;
-#[cfg(not(feature = "rocks"))]
-type DefaultEngine = MemEngine;
-
 /// The largest batch that any world may allow: what RocksDB takes at once without trouble.
 pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 
@@ -66,7 +61,18 @@ pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// assert_eq!(chunk.block(BlockPos::new(3, 70, 5).local()), stone);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct World<E: Engine = DefaultEngine> {
+///
+/// With the feature `rocks`, `World` alone is `World<RocksEngine>`, a world on disk. Without that feature a type names its
+/// engine, so that the feature changes the meaning of none:
+#[cfg_attr(not(feature = "rocks"), doc = "```compile_fail\nfn show(world: &cg_store::World) {}\n```")]
+/// ```
+/// use cg_store::{World, engine::MemEngine};
+/// fn show(world: &World<MemEngine>) {}
+/// ```
+pub struct World<
+    #[cfg(feature = "rocks")] E: Engine = crate::engine::RocksEngine,
+    #[cfg(not(feature = "rocks"))] E: Engine,
+> {
     handle: Arc<Handle<E>>,
 }
 

@@ -32,7 +32,7 @@ impl fmt::Debug for GameTick {
     }
 }
 
-/// A clock that the host sets and that never goes back.
+/// A clock that the host advances, and that goes back only if it is [set](Self::set).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GameClock {
     now: GameTick,
@@ -45,7 +45,7 @@ impl GameClock {
         Self { now, clamped: 0 }
     }
 
-    /// Sets the clock. A moment before the present one is taken as the present one, and counted.
+    /// Advances the clock. A moment before the present one is taken as the present one, and counted.
     pub fn advance(&mut self, to: GameTick) -> GameTick {
         if to < self.now {
             self.clamped += 1;
@@ -53,6 +53,11 @@ impl GameClock {
             self.now = to;
         }
         self.now
+    }
+
+    /// Sets the clock to any moment, an earlier one too.
+    pub const fn set(&mut self, to: GameTick) {
+        self.now = to;
     }
 
     /// The present moment.
@@ -76,6 +81,8 @@ mod tests {
         assert_eq!(clock.advance(GameTick::new(9)), GameTick::new(9));
         assert_eq!(clock.advance(GameTick::new(3)), GameTick::new(9));
         assert_eq!((clock.now(), clock.clamped()), (GameTick::new(9), 1));
+        clock.set(GameTick::new(2));
+        assert_eq!((clock.now(), clock.clamped()), (GameTick::new(2), 1));
         assert_eq!(GameTick::new(3).since(GameTick::new(9)), 0);
     }
 }

@@ -3,6 +3,11 @@
 
     npm pack minecraft-data@3.117.0 && tar xzf minecraft-data-3.117.0.tgz
     python3 testdata/tables/java_blocks.py package 26.1 > cg-cli/src/mapping/blocks.rs
+    python3 testdata/tables/java_blocks.py package 26.1 states > testdata/tables/java_states.txt
+
+With `states` it prints the answer for every state of that version, by which a test of `mapping/kind.rs` checks the table
+and its reader. A line is a block: its name, its properties with their values, the last of which counts fastest, and
+whether its states hide what is behind them: `+` all, `-` none, or a digit for each.
 
 The first argument is the unpacked npm package `minecraft-data` (MIT), the second the version of the game. Blocks that
 only versions from 1.13 on before it have are added, each as the last of them has it. Only the standard library is used.
@@ -26,13 +31,16 @@ SINKS = {"soul_sand", "mud"}
 ONE_STATE = {"snow": "layers=8"}
 
 
-def states(block):
-    """The properties of every state, in the order of the state ids: the last property counts fastest."""
-    axes = []
+def axes(block):
+    """The properties with their values."""
     for axis in block["states"]:
         values = axis.get("values") or (["true", "false"] if axis["type"] == "bool" else range(axis["num_values"]))
-        axes.append([f"{axis['name']}={value}" for value in values])
-    return list(itertools.product(*axes))
+        yield axis["name"], [str(value) for value in values]
+
+
+def states(block):
+    """The properties of every state, in the order of the state ids: the last property counts fastest."""
+    return list(itertools.product(*([f"{name}={value}" for value in values] for name, values in axes(block))))
 
 
 def is_cube(boxes):
@@ -51,8 +59,8 @@ def number(version):
     return tuple(int(part) for part in version.split("."))
 
 
-def fill(block, shapes):
-    """The table's word for a block."""
+def hiding(block, shapes):
+    """Whether each state hides what is behind it."""
     name, all_states = block["name"], states(block)
     shape_ids = shapes["blocks"][name]
     shape_ids = shape_ids if isinstance(shape_ids, list) else [shape_ids]
@@ -62,21 +70,44 @@ def fill(block, shapes):
         raise ValueError(f"{name} has {len(all_states)} states and {len(shape_ids)} shapes")
     cubes = [is_cube(shapes["shapes"][str(shape)]) for shape in shape_ids]
     stops_light = block["filterLight"] == 15
-    no_cube = "Open" if block["boundingBox"] == "empty" else "Part"
     if block["transparent"]:
-        return no_cube
+        return [False] * len(cubes)
     if name in ONE_STATE and not any(cubes):
-        return f'CubeIf("{ONE_STATE[name]}")'
-    if stops_light and (all(cubes) or name in SINKS):
+        return [ONE_STATE[name] in state for state in all_states]
+    if stops_light and name in SINKS:
+        return [True] * len(cubes)
+    if stops_light and not any(cubes):
+        raise ValueError(f"{name} stops light and is no cube")
+    if all(cubes) and not stops_light:
+        raise ValueError(f"{name} is a cube and stops no light")
+    return cubes
+
+
+def fill(block, shapes):
+    """The table's word for a block."""
+    hides, all_states = hiding(block, shapes), states(block)
+    if all(hides):
         return "Cube"
-    if not any(cubes):
-        if stops_light:
-            raise ValueError(f"{name} stops light and is no cube")
-        return no_cube
+    if not any(hides):
+        return "Open" if block["boundingBox"] == "empty" else "Part"
     for pair in sorted(set(itertools.chain.from_iterable(all_states))):
-        if [pair in state for state in all_states] == cubes:
+        if [pair in state for state in all_states] == hides:
             return f'CubeIf("{pair}")'
-    raise ValueError(f"no one property says which states of {name} are cubes")
+    raise ValueError(f"no one property says which states of {block['name']} are cubes")
+
+
+def print_states(table, release, version):
+    """Prints the answer for every state, and checks that no state of the version is left out."""
+    found = sorted(table.values(), key=lambda found: found[0]["minStateId"])
+    ids = [id for block, _ in found for id in range(block["minStateId"], block["maxStateId"] + 1)]
+    if ids != list(range(len(ids))) or len(ids) != sum(len(states(block)) for block, _ in found):
+        raise ValueError("the states have other ids than 0 and up")
+    print(f"# {len(found):,} blocks with {len(ids):,} states of Minecraft Java Edition {version}, from the npm package")
+    print(f"# minecraft-data {release} (MIT); printed by java_blocks.py, which says how, and not edited by hand.")
+    for block, shapes in sorted(found, key=lambda found: found[0]["name"]):
+        hides = hiding(block, shapes)
+        answer = "+" if all(hides) else "-" if not any(hides) else "".join(str(int(one)) for one in hides)
+        print(" ".join([block["name"], *(f"{axis}={','.join(values)}" for axis, values in axes(block)), answer]))
 
 
 def read(package, version, paths):
@@ -92,6 +123,8 @@ def main():
     paths = json.loads((package / "minecraft-data/data/dataPaths.json").read_text())["pc"]
     table = read(package, version, paths)
     newest = len(table)
+    if sys.argv[3:] == ["states"]:
+        return print_states(table, release, version)
     versions = [one for one in paths if one.replace(".", "").isdigit()]
     older = [one for one in versions if (1, 13) <= number(one) < number(version)]
     for one in sorted(older, key=number, reverse=True):

@@ -51,6 +51,8 @@ pub(crate) fn prove(context: &Context, environment: &Environment) -> Result<Outc
     with_stubs("test", &PURE).args(["--lib", "--tests", "--examples"]).run()?;
     // The other crates' doc tests have no features to leave out.
     with_stubs("test", &["cg-store"]).arg("--doc").run()?;
+    // Clippy in `ci` sees the default features alone.
+    with_stubs("clippy", &["cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
     Ok(Outcome::Passed)
 }
 

@@ -52,11 +52,15 @@ struct Report(ExportReport);
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
-    let progress = out.progress("regions written");
+    // How many there are is told with the first.
+    let progress = out.progress_of("regions written", 0);
     let dimension =
         args.dimension.as_deref().map(|wanted| dimension(&world.catalog(), wanted)).transpose()?;
     let options = ExportOptions { dimension, layout: args.layout, damaged: args.damaged };
-    let exported = export(&world, &args.mca, &options, |now| progress.set_position(now.regions_done as u64));
+    let exported = export(&world, &args.mca, &options, |now| {
+        progress.set_length(now.regions as u64);
+        progress.set_position(now.regions_done as u64);
+    });
     progress.finish_and_clear();
     let report = match exported {
         Ok(report) => Report(report),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             let dimension = args.dimension.find(&world.catalog())?;
             world.content_hash_of(dimension, cg_format::ChunkBox::EVERYTHING)?
         }
-        None => world.content_hash()?,
+        None => out.watch_chunks("chunks hashed", &world, || world.content_hash())??,
     };
     out.print(&Report { hash: hash.to_string() })?;
     Ok(Outcome::Good)

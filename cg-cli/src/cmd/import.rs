@@ -88,14 +88,19 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     options.check().map_err(|error| Failure::usage(error.to_string()))?;
     options.find(save).map_err(|error| Failure::usage(error.to_string()))?;
     if is_in_use(save).unwrap_or(false) {
-        eprintln!(
-            "cg: another process holds session.lock of {}: a running game or server may change the save meanwhile; stop it, or import a copy",
+        out.warn(&format!(
+            "another process holds session.lock of {}: a running game or server may change the save meanwhile; stop it, or import a copy",
             save.display()
-        );
+        ));
     }
     let world = open_or_create(args.world.path(), &args::options())?;
-    let progress = out.progress("columns imported");
-    let imported = import(save, &world, &options, |now| progress.set_position(now.columns));
+    // How many there are is told with the first.
+    let progress = out.progress_of("files imported", 0);
+    let imported = import(save, &world, &options, |now| {
+        progress.set_length(now.files as u64);
+        progress.set_position(now.files_done as u64);
+        progress.set_message(format!("{}, files imported", counted(now.columns, "column")));
+    });
     progress.finish_and_clear();
     let report = match imported {
         Ok(report) => Report(report),

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         legend: !args.no_legend,
         colours: if args.tiers { Colours::Tiers } else { Colours::Blocks },
     };
-    let progress: ProgressBar = out.progress("percent drawn");
+    let progress: ProgressBar = out.progress_of("percent drawn", 100);
     let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
     progress.finish_and_clear();
     let map = map.map_err(|error| match error {

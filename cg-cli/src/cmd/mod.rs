@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
 mod checkpoint;
+mod completions;
 mod content;
 mod dump;
 mod export;
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Segments(segments::Command),
     Pack(pack::Args),
     Unpack(unpack::Args),
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -93,6 +95,7 @@ impl Command {
             Self::Segments(command) => segments::run(command, out),
             Self::Pack(args) => pack::run(args, out),
             Self::Unpack(args) => unpack::run(args, out),
+            Self::Completions(args) => completions::run(args),
         }
     }
 }

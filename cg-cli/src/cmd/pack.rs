@@ -111,7 +111,7 @@ fn captured(world: &DiskWorld, area: BlockBox, args: &Args, out: &Output) -> Res
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options =
         CaptureOptions { name: "pack".into(), created_ms: now.as_millis() as u64, contents: Contents::ALL };
-    let progress = out.progress("sections captured");
+    let progress = out.progress_of("sections captured", area.chunks().count() as u64);
     let captured = world.still(|still| {
         let source = Watched { source: still, progress: &progress };
         capture(&source, still.catalog(), region, &options)

@@ -5,23 +5,29 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, RecordId};
+use cg_registry::ListKind;
 use cg_store::{Area, Durability, Error, RecordQuery};
 use serde::Serialize;
 
+use super::name_of;
 use super::tiers::span::ticks;
-use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg};
-use crate::output::{Failure, Outcome, Output, counted};
+use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+use crate::shown::shown;
 
 /// So many chunks are deleted at once.
 const CHUNKS_AT_ONCE: usize = 256;
 
-/// Delete the chunks of a dimension that lie in a box, outside a radius, or where nobody was for long. Writes.
+/// Delete the chunks of a dimension that lie in a box, outside a radius, or where nobody was for long. Writes, with --yes.
+///
+/// Without --yes it says what would go, and exits with code 2.
 ///
 /// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of a box, the chunks that lie
 /// in it with every block; of a radius, those no block of which is within it. Spatial records stay unless `--with-records`
 /// is given, objects always. Stopped in the middle, it may be run again.
 /// The disk gets the room back as the engine compacts, or at once with `cg tiers settle`. JSON:
-/// `{"chunks":N,"records":N,"unknown":N,"deleted":bool}`.
+/// `{"dimension":NAME,"chunks":N,"entities":N,"bytes":N,"records":N,"unknown":N,"deleted":bool}`, where bytes are those of
+/// the chunks before the engine compresses them.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["corners", "outside_radius", "not_visited_for"]))]
 pub(crate) struct Args {
@@ -44,30 +50,44 @@ pub(crate) struct Args {
     /// Delete the spatial records that lie in those chunks too.
     #[arg(long)]
     with_records: bool,
-    /// Only say how many chunks would go.
-    #[arg(long)]
+    /// Only say what would go, and exit with code 0.
+    #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    #[command(flatten)]
+    yes: YesArg,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
+    dimension: String,
     chunks: u64,
+    entities: u64,
+    bytes: u64,
     records: u64,
     unknown: u64,
     deleted: bool,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
-    let dimension = args.dimension.find(&world.catalog())?;
+    let world = if args.yes.given() { args.world.open_for_writing()? } else { args.world.open()? };
+    let catalog = world.catalog();
+    let dimension = args.dimension.find(&catalog)?;
     let mut choice = Choice::new(args, &world, dimension);
     let chosen = choice.chosen()?;
-    let mut record_count = 0;
-    let progress = out.progress("chunks deleted");
+    let (mut entities, mut bytes, mut record_count) = (0, 0, 0);
+    let progress = out.progress_of("chunks deleted", chosen.len() as u64);
     for chunks in chosen.chunks(CHUNKS_AT_ONCE) {
         let records = if args.with_records { records_in(&world, chunks)? } else { Vec::new() };
         record_count += records.len() as u64;
-        if !args.dry_run {
+        for at in chunks {
+            let held = world.view(*at, |stored| {
+                Ok((stored.value.len() as u64, world.decode(stored)?.entities().len() as u64))
+            })?;
+            let (chunk_bytes, chunk_entities) = held.unwrap_or_default();
+            bytes += chunk_bytes;
+            entities += chunk_entities;
+        }
+        if args.yes.given() {
             world.transaction_at(Durability::Process, |tx| {
                 for at in chunks {
                     tx.delete(*at);
@@ -81,13 +101,23 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         }
     }
     progress.finish_and_clear();
-    if !args.dry_run {
+    if args.yes.given() {
         world.flush()?;
     }
     let unknown = choice.unknown;
     world.close()?;
-    let (chunks, records) = (chosen.len() as u64, record_count);
-    out.print(&Report { chunks, records, unknown, deleted: !args.dry_run })?;
+    out.print(&Report {
+        dimension: name_of(&catalog, ListKind::Dimensions, dimension.get()),
+        chunks: chosen.len() as u64,
+        entities,
+        bytes,
+        records: record_count,
+        unknown,
+        deleted: args.yes.given(),
+    })?;
+    if !args.dry_run {
+        args.yes.confirm("this is what would be deleted")?;
+    }
     Ok(Outcome::Good)
 }
 
@@ -182,14 +212,16 @@ impl<'a> Choice<'a> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chunks = format!("{} of {}", counted(self.chunks, "chunk"), shown(&self.dimension));
+        let records = (self.records > 0).then(|| counted(self.records, "record"));
+        let entities = match self.entities {
+            1 => "1 entity".to_owned(),
+            count => format!("{} entities", grouped(count)),
+        };
+        let all = [Some(chunks), Some(entities), records];
         let what = if self.deleted { "deleted" } else { "would be deleted" };
-        match self.records {
-            0 => writeln!(f, "{} {what}", counted(self.chunks, "chunk"))?,
-            records => {
-                let (chunks, records) = (counted(self.chunks, "chunk"), counted(records, "record"));
-                writeln!(f, "{chunks} and {records} {what}")?;
-            }
-        }
+        let all: Vec<_> = all.into_iter().flatten().collect();
+        writeln!(f, "{} ({}) {what}", all.join(", "), bytes_text(self.bytes))?;
         if self.unknown > 0 {
             let stay = if self.unknown == 1 { "stays" } else { "stay" };
             writeln!(

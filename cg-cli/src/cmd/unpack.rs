@@ -8,12 +8,13 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cg_cli::import::open_or_create;
+use cg_cli::import::{makes_world, open_or_create};
 use cg_format::{BlockPos, Limits};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, Registration};
 use cg_snapshot::pack::PackInfo;
 use cg_snapshot::{Merge, RestoreOptions, RestoreReport, Snapshot};
-use cg_store::Error;
+use cg_store::engine::Engine;
+use cg_store::{Error, World};
 use clap::{ValueEnum, ValueHint};
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ use super::names::NamesArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
 use super::snapshot::steps::StepsArg;
-use crate::args::{DiskWorld, WorldArg, options};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
 
@@ -138,32 +139,30 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         // Of what the objects leave.
         options.max_held_bytes = put::left_by_objects(&pack, args.steps)?;
     }
-    let registration = |catalog: &Catalog| {
-        pack.region.as_deref().map(|region| region.registration(catalog)).unwrap_or_default()
-    };
     if !args.dry_run && !args.world.path().exists() {
         // Before a world is made for it, which has none of the names.
-        args.names.check(&registration(&Catalog::new()))?;
+        args.names.check(&registration(&pack, &Catalog::new()))?;
     }
-    let world = open(args)?;
-    check_lengths(&pack.info, &world)?;
-    let catalog = world.catalog();
-    let registration = registration(&catalog);
-    let new_names = args.names.check(&registration)?;
-    let (done, catalog) = if args.dry_run {
-        let mut catalog = Catalog::clone(&catalog);
-        catalog.register(&registration).map_err(Failure::failed)?;
-        (put::dry_run(&pack, &world, &catalog, options)?, Arc::new(catalog))
-    } else {
+    let (done, catalog, new_names) = if !args.dry_run {
+        let world = open_or_create(args.world.path(), &crate::args::options())?;
+        check_lengths(&pack.info, &world)?;
+        let registration = registration(&pack, &world.catalog());
+        let new_names = args.names.check(&registration)?;
         if new_names > 0 {
             world.register(&registration)?;
         }
         let put = if args.steps.in_steps { put::in_steps } else { put::at_once };
         let done = put(&pack, &world, options)?;
         world.flush()?;
-        (done, world.catalog())
+        let catalog = world.catalog();
+        world.close()?;
+        (done, catalog, new_names)
+    } else if makes_world(args.world.path())? {
+        // As the world that would be made: an empty one.
+        would_do(args, &pack, &World::temporary(&[], &crate::args::options())?, options)?
+    } else {
+        would_do(args, &pack, &args.world.open()?, options)?
     };
-    world.close()?;
     let by_kind = done.kinds.by_name(&catalog);
     let Done { objects, region, transactions, .. } = done;
     let report = Report {
@@ -189,8 +188,24 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.components_left.is_empty()))
 }
 
-fn open(args: &Args) -> Result<DiskWorld, Failure> {
-    if args.dry_run { args.world.open() } else { Ok(open_or_create(args.world.path(), &options())?) }
+/// What would be done to a world, its names after that, and how many of them are new.
+fn would_do<E: Engine>(
+    args: &Args,
+    pack: &Checked,
+    world: &World<E>,
+    options: RestoreOptions,
+) -> Result<(Done, Arc<Catalog>, u64), Failure> {
+    check_lengths(&pack.info, world)?;
+    let mut catalog = Catalog::clone(&world.catalog());
+    let registration = registration(pack, &catalog);
+    let new_names = args.names.check(&registration)?;
+    catalog.register(&registration).map_err(Failure::failed)?;
+    Ok((put::dry_run(pack, world, &catalog, options)?, Arc::new(catalog), new_names))
+}
+
+/// What a pack uses and a catalog does not have.
+fn registration(pack: &Checked, catalog: &Catalog) -> Registration {
+    pack.region.as_deref().map(|region| region.registration(catalog)).unwrap_or_default()
 }
 
 /// How far the box moves.
@@ -219,7 +234,7 @@ fn by_chunks(at: Option<&[i64]>, region: Option<&Snapshot>) -> Result<[i64; 3], 
 }
 
 /// Refuses an object that no transaction of the world could take.
-fn check_lengths(info: &PackInfo, world: &DiskWorld) -> Result<(), Failure> {
+fn check_lengths<E: Engine>(info: &PackInfo, world: &World<E>) -> Result<(), Failure> {
     let (len_bytes, limit_bytes) = (info.longest_object_bytes, world.limits().object_bytes);
     if len_bytes <= limit_bytes {
         return Ok(());

@@ -48,7 +48,8 @@ struct Problem {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
-    let progress = out.progress("rows checked");
+    let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
+    let progress = out.progress_of("rows checked", rows);
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
     let mut report = Report::from(found?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
-use cg_registry::{BlockOffer, Catalog, Name, Registration};
+use cg_registry::{Catalog, Name, Registration};
 use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
@@ -21,7 +21,7 @@ use crate::anvil::nbt;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionFile, RegionKind};
 use crate::mapping::layout::LevelDigest;
-use crate::mapping::{BLOCK_ENTITY, Ids, name};
+use crate::mapping::{Ids, kind, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
@@ -274,10 +274,7 @@ impl<'a, E: Engine> Importer<'a, E> {
         let mut new = Registration::default();
         for state in states {
             if catalog.block_id(state.name.as_str()).is_none() {
-                let owned = state.owns.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
-                let offer = BlockOffer::new(state.name.clone());
-                let components = owned.into_iter().collect();
-                new.blocks.push(BlockOffer { components, opaque: state.is_opaque, ..offer });
+                new.blocks.push(kind::offer(state.name.clone(), state.owns, state.is_opaque));
             }
         }
         new.blocks.sort_by(|a, b| a.name.cmp(&b.name));

@@ -67,7 +67,7 @@ pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
-pub use target::open_or_create;
+pub use target::{makes_world, open_or_create};
 pub use unfinished::{Unfinished, abandon, unfinished};
 
 use self::apply::Importer;

@@ -19,7 +19,7 @@ const ENTITY_BYTES: u64 = 16 << 20;
 /// # Errors
 /// As [`World::open`] and [`World::create`]; a directory with anything else in it is left alone.
 pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World<RocksEngine>, Error> {
-    if holds_only_the_unfinished(dir).map_err(|source| failed("list", dir, source))? {
+    if makes_world(dir)? {
         for name in [FILE_NAME, TEMPORARY_NAME] {
             match fs::remove_file(dir.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -36,6 +36,14 @@ pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World<RocksE
         return World::create(dir, &[], &WorldOptions { limits, ..options.clone() });
     }
     World::open(dir, &[], options)
+}
+
+/// Whether [`open_or_create`] makes a world rather than open one.
+///
+/// # Errors
+/// What the disk says.
+pub fn makes_world(dir: &Path) -> Result<bool, Error> {
+    holds_only_the_unfinished(dir).map_err(|source| failed("list", dir, source))
 }
 
 /// The name under which a world's file is written before it is complete.

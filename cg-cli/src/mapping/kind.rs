@@ -3,6 +3,9 @@
 //! A kind of block always has the same components, and which these are is fixed when it is registered. So a table of
 //! the game's own block entities decides for `minecraft:`; of other namespaces the importer sees for itself.
 
+use cg_registry::{BlockOffer, Name};
+
+use super::BLOCK_ENTITY;
 use super::blocks::BLOCKS;
 
 /// What of a block's cell is full, as the table of the game's blocks says it.
@@ -68,6 +71,12 @@ pub fn is_opaque_in_game(state: &str) -> Option<bool> {
         Fill::CubeIf(property) => properties.trim_end_matches(']').split(',').any(|pair| pair == property),
         Fill::Part | Fill::Open => false,
     })
+}
+
+/// What is registered for a block state.
+pub fn offer(name: Name, owns_block_entity: bool, opaque: bool) -> BlockOffer {
+    let components = owns_block_entity.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
+    BlockOffer { components: components.into_iter().collect(), opaque, ..BlockOffer::new(name) }
 }
 
 /// A state's block, without its properties.
@@ -314,6 +323,50 @@ mod tests {
         ] {
             assert!(!is_opaque(state), "{state}");
         }
+    }
+
+    /// The states of a line of the list: its properties, of which the last counts fastest.
+    fn states(block: &str, axes: &[&str]) -> Vec<String> {
+        let mut states = vec![String::new()];
+        for (name, values) in axes.iter().filter_map(|axis| axis.split_once('=')) {
+            let more = |state: &String| {
+                let comma = if state.is_empty() { "" } else { "," };
+                values.split(',').map(|value| format!("{state}{comma}{name}={value}")).collect::<Vec<_>>()
+            };
+            states = states.iter().flat_map(more).collect();
+        }
+        let named = |state: String| match &*state {
+            "" => format!("minecraft:{block}"),
+            _ => format!("minecraft:{block}[{state}]"),
+        };
+        states.into_iter().map(named).collect()
+    }
+
+    /// The same state with its properties the other way round.
+    fn turned(state: &str) -> String {
+        let Some((block, properties)) = state.trim_end_matches(']').split_once('[') else {
+            return state.to_owned();
+        };
+        format!("{block}[{}]", properties.rsplit(',').collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn every_state_of_26_1_is_what_its_source_says() {
+        let list = include_str!("../../../testdata/tables/java_states.txt");
+        let (mut blocks, mut count) = (0, 0);
+        for line in list.lines().filter(|line| !line.starts_with('#')) {
+            let words: Vec<_> = line.split(' ').collect();
+            let [block, axes @ .., answer] = &words[..] else { panic!("{line}") };
+            let states = states(block, axes);
+            assert!(matches!(*answer, "+" | "-") || answer.len() == states.len(), "{line}");
+            for (state, digit) in states.iter().zip(answer.bytes().cycle()) {
+                let hides = matches!(digit, b'+' | b'1');
+                assert_eq!((is_opaque(state), is_opaque_in_game(state)), (hides, Some(hides)), "{state}");
+                assert_eq!(is_opaque(&turned(state)), hides, "{state} with its properties in another order");
+            }
+            (blocks, count) = (blocks + 1, count + states.len());
+        }
+        assert_eq!((blocks, count), (1168, 29_873));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use cg_format::LocalPos;
-use cg_registry::{BlockOffer, Catalog, Name, Registration};
+use cg_registry::{Catalog, Registration};
 use cg_snapshot::schem::Grid;
 use cg_store::Error;
 use cg_store::engine::Engine;
@@ -14,7 +14,7 @@ use super::paste::Kind;
 use super::slab::Slabs;
 use super::state;
 use crate::anvil::water;
-use crate::mapping::{BLOCK_ENTITY, kind, name};
+use crate::mapping::{kind, name};
 
 impl<E: Engine> Importer<'_, E> {
     /// Blocks of other namespaces that are seen with a block entity: they own one from now on.
@@ -74,10 +74,7 @@ impl<E: Engine> Importer<'_, E> {
                 continue;
             }
             let owns = kind::owns_block_entity(&state) || seen.contains(kind::base(&state));
-            let components = owns.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
-            let components = components.into_iter().collect();
-            let offer = BlockOffer { components, opaque: kind::is_opaque(&state), ..BlockOffer::new(name) };
-            new.blocks.push(offer);
+            new.blocks.push(kind::offer(name, owns, kind::is_opaque(&state)));
         }
         new.blocks.sort_by(|a, b| a.name.cmp(&b.name));
         self.report.new_states = new.blocks.len() as u64;

@@ -216,7 +216,7 @@ fn damage_names_row_offset_and_value() {
     );
     check(
         with("componentSchemas", |bytes| bytes[28] = 3),
-        expect!["row `componentSchemas`: record 0 at byte 16: its default has 2 bytes, not 3"],
+        expect!["row `componentSchemas`: record 0 at byte 16: its fields have 2 bytes together, not 3"],
     );
     check(
         with("renames", |bytes| bytes[20] = 9),

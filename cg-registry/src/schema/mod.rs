@@ -111,11 +111,10 @@ impl ComponentSpec {
         if width_bytes > Self::MAX_WIDTH_BYTES {
             return Err(SpecError::TooWide { width_bytes });
         }
+        // Fields first: a default that is left out is put together from theirs.
+        self.check_fields(width_bytes)?;
         let (found, expected) = (self.default_bytes.len(), width_bytes as usize);
-        if found != expected {
-            return Err(SpecError::DefaultLength { found, expected });
-        }
-        self.check_fields(width_bytes)
+        if found == expected { Ok(()) } else { Err(SpecError::DefaultLength { found, expected }) }
     }
 
     fn check_fields(&self, width_bytes: u32) -> Result<(), SpecError> {

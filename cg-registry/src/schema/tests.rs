@@ -157,3 +157,12 @@ fn schemas_that_do_not_add_up_are_refused() {
         a component of variable size cannot have fields"#]]
     .assert_eq(&text.join("\n"));
 }
+
+#[test]
+fn fields_that_do_not_fill_the_size_are_blamed_and_no_default() {
+    let json = r#"{"pack":"p","version":"1","namespaces":["p"],
+        "components":[{"name":"p:c","size":8,"fields":[{"name":"a","width_bytes":4}]}]}"#;
+    let pack = crate::PackManifest::from_json(json).unwrap();
+    let error = pack.components[0].spec().check().unwrap_err();
+    assert_eq!(error.to_string(), "its fields have 4 bytes together, not 8");
+}

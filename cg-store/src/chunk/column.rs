@@ -9,7 +9,13 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
+/// The most chunks of a column that are given at once.
+pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
+
 impl<E: Engine> World<E> {
+    /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.
+    pub const MAX_COLUMN_CHUNKS: u64 = MAX_COLUMN_CHUNKS;
+
     /// The chunks of a column between two heights, both included, by one look into memory.
     ///
     /// All of it is of one moment if memory has it, or else if nothing is committed into the column while it is put
@@ -22,7 +28,8 @@ impl<E: Engine> World<E> {
     /// bound; what both hold is counted twice. Ask for the same heights each time: other heights are another column.
     ///
     /// # Errors
-    /// [`Error::Position`] outside the world; [`Error::Corrupt`] if a chunk of it is damaged, and then ask for its chunks one by one.
+    /// [`Error::Position`] outside the world; [`Error::ColumnTooHigh`] for more chunks than
+    /// [`MAX_COLUMN_CHUNKS`](Self::MAX_COLUMN_CHUNKS); [`Error::Corrupt`] if a chunk of it is damaged, and then ask for its chunks one by one.
     #[inline]
     pub fn column(
         &self,
@@ -44,6 +51,7 @@ impl<E: Engine> World<E> {
                 Ok(column)
             }
             Err(ticket) => {
+                check_height(lowest, highest)?;
                 let heights = lowest..=highest;
                 let places = heights.map(|y| Ok(ChunkAt::new(dimension, ChunkPos::new(x, y, z)?)));
                 let places = places.collect::<Result<Vec<_>, Error>>()?;
@@ -77,4 +85,10 @@ impl<E: Engine> World<E> {
     pub fn cache_stats(&self) -> CacheStats {
         self.unsettled().cache.stats()
     }
+}
+
+/// Refuses heights that are too far apart.
+fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
+    let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
+    if chunks > MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
 }

@@ -14,6 +14,7 @@ mod walk_cube;
 
 use cg_format::{ChunkAt, Tier};
 
+pub(crate) use column::MAX_COLUMN_CHUNKS;
 pub use cubes::Area;
 pub(crate) use cubes::Cubes;
 pub(crate) use find::{find, find_in, hot};

@@ -96,7 +96,7 @@ pub enum EngineError {
     #[error("the engine is closed")]
     Closed,
     /// Somebody has the directory open.
-    #[error("{} is open in {}; close it there first", dir.display(), Owner(*by))]
+    #[error("{} is open {}", dir.display(), Owner(*by))]
     Locked {
         /// The directory.
         dir: PathBuf,
@@ -154,6 +154,16 @@ pub enum EngineError {
     Unsupported {
         /// What was asked.
         what: &'static str,
+    },
+    /// The limits of the process are too low for the storage library, which would end the process. Nothing was opened.
+    #[error(
+        "the system refuses this process what the engine needs, {what}: {source}; raise the limits of the process (`ulimit -a` shows them)"
+    )]
+    ProcessLimit {
+        /// What was asked for.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The system refused an operation on a file.
     #[error("{path}: {source}", path = path.display())]
@@ -270,8 +280,11 @@ struct Owner(Option<u32>);
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(pid) => write!(f, "process {pid}"),
-            None => f.write_str("another process"),
+            Some(pid) if pid == std::process::id() => {
+                f.write_str("already: this process has it; use that handle, or drop all handles to it first")
+            }
+            Some(pid) => write!(f, "in process {pid}; close it there first"),
+            None => f.write_str("in another process; close it there first"),
         }
     }
 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rayon::ThreadPoolBuildError;
 
 #[cfg(feature = "rocks")]
-use super::rocks::Memory;
+use super::{EngineError, rocks::Memory};
 use crate::pool::Pool;
 
 /// What worlds get unless somebody says otherwise: 256 MiB.
@@ -102,6 +102,15 @@ impl Resources {
             Some(pool) => Ok(Arc::clone(pool)),
             None => Ok(Arc::clone(pool.insert(Arc::new(Pool::start(self.0.thread_count)?)))),
         }
+    }
+
+    /// Looks whether the process may have what RocksDB takes when it starts, unless it has started.
+    #[cfg(feature = "rocks")]
+    pub(super) fn check_startup(&self) -> Result<(), EngineError> {
+        if self.0.rocks.get().is_some() {
+            return Ok(());
+        }
+        super::rocks::check_startup(self.0.memory_bytes, self.0.thread_count)
     }
 
     #[cfg(feature = "rocks")]

@@ -14,6 +14,8 @@
 //!   refuses otherwise; rearrangements may come in between.
 //! - Nobody commits behind it before it is carried out to its end, so an intent is that of the newest commit.
 
+/// Of worlds on disk alone.
+#[cfg(any(feature = "rocks", test))]
 pub(crate) mod salvage;
 
 use std::ops::{Bound, ControlFlow};

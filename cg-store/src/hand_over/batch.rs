@@ -29,6 +29,7 @@ pub struct WriteBatch {
 #[derive(Debug)]
 enum ChunkWrite {
     Save(Arc<Chunk>),
+    SaveBlocks(Arc<Chunk>),
     Delete,
     SetBlock(LocalPos, BlockId),
 }
@@ -44,9 +45,16 @@ impl WriteBatch {
         Self { chunks: Vec::with_capacity(chunks), others: Writes::default() }
     }
 
-    /// Stores a chunk with its side data and its entity references, as [`Transaction::save`](crate::Transaction::save).
+    /// Stores a chunk in place of what is there, **its entity references too**, as
+    /// [`Transaction::save`](crate::Transaction::save).
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.chunks.push((at, ChunkWrite::Save(chunk.into())));
+    }
+
+    /// Stores a chunk and keeps the entity references that are stored there when the batch is accepted, as
+    /// [`Transaction::save_blocks`](crate::Transaction::save_blocks).
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
+        self.chunks.push((at, ChunkWrite::SaveBlocks(chunk.into())));
     }
 
     /// Deletes a chunk and its entities, unless the batch moves them.
@@ -115,7 +123,7 @@ impl WriteBatch {
         /// What an entry takes here and later in the queue.
         const ENTRY_BYTES: usize = 256;
         let chunk = |write: &ChunkWrite| match write {
-            ChunkWrite::Save(chunk) => chunk.memory_bytes(),
+            ChunkWrite::Save(chunk) | ChunkWrite::SaveBlocks(chunk) => chunk.memory_bytes(),
             ChunkWrite::Delete => 0,
             // It is copied when it is changed. So much takes a usual chunk.
             ChunkWrite::SetBlock(..) => 2048,
@@ -141,6 +149,7 @@ impl WriteBatch {
         for (at, write) in &self.chunks {
             match write {
                 ChunkWrite::Save(chunk) => tx.save(*at, Arc::clone(chunk)),
+                ChunkWrite::SaveBlocks(chunk) => tx.save_blocks(*at, Arc::clone(chunk))?,
                 ChunkWrite::Delete => tx.delete(*at),
                 ChunkWrite::SetBlock(cell, block) => {
                     tx.edit(*at, |chunk| chunk.set_block(*cell, *block, &schema))??;

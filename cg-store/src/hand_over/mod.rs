@@ -35,6 +35,29 @@ use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::World;
 
+/// A batch that the world did not take, and why. Becomes an [`Error`] by `?`.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused {
+    /// Why.
+    #[source]
+    pub error: Error,
+    /// The batch as it was: after [`Error::Busy`], hand it over again when there is [room](World::wait_for_room).
+    pub batch: WriteBatch,
+}
+
+impl Refused {
+    fn of(error: Error, batch: WriteBatch) -> Box<Self> {
+        Box::new(Self { error, batch })
+    }
+}
+
+impl From<Box<Refused>> for Error {
+    fn from(refused: Box<Refused>) -> Self {
+        refused.error
+    }
+}
+
 impl<E: Engine> World<E> {
     /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
     ///
@@ -68,27 +91,43 @@ impl<E: Engine> World<E> {
     ///
     /// # Errors
     /// [`Error::Busy`] if the queue has no room; [`Error::NoRoom`] if the disk has too little; [`Error::Closed`]; and why the
-    /// world takes no commits, if it does not. Nothing was taken then.
-    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver<E>, Error> {
+    /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
+    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver<E>, Box<Refused>> {
+        let inner = self.unsettled();
+        if inner.door.get().is_some() {
+            // A promotion that closes the door must not wait for a queue behind it.
+            return match self.accept_now(&batch) {
+                Ok(seq) => Ok(HandedOver::accepted(self.visitor(), Arc::clone(&inner.hand_overs), seq)),
+                Err(error) => Err(Refused::of(error, batch)),
+            };
+        }
+        let bytes = batch.memory_bytes();
+        if let Err(error) = self.promise(&batch, bytes) {
+            return Err(Refused::of(error, batch));
+        }
+        let outcome = inner.hand_overs.push(batch, bytes).inspect_err(|_| inner.queue.release(bytes))?;
+        Ok(HandedOver::waiting(self.visitor(), Arc::clone(&inner.hand_overs), outcome))
+    }
+
+    fn accept_now(&self, batch: &WriteBatch) -> Result<u64, Error> {
+        self.unsettled().check_open()?;
+        loop {
+            match self.transaction_at(Durability::Fast, |tx| batch.say(tx)) {
+                // What it edits was changed meanwhile: another commit went on.
+                Err(Error::Conflict { .. }) => {}
+                accepted => return accepted.map(|accepted| accepted.seq),
+            }
+        }
+    }
+
+    /// Promises a batch the room that it takes.
+    fn promise(&self, batch: &WriteBatch, bytes: u64) -> Result<(), Error> {
         let inner = self.unsettled();
         inner.check_open()?;
-        if inner.door.get().is_some() {
-            // Who closes it must not wait for what waits behind it.
-            let accepted = loop {
-                match self.transaction_at(Durability::Fast, |tx| batch.say(tx)) {
-                    // What it edits was changed meanwhile: another commit went on.
-                    Err(Error::Conflict { .. }) => {}
-                    accepted => break accepted?,
-                }
-            };
-            let queue = Arc::clone(&inner.hand_overs);
-            return Ok(HandedOver::accepted(self.visitor(), queue, accepted.seq));
-        }
         let engine = inner.engine()?;
         if engine.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
         }
-        let bytes = batch.memory_bytes();
         if batch.puts_anything() {
             inner.space.check(&*engine, bytes)?;
         }
@@ -96,8 +135,6 @@ impl<E: Engine> World<E> {
         self.start_accepting()?;
         inner.queue.promise(bytes).inspect_err(|error| {
             Counters::add(&inner.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
-        })?;
-        let outcome = inner.hand_overs.push(batch, bytes).inspect_err(|_| inner.queue.release(bytes))?;
-        Ok(HandedOver::waiting(self.visitor(), Arc::clone(&inner.hand_overs), outcome))
+        })
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cg_format::ChunkAt;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::Refused;
 use super::batch::{ColumnOf, WriteBatch, column_of};
 use super::ticket::Outcome;
 use crate::error::Error;
@@ -75,10 +76,10 @@ impl HandOvers {
     ///
     /// # Errors
     /// [`Error::Closed`] if nothing is taken any more.
-    pub(super) fn push(&self, batch: WriteBatch, promised_bytes: u64) -> Result<Arc<Outcome>, Error> {
+    pub(super) fn push(&self, batch: WriteBatch, promised_bytes: u64) -> Result<Arc<Outcome>, Box<Refused>> {
         let mut state = self.state.lock();
         if state.ended {
-            return Err(Error::Closed);
+            return Err(Refused::of(Error::Closed, batch));
         }
         state.last += 1;
         let outcome = Arc::new(Outcome::of(state.last));

@@ -109,12 +109,12 @@ fn what_waits_takes_its_room_in_the_queue() {
     chunk.set_side(kind, vec![1; 40 << 10]);
     let held = world.unsettled().hand_overs.begin_accepting();
     let _first = world.hand_over(saving(1, &chunk)).unwrap();
-    let error = world.hand_over(saving(2, &chunk)).unwrap_err();
+    let Refused { error, batch } = *world.hand_over(saving(2, &chunk)).unwrap_err();
     let Error::Busy { queued_bytes, limit_bytes: 65_536 } = error else { panic!("{error}") };
     assert!((40 << 10..64 << 10).contains(&queued_bytes), "{queued_bytes}");
     drop(held);
     world.flush().unwrap();
-    let _second = world.hand_over(saving(2, &chunk)).unwrap();
+    let _second = world.hand_over(batch).unwrap();
     assert!(world.load(at(2)).unwrap().is_some());
 }
 
@@ -155,7 +155,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.load(at(2)).unwrap_err());
     read_only(world.load_many(&[at(1), at(2)]).remove(1).unwrap_err());
     read_only(world.flush().unwrap_err());
-    read_only(world.hand_over(saving(3, &chunk)).unwrap_err());
+    read_only(world.hand_over(saving(3, &chunk)).unwrap_err().error);
     read_only(world.transaction(|_| Ok::<_, Error>(())).unwrap_err());
     read_only(world.property(&Property::Time).unwrap_err());
     read_only(world.entity(EntityId::new(uuid::Uuid::nil())).unwrap_err());
@@ -194,7 +194,7 @@ fn closing_accepts_what_waits_and_takes_nothing_behind() {
     let late = world.hand_over(saving(2, &chunk)).unwrap();
     thread::scope(|scope| {
         let closing = scope.spawn(|| world.close());
-        while !matches!(world.hand_over(WriteBatch::new()), Err(Error::Closed)) {
+        while !matches!(world.hand_over(WriteBatch::new()).map_err(Error::from), Err(Error::Closed)) {
             thread::yield_now();
         }
         drop(held);

@@ -130,10 +130,21 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
             .collect()
     }
 
-    /// Stores a chunk with its side data and its entity references, replacing what the overlay shows there. One that is
-    /// equal to what is shown writes nothing.
+    /// Stores a chunk in place of what the overlay shows there, **its entity references too**, as
+    /// [`Transaction::save`](crate::Transaction::save). One that is equal to what is shown writes nothing.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Stores a chunk and keeps the entity references that are shown there, as
+    /// [`Transaction::save_blocks`](crate::Transaction::save_blocks).
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        let shown = self.load(at)?;
+        self.writes.save_blocks(at, chunk.into(), shown.as_deref());
+        Ok(())
     }
 
     /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.

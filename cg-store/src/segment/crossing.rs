@@ -72,7 +72,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// this holds for a killed process and not for a power cut. If all stay in one segment it costs a transaction there.
     ///
     /// # Errors
-    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::ChunkAbsent`], after which nothing was changed; what the
+    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was changed; what the
     /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
     /// written again, at the latest when the world is opened; until then its entities are
     /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. [`SegmentError::NotCarriedOut`] where a
@@ -100,7 +100,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Err(SegmentError::NoEntity { id }.into());
             }
             if self.load(to)?.is_none() {
-                return Err(Error::ChunkAbsent { at: to });
+                return Err(Error::OwnerAbsent { id, at: to });
             }
             check.entity(id, &entity)?;
             travellers.push(Traveller { id, from, entity, to });

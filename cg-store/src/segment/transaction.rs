@@ -251,8 +251,8 @@ impl<E: Engine> SegmentTransaction<'_, '_, E> {
         self.tx.load(at)
     }
 
-    /// Stores a chunk, as [`Transaction::save`]. References to entities that other segments have are refused at commit as
-    /// unknown.
+    /// Stores a chunk in place of what is there, **its entity references too**, as [`Transaction::save`]. References to
+    /// entities that other segments have are refused at commit as unknown.
     ///
     /// # Errors
     /// [`SegmentError::TwoSegments`].
@@ -260,6 +260,15 @@ impl<E: Engine> SegmentTransaction<'_, '_, E> {
         self.check(at)?;
         self.tx.save(at, chunk);
         Ok(())
+    }
+
+    /// Stores a chunk and keeps the entity references that are stored there, as [`Transaction::save_blocks`].
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`], and as [`Transaction::load`].
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        self.check(at)?;
+        self.tx.save_blocks(at, chunk)
     }
 
     /// Deletes a chunk, as [`Transaction::delete`].

@@ -5,17 +5,15 @@
 //! A cube all of whose chunks are cold needs no row, so a cold world has few of them.
 
 use cg_format::frame::{Codec, Draft, FrameView, Stamp};
-use cg_format::wire::{Reader, Writer};
-use cg_format::{ClusterTier, DecodeError, Section, Space, key};
+use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{CubeAt, GameTick, Heat, Observers};
 
-use crate::engine::{Batch, Engine, EngineError, Level, ReadView};
-use crate::error::{Damage, Error};
+use super::clock::put_clock;
+use crate::engine::{Batch, Engine, EngineError, Level};
+use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
 
-/// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
-const CLOCK_KEY: &[u8] = b"gameClock";
 /// So many heat rows are written at once.
 const ROWS_AT_ONCE: usize = 512;
 
@@ -40,22 +38,6 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
     key::heat(cg_format::ChunkAt::new(cube.dimension(), corner))
 }
 
-/// The clock as it was last written; 0 in a world that never ticked.
-pub(crate) fn read_clock<V: ReadView>(view: &V) -> Result<GameTick, Error> {
-    let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
-    let ticks =
-        FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
-    let damage = |problem| Damage::of_row(Space::WorldMeta, CLOCK_KEY, "the world's clock", problem);
-    ticks.map(GameTick::new).map_err(damage)
-}
-
-fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
-    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
-    let ticks = reader.u64("game clock")?;
-    reader.end("bytes behind the clock")?;
-    Ok(ticks)
-}
-
 impl<E: Engine> Inner<E> {
     /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
@@ -75,11 +57,15 @@ impl<E: Engine> Inner<E> {
         if self.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
             return Ok(true);
         }
-        let stored = self.stored_heat(cube)?;
-        if let Some(stored) = stored {
-            self.tiering.observers(|seen| seen.heat().insert(cube, stored));
-        }
-        Ok(stored.is_some())
+        let Some(stored) = self.stored_heat(cube)? else { return Ok(false) };
+        let heat = stored.not_after(self.tiering.now());
+        self.tiering.observers(|seen| {
+            seen.heat().insert(cube, heat);
+            if heat != stored {
+                seen.heat().unsaved(cube);
+            }
+        });
+        Ok(true)
     }
 
     /// Writes what is known of heat, all of it, before the world is closed.
@@ -101,9 +87,7 @@ impl<E: Engine> Inner<E> {
         for (cube, heat) in &dirty {
             put_heat(&mut batch, *cube, *heat);
         }
-        let clock = self.tiering.now();
-        let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(clock.get()));
-        batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
+        put_clock(&mut batch, self.tiering.now());
         let bytes = batch.len_bytes();
         if let Err(error) = self.engine()?.commit(batch.rearranging(), &[], Level::Process) {
             self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));

@@ -3,6 +3,7 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
+mod clock;
 mod cold;
 mod consider;
 mod counts;
@@ -32,11 +33,12 @@ use parking_lot::Mutex;
 use crate::engine::Engine;
 use crate::world::World;
 
+pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
 pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
-pub(crate) use heat::{delete_heat, put_heat, read_clock};
+pub(crate) use heat::{delete_heat, put_heat};
 use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;
@@ -53,7 +55,8 @@ pub(crate) struct Tiering {
     observers: Mutex<Observers>,
     /// The tick that the host last said.
     now: AtomicU64,
-    opened_at: GameTick,
+    /// When everything was last accessed of which nothing else is known.
+    opened_at: AtomicU64,
     pub(crate) recorder: Recorder,
     /// Rows that the sweep has not heard of.
     written: Mutex<Written>,
@@ -64,7 +67,7 @@ impl Tiering {
         Self {
             observers: Mutex::new(observers),
             now: AtomicU64::new(now.get()),
-            opened_at: now,
+            opened_at: AtomicU64::new(now.get()),
             recorder: Recorder::default(),
             written: Mutex::default(),
         }
@@ -74,9 +77,20 @@ impl Tiering {
         GameTick::new(self.now.load(Ordering::Relaxed))
     }
 
-    /// The tick at which the world was opened: when everything was last accessed of which nothing else is known.
-    const fn opened_at(&self) -> GameTick {
-        self.opened_at
+    /// The tick at which the world was opened, or its clock set: when everything was last accessed of which nothing else
+    /// is known.
+    fn opened_at(&self) -> GameTick {
+        GameTick::new(self.opened_at.load(Ordering::Relaxed))
+    }
+
+    /// Begins anew at a moment that may be before those of which it was told.
+    fn restart(&self, now: GameTick) {
+        self.observers(|seen| {
+            seen.restart(now);
+            self.set_now(now);
+            self.opened_at.store(now.get(), Ordering::Relaxed);
+            self.recorder.ends();
+        });
     }
 
     pub(crate) fn set_now(&self, now: GameTick) {
@@ -85,8 +99,8 @@ impl Tiering {
 
     /// Notes that chunks were asked for or saved.
     pub(crate) fn touch(&self, chunks: impl IntoIterator<Item = ChunkAt>) {
-        let now = self.now();
         let mut observers = self.observers.lock();
+        let now = self.now();
         // Neighbours lie in one cube, and mostly come together.
         let mut last = None;
         for chunk in chunks {

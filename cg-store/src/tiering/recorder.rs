@@ -38,8 +38,8 @@ struct Recording {
 pub struct TracePart {
     /// The bytes; together with those of the parts before, a trace.
     pub bytes: Vec<u8>,
-    /// 0 as long as the recording goes on. Otherwise the memory for it was full once: the trace ends there, and so many
-    /// loads, saves, ticks, holds and pins came behind its end.
+    /// 0 as long as the recording goes on. Otherwise the memory for it was full once, or the clock was
+    /// [set](World::set_clock): the trace ends there, and so many loads, saves, ticks, holds and pins came behind its end.
     pub lost_events: u64,
 }
 
@@ -63,6 +63,13 @@ impl Recorder {
     /// Notes a tick.
     pub(crate) fn ticked(&self, now: GameTick, players: &[PlayerAt]) {
         self.note(|writer, bytes| writer.write_tick(now, players, bytes));
+    }
+
+    /// Ends the recording, as if the memory for it were full.
+    pub(crate) fn ends(&self) {
+        if let Some(recording) = &mut *self.recording.lock() {
+            recording.lost_events += 1;
+        }
     }
 
     /// Notes what the observers are told of holds and pins.

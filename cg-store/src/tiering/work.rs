@@ -54,6 +54,18 @@ impl Work {
         promotions
     }
 
+    /// Forgets what is planned and not begun.
+    pub(super) fn forget_plan(&mut self) {
+        drop(self.restart());
+        self.sweep = Sweep::default();
+    }
+
+    /// Forgets what was found out about the world's rows: it is read again.
+    pub(super) fn know_nothing(&mut self) {
+        self.sweep = Sweep::default();
+        self.known = Known::default();
+    }
+
     /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
     pub(crate) fn keep_heat<E: Engine>(&mut self, world: &Inner<E>) -> Result<(), Error> {
         for cube in world.keep_heat()? {

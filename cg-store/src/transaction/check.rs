@@ -2,11 +2,13 @@
 //!
 //! Everything is checked when a transaction is accepted; nothing can be refused once its caller was told that it is.
 
-use cg_format::chunk::Chunk;
+use cg_format::chunk::{Chunk, Mismatch};
 use cg_format::entity::Entity;
 use cg_format::frame;
 use cg_format::record::Record;
-use cg_format::{BlockId, ChunkAt, ComponentShape, Dimension, EntityId, RecordId, SchemaView as _};
+use cg_format::{
+    BlockId, ChunkAt, ComponentId, ComponentShape, Dimension, EntityId, RecordId, SchemaView as _,
+};
 use cg_registry::{Catalog, ListKind};
 
 use super::changes::{Changes, chunk_row, entity_row};
@@ -91,7 +93,7 @@ impl Check<'_> {
             return Err(Error::UnknownSide { at, kind, issued });
         }
         let schema = self.catalog.current_schema();
-        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, why })?;
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, name: self.name(&why), why })?;
         let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
         if len_bytes as u64 > self.limits.chunk_bytes {
             // An edited chunk may be smaller than it looks.
@@ -111,8 +113,8 @@ impl Check<'_> {
             match schema.shape(component) {
                 None => return Err(Error::UnknownComponent { id, component }),
                 Some(ComponentShape::Fixed { width_bytes }) if bytes.len() != width_bytes as usize => {
-                    let found = bytes.len();
-                    return Err(Error::WrongComponentWidth { id, component, width_bytes, found });
+                    let (name, found) = (self.component_name(component), bytes.len());
+                    return Err(Error::WrongComponentWidth { id, component, name, width_bytes, found });
                 }
                 Some(_) => {}
             }
@@ -138,6 +140,24 @@ impl Check<'_> {
     fn dimension(&self, dimension: Dimension) -> Result<(), Error> {
         let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
         if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+    }
+
+    /// The block or component at which a chunk differs from the schema.
+    fn name(&self, why: &Mismatch) -> String {
+        match why {
+            Mismatch::UnknownBlock { block } => {
+                self.catalog.block_name(*block).map_or_else(|| block.get().to_string(), ToString::to_string)
+            }
+            Mismatch::Instances { component, .. } | Mismatch::Shape { component } => {
+                self.component_name(*component)
+            }
+            _ => "the chunk itself".into(),
+        }
+    }
+
+    fn component_name(&self, id: ComponentId) -> String {
+        let name = self.catalog.component_name(id);
+        name.map_or_else(|| format!("{:#x}", id.get()), ToString::to_string)
     }
 
     fn issued(&self, list: ListKind) -> u64 {

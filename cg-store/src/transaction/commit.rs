@@ -96,7 +96,7 @@ fn prepare_or_conflict<E: Engine>(
         let committing = tx.world.commits.commit();
         let named = match &error {
             Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
-            Error::ChunkAbsent { at } => Some(ConflictKey::Chunk(*at)),
+            Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
             _ => None,
         };
         // It may be written without having been read.

@@ -189,9 +189,11 @@ impl<E: Engine> Transaction<'_, E> {
             .collect()
     }
 
-    /// Stores a chunk with its side data and its entity references, replacing what is there.
+    /// Stores a chunk in place of what is there, **its entity references too**: an entity that the stored chunk has and
+    /// this one does not becomes detached.
     ///
-    /// A chunk equal to the stored one costs a comparison and writes nothing.
+    /// So a host that saves a copy of its own loses the entities that came into the chunk since it was loaded:
+    /// [`save_blocks`](Self::save_blocks) keeps them. A chunk equal to the stored one costs a comparison and writes nothing.
     ///
     /// # Errors
     /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
@@ -199,6 +201,19 @@ impl<E: Engine> Transaction<'_, E> {
     /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Stores a chunk's blocks, components and side data, and keeps the entity references that are stored there. Those of
+    /// `chunk` are ignored, and a chunk that was not stored gets none.
+    ///
+    /// Costs a [`load`](Self::load) beside what [`save`](Self::save) costs; the chunk is copied if its references differ.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and at commit as [`save`](Self::save).
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        let stored = self.load(at)?;
+        self.writes.save_blocks(at, chunk.into(), stored.as_deref());
+        Ok(())
     }
 
     /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.
@@ -311,7 +326,7 @@ impl<E: Engine> Transaction<'_, E> {
     /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
     ///
     /// # Errors
-    /// At commit: [`Error::ChunkAbsent`] if the owner is a chunk that is not stored (use
+    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use
     /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {

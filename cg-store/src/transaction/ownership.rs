@@ -143,7 +143,7 @@ impl<G: Ground> Settling<'_, G> {
             Arc::make_mut(new).remove_entity(id);
         }
         if let Some(at) = after {
-            let new = self.chunk(at)?.new.as_mut().ok_or(Error::ChunkAbsent { at })?;
+            let new = self.chunk(at)?.new.as_mut().ok_or(Error::OwnerAbsent { id, at })?;
             if new.entities().binary_search(&id).is_err() {
                 Arc::make_mut(new).add_entity(id);
             }

@@ -62,6 +62,23 @@ impl Writes {
         matches!(self.chunks.get(&at), Some(Some(_)))
     }
 
+    /// Saves a chunk with the entity references of the one that it replaces.
+    pub(crate) fn save_blocks(&mut self, at: ChunkAt, mut chunk: Arc<Chunk>, replaced: Option<&Chunk>) {
+        let kept = replaced.map_or(&[][..], Chunk::entities);
+        if chunk.entities() != kept {
+            let own = chunk.entities().to_vec();
+            let chunk = Arc::make_mut(&mut chunk);
+            // The last first: it is the cheapest to remove.
+            for id in own.into_iter().rev() {
+                chunk.remove_entity(id);
+            }
+            for id in kept {
+                chunk.add_entity(*id);
+            }
+        }
+        self.chunks.insert(at, Some(chunk));
+    }
+
     /// Changes a chunk that is to be saved.
     pub(crate) fn change_chunk<T>(
         &mut self,

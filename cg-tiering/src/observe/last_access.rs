@@ -34,6 +34,12 @@ impl Heat {
     /// Bytes of the stored form.
     pub const LEN_BYTES: usize = 17;
 
+    /// The same with no moment after this one: what was stored before the clock was set back.
+    #[must_use]
+    pub fn not_after(self, now: GameTick) -> Self {
+        Self { last_access: self.last_access.min(now), moved_at: self.moved_at.map(|at| at.min(now)) }
+    }
+
     /// Appends the stored form. Equal heats give equal bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
@@ -130,6 +136,11 @@ impl LastAccess {
             dirty: VecDeque::new(),
             lost: 0,
         }
+    }
+
+    /// Forgets every cube; all count as accessed at this moment.
+    pub fn restart(&mut self, now: GameTick) {
+        *self = Self { lost: self.lost, ..Self::with_capacity(now, self.capacity_cubes) };
     }
 
     /// Notes that a chunk of the cube was asked for, saved or left.

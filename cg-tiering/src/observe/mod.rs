@@ -52,7 +52,8 @@ impl Observation {
 ///
 /// The store tells it what happens ([`touch`](Self::touch), [`check_players`](Self::check_players),
 /// [`hold`](Self::hold), [`pin`](Self::pin)) and asks, cube by cube and as many as its budget allows, what is
-/// [`due`](Self::due). Moments must not go back: take them from a [`GameClock`](crate::GameClock).
+/// [`due`](Self::due). Moments must not go back: take them from a [`GameClock`](crate::GameClock). If that is set back,
+/// [`restart`](Self::restart).
 ///
 /// ```
 /// use cg_format::{BlockPos, ChunkAt, Dimension, EntityId, Tier};
@@ -90,6 +91,15 @@ impl Observers {
             presence: Presence::default(),
             pinned: Pinned::default(),
         }
+    }
+
+    /// Begins anew at a moment that may be before those it was told of. What is held and pinned stays so. Players are
+    /// unknown until the next check, and every chunk counts as accessed now.
+    pub fn restart(&mut self, now: GameTick) {
+        self.heat.restart(now);
+        self.motion = Motion::default();
+        self.distance = PlayerDistance::default();
+        self.presence.restart(now);
     }
 
     /// The policy.

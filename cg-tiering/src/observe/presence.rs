@@ -138,6 +138,15 @@ impl Presence {
         }
     }
 
+    /// Begins anew at a moment: what is held is held since then, and players are unknown until the next check.
+    pub fn restart(&mut self, now: GameTick) {
+        let held = std::mem::take(&mut self.held);
+        *self = Self { next_hold: self.next_hold, checks: self.checks, ..Self::default() };
+        for (id, window) in held {
+            self.hold_window(id, window, now);
+        }
+    }
+
     /// Holds the chunks of a box as loaded until they are released.
     ///
     /// # Errors
@@ -155,12 +164,16 @@ impl Presence {
         }
         let id = HoldId(self.next_hold);
         self.next_hold += 1;
+        self.hold_window(id, window, now);
+        Ok(id)
+    }
+
+    fn hold_window(&mut self, id: HoldId, window: Window, now: GameTick) {
         self.held.insert(id, window);
         self.enter(Who::Host, None, window, now, &mut |_| true);
         for cube in window.cubes() {
             self.access(cube);
         }
-        Ok(id)
     }
 
     /// Releases what was held. Says whether it was; `left` hears of each cube where nobody is any more.

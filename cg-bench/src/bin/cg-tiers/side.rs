@@ -56,8 +56,8 @@ impl Side for Tiered {
         match self.world.hand_over(batch) {
             // What is refused is told when the world is closed.
             Ok(_) => Ok(true),
-            Err(Error::Busy { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(refused) if matches!(refused.error, Error::Busy { .. }) => Ok(false),
+            Err(refused) => Err(refused.error.into()),
         }
     }
 

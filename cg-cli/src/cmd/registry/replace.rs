@@ -5,11 +5,13 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use cg_cli::mapping::{BLOCK_ENTITY, kind};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, ChunkAt, LocalPos, SchemaView};
-use cg_registry::{Catalog, ListKind};
+use cg_registry::{Catalog, ComponentOffer, ListKind, Name, Registration};
 use cg_store::{Area, World};
 use clap::ValueHint;
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::plan::{self, PolicyArgs, read_packs};
@@ -23,7 +25,8 @@ use crate::shown::shown;
 /// block named OLD becomes NEW: for the blocks of a pack that is gone for good. Components that both kinds have keep
 /// their bytes, others of OLD are lost. Ids are never given up, so OLD stays in the list. Names may carry a state; OLD
 /// without one stands for all its states. Interrupted, it is simply run again. Without --yes it counts what would be
-/// replaced, and exits with code 2. JSON: `{"written":BOOL,"plan":{…}|null,"chunks":N,"blocks":N,"unreadable":[…]}`.
+/// replaced, and exits with code 2. JSON: `{"written":BOOL,"plan":{…}|null,"registered":[NAME],"chunks":N,"blocks":N,
+/// "unreadable":[…]}`.
 #[derive(Debug, clap::Args)]
 #[group(id = "what", required = true, multiple = true, args = ["packs", "blocks"])]
 pub(crate) struct Args {
@@ -35,6 +38,10 @@ pub(crate) struct Args {
     /// Put NEW in place of every stored OLD; may be given more than once.
     #[arg(long = "block", num_args = 2, value_names = ["OLD", "NEW"], action = clap::ArgAction::Append)]
     blocks: Vec<String>,
+    /// Register each NEW that the world does not have, as an import of it would: a block of Minecraft as the tool's tables
+    /// describe it, any other without components.
+    #[arg(long, requires = "blocks")]
+    register: bool,
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
@@ -45,6 +52,7 @@ pub(crate) struct Args {
 struct Report {
     written: bool,
     plan: Option<plan::Report>,
+    registered: Vec<String>,
     chunks: usize,
     blocks: u64,
     unreadable: Vec<String>,
@@ -67,6 +75,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         out.print(&Report {
             written: false,
             plan: plan_report,
+            registered: Vec::new(),
             chunks: 0,
             blocks: 0,
             unreadable: Vec::new(),
@@ -79,20 +88,26 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if let Some(plan) = &plan {
         plan.apply(&mut catalog).map_err(Failure::failed)?;
     }
-    let replacements = replacements(&catalog, &args.blocks)?;
+    let new = if args.register { new_blocks(&catalog, &args.blocks)? } else { Registration::default() };
+    catalog.register(&new).map_err(Failure::failed)?;
+    let mut replacements = replacements(&catalog, &args.blocks)?;
     if args.yes.given() {
         drop(world);
         world = World::open(args.world.path(), &packs, &options)?;
+        replacements = self::replacements(&*world.register(&new)?, &args.blocks)?;
     }
-    let found = count(&world, &replacements)?;
+    let found = out.watch_chunks("chunks searched", &world, || count(&world, &replacements))??;
     if args.yes.given() {
-        write(&world, &found.places, &replacements)?;
+        let progress = out.progress_of("chunks changed", found.places.len() as u64);
+        write(&world, &found.places, &replacements, &progress)?;
+        progress.finish_and_clear();
         world.close()?;
     }
     let outcome = Outcome::good_if(found.unreadable.is_empty());
     out.print(&Report {
         written: args.yes.given(),
         plan: plan_report,
+        registered: new.blocks.iter().map(|block| block.name.to_string()).collect(),
         chunks: found.places.len(),
         blocks: found.blocks,
         unreadable: found.unreadable,
@@ -101,12 +116,33 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// The blocks that are to be put in place of others and that the world does not have.
+fn new_blocks(catalog: &Catalog, pairs: &[String]) -> Result<Registration, Failure> {
+    let mut new = Registration::default();
+    for state in pairs.chunks_exact(2).filter_map(|pair| pair.last()) {
+        let is_new = catalog.block_id(state).is_none();
+        if is_new && !new.blocks.iter().any(|block| block.name.as_str() == state) {
+            let name = Name::new(state.as_str())
+                .map_err(|error| Failure::usage(format!("`{state}` cannot be registered: {error}")))?;
+            let owns = kind::owns_block_entity(state);
+            new.blocks.push(kind::offer(name, owns, kind::is_opaque(state)));
+            if owns && new.components.is_empty() {
+                let component = Name::new(BLOCK_ENTITY).expect("a literal name");
+                new.components.push(ComponentOffer::variable(component));
+            }
+        }
+    }
+    Ok(new)
+}
+
 fn replacements(catalog: &Catalog, pairs: &[String]) -> Result<Replacements, Failure> {
     let mut all = Replacements::new();
     for pair in pairs.chunks_exact(2) {
         let [old, new] = pair else { continue };
         let new_id = catalog.block_id(new).ok_or_else(|| {
-            Failure::usage(format!("the world has no block `{new}`; `cg registry list` shows what it has"))
+            Failure::usage(format!(
+                "the world has no block `{new}`; `cg registry list` shows what it has, and --register adds it"
+            ))
         })?;
         let is_old = |name: &str| name == old || name.split_once('[').is_some_and(|(base, _)| base == old);
         let listed = (0..).zip(catalog.list(ListKind::Blocks).names());
@@ -156,7 +192,12 @@ fn count(world: &DiskWorld, replacements: &Replacements) -> Result<Found, Failur
     Ok(found)
 }
 
-fn write(world: &DiskWorld, places: &[ChunkAt], replacements: &Replacements) -> Result<(), Failure> {
+fn write(
+    world: &DiskWorld,
+    places: &[ChunkAt],
+    replacements: &Replacements,
+    progress: &ProgressBar,
+) -> Result<(), Failure> {
     for places in places.chunks(CHUNKS_PER_TRANSACTION) {
         world.transaction(|tx| {
             let schema = tx.catalog().current_schema();
@@ -165,6 +206,7 @@ fn write(world: &DiskWorld, places: &[ChunkAt], replacements: &Replacements) -> 
             }
             Ok::<_, cg_store::Error>(())
         })?;
+        progress.inc(places.len() as u64);
     }
     Ok(())
 }
@@ -189,6 +231,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(plan) = &self.plan {
             plan.fmt(f)?;
+        }
+        let verb = if self.written { "registered" } else { "to be registered:" };
+        for name in &self.registered {
+            writeln!(f, "{verb} `{}`", shown(name))?;
         }
         for problem in &self.unreadable {
             writeln!(f, "left as it is: {}", shown(problem))?;

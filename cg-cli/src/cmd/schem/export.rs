@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     let world = args.world.open()?;
     let dimension = args.dimension.find(&world.catalog())?;
-    let progress = out.progress("layers read and written");
+    let progress = out.progress_of("layers read and written", area.size()[1] as u64);
     let options = ExportOptions { data_version: args.data_version };
     let exported =
         export(&world, dimension, area, &args.file, &options, |layers| progress.set_position(layers));

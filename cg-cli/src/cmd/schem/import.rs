@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             .map_err(|_| Failure::usage(failure.to_string()))?,
     };
     let dimension = dimension(&world, args.dimension.as_deref())?;
-    let progress = out.progress("blocks imported");
+    let progress = out.progress_of("blocks imported", file.schematic.size().map(u64::from).iter().product());
     let imported = import(&file, &world, dimension, at, |blocks| progress.set_position(blocks));
     progress.finish_and_clear();
     let report = match imported {

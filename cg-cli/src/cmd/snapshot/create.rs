@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         created_ms: now.as_millis() as u64,
         contents: if args.blocks_only { Contents::BLOCKS } else { Contents::ALL },
     };
-    let progress = out.progress("sections captured");
+    let progress = out.progress_of("sections captured", area.chunks().count() as u64);
     let snapshot = world.still(|still| {
         let source = Watched { source: still, progress: &progress };
         capture(&source, still.catalog(), region, &options)

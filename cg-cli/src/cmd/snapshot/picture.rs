@@ -115,7 +115,7 @@ fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
         legend: true,
         colours: Colours::Blocks,
     };
-    let progress = out.progress("percent drawn");
+    let progress = out.progress_of("percent drawn", 100);
     let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
     progress.finish_and_clear();
     let map = map.map_err(Failure::failed)?;

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         }
     }
     let snapshot = Arc::new(snapshot);
-    let progress = out.progress("sections restored");
+    let progress = out.progress_of("sections restored", snapshot.info().section_count);
     let done = if args.dry_run {
         dry_run(&world, snapshot, &catalog, options, &progress)
     } else {

@@ -61,9 +61,9 @@ pub(super) fn export(args: &Export, out: &Output) -> Result<Outcome, Failure> {
 
 pub(super) fn import(args: &Import, out: &Output) -> Result<Outcome, Failure> {
     let failed = |error: io::Error| Failure::io("read", &args.file, &error);
-    let progress = out.progress("bytes read");
-    let mut bytes = Vec::new();
     let file = File::open(&args.file).map_err(failed)?;
+    let progress = out.progress_of("bytes read", file.metadata().map_err(failed)?.len());
+    let mut bytes = Vec::new();
     let copied = progress.wrap_read(file).read_to_end(&mut bytes);
     progress.finish_and_clear();
     copied.map_err(failed)?;

@@ -8,8 +8,8 @@ use cg_format::Limits;
 use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
-use cg_store::engine::RocksEngine;
-use cg_store::{Durability, ObjectKey, Transaction};
+use cg_store::engine::{Engine, RocksEngine};
+use cg_store::{Durability, ObjectKey, Transaction, World};
 use indicatif::ProgressBar;
 use sha2::{Digest as _, Sha256};
 
@@ -62,9 +62,9 @@ fn known_by(page: &ObjectPage) -> [u8; 16] {
 }
 
 /// What would be done, with names as if they were registered.
-pub(super) fn dry_run(
+pub(super) fn dry_run<E: Engine>(
     pack: &Checked,
-    world: &DiskWorld,
+    world: &World<E>,
     catalog: &Catalog,
     options: RestoreOptions,
 ) -> Result<Done, Failure> {

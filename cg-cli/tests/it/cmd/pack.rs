@@ -154,6 +154,13 @@ fn another_world_gets_it_by_names() {
             "game:water": { "gained": 1, "lost": 0 },
         },
     });
+    // The same as into a world that is to be made, but that each name is new to it.
+    let nowhere = sample.beside("nowhere");
+    let mut foreseen = unpack(&file, &nowhere, &["--dry-run", "--json"]).json();
+    assert_eq!(foreseen["new_names"].take(), 10);
+    foreseen["new_names"] = expected["new_names"].clone();
+    assert_eq!(foreseen, expected);
+    assert!(!nowhere.exists(), "a dry run makes no world");
     let hash = run(&["hash", text(&there)]).good();
     assert_eq!(unpack(&file, &there, &["--dry-run", "--json"]).json(), expected);
     assert_eq!(run(&["hash", text(&there)]).good(), hash, "a dry run changes nothing");

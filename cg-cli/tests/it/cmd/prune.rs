@@ -34,24 +34,37 @@ fn a_box_takes_the_chunks_that_lie_in_it_as_a_whole() {
     // From the middle of chunk 1 to the middle of chunk 4.
     let area = ["--box", "24", "-100", "-100", "72", "100", "15"];
     let dry: Vec<_> = area.iter().copied().chain(["--dry-run"]).collect();
-    assert_eq!(sample.cg("prune", &dry).good(), "2 chunks would be deleted\n");
+    let would = "2 chunks of game:overworld, 0 entities (112 B) would be deleted\n";
+    assert_eq!(sample.cg("prune", &dry).good(), would);
+    let asked = sample.cg("prune", &area);
+    assert_eq!((asked.code, asked.out.as_str()), (2, would));
+    assert_eq!(
+        asked.err,
+        "cg: this is what would be deleted; nothing was changed, run it again with --yes\n"
+    );
     assert_eq!(sample.cg("hash", &[]).good(), hash);
-    assert_eq!(sample.cg("prune", &area).good(), "2 chunks deleted\n");
+    let yes: Vec<_> = area.iter().copied().chain(["--yes"]).collect();
+    assert_eq!(sample.cg("prune", &yes).good(), "2 chunks of game:overworld, 0 entities (112 B) deleted\n");
     assert_eq!(left(&sample), [-5, -4, -3, -2, -1, 0, 1, 4, 5]);
-    assert_eq!(sample.cg("prune", &area).good(), "0 chunks deleted\n");
+    assert_eq!(sample.cg("prune", &yes).good(), "0 chunks of game:overworld, 0 entities (0 B) deleted\n");
     assert_eq!(sample.cg("verify", &[]).code, 0);
 }
 
 #[test]
 fn a_radius_keeps_every_chunk_that_reaches_into_it() {
     let sample = row();
-    let said = sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json"]).json();
+    let said =
+        sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json", "--yes"]).json();
     // Chunks -2 to 2 reach to within 32 blocks of x 8; the sample's own lie nearer.
-    assert_eq!(said, serde_json::json!({ "chunks": 6, "records": 0, "unknown": 0, "deleted": true }));
+    let expected = serde_json::json!({
+        "dimension": "game:overworld", "chunks": 6, "entities": 0, "bytes": 336, "records": 0, "unknown": 0, "deleted": true,
+    });
+    assert_eq!(said, expected);
     assert_eq!(left(&sample), [-2, -1, 0, 1, 2]);
     // Both conditions must hold.
-    let both = ["--outside-radius", "0", "--around", "8", "8", "--box", "0", "0", "0", "31", "15", "15"];
-    assert_eq!(sample.cg("prune", &both).good(), "1 chunk deleted\n");
+    let both =
+        ["--outside-radius", "0", "--around", "8", "8", "--box", "0", "0", "0", "31", "15", "15", "--yes"];
+    assert_eq!(sample.cg("prune", &both).good(), "1 chunk of game:overworld, 0 entities (56 B) deleted\n");
     assert_eq!(left(&sample), [-2, -1, 0, 2]);
 }
 
@@ -69,7 +82,7 @@ fn what_was_visited_lately_or_nobody_knows_of_stays() {
     world.close().expect("closes");
     drop(world);
     let area = ["--box", "-80", "0", "0", "95", "15", "15"];
-    let args: Vec<_> = ["--not-visited-for", "500t", "--json"].into_iter().chain(area).collect();
+    let args: Vec<_> = ["--not-visited-for", "500t", "--json", "--yes"].into_iter().chain(area).collect();
     let said = sample.cg("prune", &args).json();
     let left = left(&sample);
     assert!(left.contains(&5) && left.contains(&4), "the cube was visited: {left:?}");
@@ -96,11 +109,12 @@ fn records_stay_unless_they_are_to_go_too() {
     add("40.5", "00000000-0000-0000-0000-000000000001");
     add("70", "00000000-0000-0000-0000-000000000002");
     let area = ["--box", "24", "-100", "-100", "72", "100", "15"];
+    let said = |text: &str| format!("2 chunks of game:overworld, 0 entities, 1 record (112 B) {text}\n");
     let with = |more: &[&'static str]| sample.cg("prune", &[&area[..], more].concat()).good();
     let left = || sample.cg("records list", &[]).good().lines().count();
-    assert_eq!(with(&["--with-records", "--dry-run"]), "2 chunks and 1 record would be deleted\n");
+    assert_eq!(with(&["--with-records", "--dry-run"]), said("would be deleted"));
     assert_eq!(left(), 2);
-    assert_eq!(with(&["--with-records"]), "2 chunks and 1 record deleted\n");
+    assert_eq!(with(&["--with-records", "--yes"]), said("deleted"));
     assert_eq!(left(), 1);
     assert_eq!(sample.cg("verify", &[]).code, 0);
 }

@@ -137,11 +137,57 @@ fn a_block_that_is_not_there_is_wrong_usage() {
     let sample = Sample::new();
     let said = sample.cg("registry replace", &["--block", "game:stone", "game:gold", "--yes"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert_eq!(said.err, "cg: the world has no block `game:gold`; `cg registry list` shows what it has\n");
+    assert_eq!(
+        said.err,
+        "cg: the world has no block `game:gold`; `cg registry list` shows what it has, and --register adds it\n"
+    );
 
     let (file, before) = (pack(&sample, POWER), sample.files());
     let said = sample
         .cg("registry replace", &["--pack", text(&file), "--block", "game:gold", "power:battery", "--yes"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(sample.files() == before, "the pack was applied although the names do not fit");
+}
+
+#[test]
+fn a_block_that_the_world_lacks_is_registered_if_asked() {
+    let sample = Sample::new();
+    let (args, before) = (
+        [
+            "--block",
+            "game:stone",
+            "minecraft:oak_leaves[distance=1]",
+            "--block",
+            "game:chest",
+            "minecraft:barrel",
+            "--register",
+        ],
+        sample.files(),
+    );
+    let said = sample.cg("registry replace", &args);
+    assert_eq!(said.code, 2);
+    assert!(
+        said.out.starts_with(
+            "to be registered: `minecraft:oak_leaves[distance=1]`\nto be registered: `minecraft:barrel`\n"
+        ),
+        "{}",
+        said.out
+    );
+    assert!(sample.files() == before, "it was registered without --yes");
+
+    let found = sample.cg("registry replace", &[&args[..], &["--yes", "--json"]].concat()).json();
+    assert_eq!(found["registered"], json!(["minecraft:oak_leaves[distance=1]", "minecraft:barrel"]));
+    let listed = sample.cg("registry list", &["--list", "blocks"]).good();
+    assert!(listed.contains("  6  minecraft:oak_leaves[distance=1]  (not opaque)\n"), "{listed}");
+    assert!(listed.contains("  7  minecraft:barrel  with minecraft:block_entity\n"), "{listed}");
+    let chest = sample.cg("get", &["--json", "--block", "3", "71", "-11"]).json();
+    assert_eq!(chest["layers"][0]["block"], "minecraft:barrel");
+    assert_eq!(sample.cg("verify", &[]).code, 0);
+
+    let said = sample.cg("registry replace", &["--block", "game:water", "no name", "--register", "--yes"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert_eq!(
+        said.err,
+        "cg: `no name` cannot be registered: it has no namespace; write `namespace:identifier`\n"
+    );
 }

@@ -87,7 +87,7 @@ fn deletions_are_forgotten_when_that_is_allowed() {
     let marks = |args: &[&str]| sample.cg("tiers forget", &[args, &["--json"]].concat()).json();
     let none = marks(&["--all", "--dry-run"]);
     assert_eq!((&none["marks"], &none["allowed"]), (&json!(0), &json!(false)));
-    let gone = sample.cg("prune", &["--box", "0", "64", "-16", "15", "79", "-1", "--json"]).json();
+    let gone = sample.cg("prune", &["--box", "0", "64", "-16", "15", "79", "-1", "--json", "--yes"]).json();
     assert_eq!(gone["chunks"], json!(1));
     let hash = sample.cg("hash", &[]).good();
 

@@ -137,3 +137,43 @@ fn a_reader_that_goes_away_is_no_failure() {
     let output = cg.wait_with_output().expect("cg ends by itself");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
+
+#[test]
+fn every_shell_gets_a_script_that_names_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = run(&["completions", shell]).good();
+        assert!(["quarantine", "dry-run"].iter().all(|word| script.contains(word)), "{shell}: {script}");
+    }
+    assert_eq!(run(&["completions", "dos"]).code, 2);
+}
+
+/// RocksDB ends the process where it is refused memory or a thread, and no handler can help it.
+#[test]
+#[cfg(target_os = "linux")]
+fn too_little_memory_is_a_message_and_no_abort() {
+    let sample = Sample::new();
+    let with_limit = |kib: u32, args: &str| {
+        let line = format!("ulimit -v {kib}; exec \"$0\" {args} \"$1\"");
+        let (cg, world) = (env!("CARGO_BIN_EXE_cg"), sample.path());
+        std::process::Command::new("sh").args(["-c", &line, cg, text(&world)]).output().expect("a shell")
+    };
+    let runs_at_all = |kib: &u32| with_limit(*kib, "--version").status.success();
+    let least = (1..40).map(|step| step * 10_240).find(runs_at_all).expect("it needs no 400 MiB");
+    let mut refused = 0;
+    for step in 1..30 {
+        // The last leave room for all that the system's allocator reserves for threads.
+        let said = with_limit(least + step * step * 1024, "verify --quick");
+        let message = String::from_utf8_lossy(&said.stderr);
+        if said.status.success() {
+            continue;
+        }
+        assert_eq!(said.status.code(), Some(1), "{message}");
+        assert!(
+            message.contains("the system refuses this process what the engine needs, ")
+                && message.ends_with("; raise the limits of the process (`ulimit -a` shows them)\n"),
+            "{message}"
+        );
+        refused += 1;
+    }
+    assert!((1..29).contains(&refused), "{refused} of 29 limits are too low");
+}

@@ -7,6 +7,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
+
 use super::super::EngineError;
 use super::Access;
 
@@ -18,7 +20,12 @@ pub(super) const FILE_NAME: &str = "OWNER";
 pub(super) struct DirLock {
     file: File,
     path: PathBuf,
+    /// As it is in [`HELD`].
+    real_path: PathBuf,
 }
+
+/// The locks that this process holds, a reader's once for each.
+static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl DirLock {
     /// Takes the lock, if its file is there; changes no byte.
@@ -69,12 +76,23 @@ impl DirLock {
             Access::ReadWrite => file.try_lock(),
             Access::ReadOnly => file.try_lock_shared(),
         };
+        let real_path = path.canonicalize().unwrap_or_else(|_| path.clone());
         match locked {
-            Ok(()) => Ok(Self { file, path }),
+            Ok(()) => {
+                HELD.lock().push(real_path.clone());
+                Ok(Self { file, path, real_path })
+            }
             Err(TryLockError::WouldBlock) => {
-                // Readers leave no number: if a reader's lock can be had, the number there is an old writer's.
-                let by_writer = access == Access::ReadOnly || file.try_lock_shared().is_err();
-                let by = if by_writer { signature(&mut file) } else { None };
+                let this = std::process::id();
+                let by = if HELD.lock().contains(&real_path) {
+                    Some(this)
+                } else {
+                    // Readers leave no number: if a reader's lock can be had, the number there is an old writer's.
+                    let by_writer = access == Access::ReadOnly || file.try_lock_shared().is_err();
+                    let signed = if by_writer { signature(&mut file) } else { None };
+                    // In another container, another process may have this one's number.
+                    signed.filter(|pid| *pid != this)
+                };
                 Err(EngineError::Locked { dir: dir.to_path_buf(), by })
             }
             Err(TryLockError::Error(source)) => Err(EngineError::Io { path, source }),
@@ -87,6 +105,10 @@ impl Drop for DirLock {
         // A process that another thread begins just now has a copy of the descriptor until it runs its program. Closing
         // ours would leave the lock to it for that long. If this fails, closing is what is left.
         let _ = self.file.unlock();
+        let mut held = HELD.lock();
+        if let Some(at) = held.iter().position(|path| *path == self.real_path) {
+            held.swap_remove(at);
+        }
     }
 }
 
@@ -99,6 +121,21 @@ fn signature(file: &mut File) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_writer_of_another_container_is_not_this_process_for_its_number() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut held = DirLock::create(dir.path()).expect("nobody holds it");
+        held.sign().expect("is written");
+        let by = |dir: &Path| match DirLock::existing(dir, Access::ReadWrite) {
+            Err(EngineError::Locked { by, .. }) => by,
+            taken => panic!("{taken:?}"),
+        };
+        assert_eq!(by(dir.path()), Some(std::process::id()));
+        // As the list is in a process that does not hold it.
+        HELD.lock().retain(|path| *path != held.real_path);
+        assert_eq!(by(dir.path()), None);
+    }
 
     #[test]
     fn a_lock_that_is_dropped_is_not_left_to_copies_of_its_descriptor() {

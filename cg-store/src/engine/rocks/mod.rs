@@ -43,6 +43,7 @@ mod open;
 mod options;
 mod read;
 mod snapshot;
+mod startup;
 mod tuning;
 mod usage;
 mod watch;
@@ -52,6 +53,7 @@ pub use options::{Access, RocksOptions};
 pub use snapshot::RocksSnapshot;
 pub use tuning::MAX_WAL_BYTES;
 
+pub(super) use startup::check as check_startup;
 pub(super) use tuning::Memory;
 
 use floor::Floor;

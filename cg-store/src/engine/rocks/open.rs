@@ -26,6 +26,7 @@ const CURRENT: &str = "CURRENT";
 
 /// See [`RocksEngine::create`].
 pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    options.resources.check_startup()?;
     fs::create_dir_all(dir).map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })?;
     let mut lock = DirLock::create(dir)?;
     if dir.join(CURRENT).exists() {
@@ -126,6 +127,7 @@ impl Examined {
 
 /// See [`RocksEngine::examine`]. Families may be known to be held beside those that the directory names.
 pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
+    options.resources.check_startup()?;
     let (lock, replay) = check_files(dir, Access::ReadWrite)?;
     let reading = options.clone().with_access(Access::ReadOnly);
     let mut held = held.clone();
@@ -139,6 +141,7 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
 }
 
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    options.resources.check_startup()?;
     let (lock, replay) = check_files(dir, Access::ReadOnly)?;
     finish(dir, options, read_database(dir, options, replay)?, None, lock, held::read(dir))
 }

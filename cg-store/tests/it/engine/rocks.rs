@@ -159,12 +159,20 @@ fn a_clean_close_leaves_no_log_to_replay() {
 #[test]
 fn one_writer_or_many_readers() {
     let dir = Dir::new();
+    let refused = |options: &RocksOptions| {
+        dir.refused(
+            options,
+            expect![
+                "DIR/db is open already: this process has it; use that handle, or drop all handles to it first"
+            ],
+        );
+    };
     let writer = create(&dir.db());
-    dir.refused(&options(), expect!["DIR/db is open in process PID; close it there first"]);
-    dir.refused(&reading(), expect!["DIR/db is open in process PID; close it there first"]);
+    refused(&options());
+    refused(&reading());
     drop(writer);
     let readers = [(); 2].map(|()| RocksEngine::open(&dir.db(), &reading()).expect("opens"));
-    dir.refused(&options(), expect!["DIR/db is open in another process; close it there first"]);
+    refused(&options());
     drop(readers);
     drop(open(&dir.db()));
     let error = RocksEngine::create(&dir.db(), &options()).expect_err("is there already");

@@ -150,7 +150,7 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                     is_written = true;
                 } else {
                     assert!(
-                        matches!(put, Err(Error::ChunkAbsent { at: absent }) if absent == at(x)),
+                        matches!(put, Err(Error::OwnerAbsent { at: absent, .. }) if absent == at(x)),
                         "{put:?}"
                     );
                 }

@@ -75,7 +75,9 @@ fn a_transaction_over_two_segments() {
     check(
         world.cross([(uuid(1), ids.cow_in(ids.at(0, 5, 0)))]),
         &[],
-        expect!["chunk 0, 5, 0 of dimension 0 is not stored; save it first"],
+        expect![
+            "chunk 0, 5, 0 of dimension 0 is to own entity 00000000-0000-0000-0000-000000000001 and is not stored; save it first, or detach the entity"
+        ],
     );
     let reason = cg_format::entity::Reason::new("cargo").expect("short");
     let detached = ids.cow_in(here).owned_by(Owner::Detached(reason));

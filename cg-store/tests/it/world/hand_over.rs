@@ -8,7 +8,7 @@ use super::*;
 use cg_format::RecordId;
 use cg_format::record::Record;
 use cg_store::engine::EngineError;
-use cg_store::{ConflictKey, HandedOver, WriteBatch};
+use cg_store::{ConflictKey, HandedOver, Refused, WriteBatch};
 
 fn batch<E: Engine>(world: &World<E>, ids: &Ids, places: impl IntoIterator<Item = i64>) -> WriteBatch {
     let mut batch = WriteBatch::new();
@@ -119,7 +119,8 @@ fn a_refusal_is_told_once_by_the_ticket_or_by_who_saves() {
         "a batch that was handed over is refused, and nothing of it is stored: dimension 99 is not registered, the world \
          has 2; register its name first"
     );
-    assert!(matches!(world.hand_over(WriteBatch::new()), Err(Error::Closed)));
+    let Refused { error, batch } = *world.hand_over(batch(&world, &ids, [3])).expect_err("is closed");
+    assert!(matches!(error, Error::Closed) && !batch.is_empty(), "{error}");
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn nothing_is_taken_without_room_but_deletions() {
         // The system is asked twice a second.
         match world.hand_over(batch(&world, &ids, [1])) {
             Ok(taken) => drop(taken),
-            Err(error) => break error,
+            Err(refused) => break refused.error,
         }
     };
     assert!(matches!(error, Error::NoRoom { free_bytes: 0, min_free_bytes: 1_048_576 }), "{error}");
@@ -245,7 +246,7 @@ fn a_world_for_reading_takes_nothing() {
     world.close().expect("closes");
     drop(world);
     let world = World::open_read_only(disk.path(), &options()).expect("opens");
-    let error = world.hand_over(batch(&world, &ids, [0])).expect_err("only reads");
+    let Refused { error, .. } = *world.hand_over(batch(&world, &ids, [0])).expect_err("only reads");
     assert!(matches!(error, Error::Engine(EngineError::OpenedReadOnly)), "{error}");
 }
 

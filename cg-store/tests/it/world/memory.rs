@@ -12,6 +12,7 @@ use cg_store::{Column, Peek, Stats};
 
 over_both_engines! {
     a_column_is_its_chunks_until_one_of_them_is_committed
+    a_column_over_any_range_ends
     a_chunk_is_shown_as_it_is_committed
     asking_an_empty_area_again_reads_nothing
     what_is_saved_into_an_absent_cube_is_seen
@@ -85,6 +86,27 @@ fn a_damaged_chunk_fails_its_column_and_is_not_remembered_as_absent() {
         assert!(world.load_many(&[1, 2, 3].map(|y| ids.at(0, y, 0))).iter().all(|n| matches!(n, Ok(None))));
         corrupt(world.load(a));
     }
+}
+
+fn a_column_over_any_range_ends<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let refused = |ys: std::ops::RangeInclusive<i64>| {
+        let error = world.column(ids.overworld, 0, 0, ys).expect_err("is too high");
+        let Error::ColumnTooHigh { chunks } = error else { panic!("{error}") };
+        chunks
+    };
+    assert_eq!(refused(0..=i64::MAX), 1 << 63);
+    assert_eq!(refused(i64::MIN..=i64::MAX), u64::MAX, "it saturates");
+    let most = World::<E>::MAX_COLUMN_CHUNKS as i64;
+    assert_eq!(refused(-1..=most - 1), 4097);
+    let error = world.column(ids.overworld, 0, 0, 0..=most).expect_err("is too high");
+    assert_eq!(
+        error.to_string(),
+        "a column of 4097 chunks was asked for, at most 4096 are given at once; ask for it in parts"
+    );
+    assert!(world.column(ids.overworld, 0, 0, 0..=most - 1).expect("is given").is_absent());
+    let none = std::ops::RangeInclusive::new(i64::MAX, i64::MIN);
+    assert!(world.column(ids.overworld, 0, 0, none).expect("is given").is_absent());
 }
 
 fn a_chunk_is_shown_as_it_is_committed<E: Engine>(world: &World<E>) {

@@ -22,6 +22,7 @@ over_both_engines! {
     a_shadowed_cluster_is_written_without_its_shadows
     a_deleted_chunk_stays_deleted_through_every_move
     settling_leaves_the_clock_alone
+    a_clock_that_ran_away_is_set_back
     settling_forgets_nobody_who_waits_for_hot_chunks
     a_row_that_no_cluster_can_hold_is_not_moved_again_and_again
     a_fat_cube_keeps_no_other_out_of_the_cold_tier
@@ -108,6 +109,52 @@ fn a_world_left_alone_grows_warm_then_cold<E: Engine>(world: &World<E>) {
         if is_heat { std::ops::ControlFlow::Break(key.to_vec()) } else { std::ops::ControlFlow::Continue(()) }
     });
     assert_eq!(heat.expect("scans"), None, "a cold world needs no heat");
+}
+
+fn a_clock_that_ran_away_is_set_back<E: Engine>(world: &World<E>) {
+    let ids = Ids::register(world);
+    let all: Vec<_> = (0..8).map(|n| ids.at(4 * n, 0, 0)).collect();
+    save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
+    let held = ids.at(4 * 7, 0, 0);
+    let id = world.hold(held.dimension, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    play(world, 5, &[]);
+    world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
+    // Accessed at that moment, and stored so.
+    save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
+    world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
+    let stuck = world.tick(GameTick::new(10), &[], ENOUGH).expect("ticks").now;
+    assert_eq!((stuck.get(), world.clock().clamped()), (u64::MAX, 1), "a tick sets nothing back");
+    world.set_clock(GameTick::new(10)).expect("sets it");
+    assert_eq!((world.clock().now().get(), world.clock().clamped()), (10, 1));
+    play(world, 11, &[]);
+    assert_eq!(tiers(world), [8, 0, 0], "what was just saved is hot");
+    play(world, 40 * MINUTE, &[]);
+    assert_eq!(tiers(world), [1, 0, 7], "what is held stays hot, the rest grows cold again");
+    assert!(world.release(id));
+    play(world, 90 * MINUTE, &[]);
+    assert_eq!(tiers(world), [0, 0, 8]);
+    assert_sound(world);
+}
+
+#[test]
+fn a_clock_that_is_set_back_stays_so_when_the_world_is_opened_again() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    world.close().expect("closes");
+    drop(world);
+    let world = disk.open(&[]);
+    assert_eq!(world.clock().now().get(), u64::MAX);
+    world.set_clock(GameTick::new(7)).expect("sets it");
+    drop(world);
+    let world = disk.open(&[]);
+    assert_eq!(world.clock().now().get(), 7);
+    play(&world, 90 * MINUTE, &[]);
+    assert_eq!(tiers(&world), [1, 0, 0], "what was accessed in a time that has not come was accessed now");
+    play(&world, 180 * MINUTE, &[]);
+    assert_eq!(tiers(&world), [0, 0, 1]);
 }
 
 fn who_comes_back_finds_hot_chunks_after_a_while<E: Engine>(world: &World<E>) {

@@ -180,13 +180,16 @@ fn a_world_that_is_open_already() {
                 if *by == std::process::id()),
             "{error}"
         );
+        let message = error.to_string();
+        assert!(message.contains("is open already: this process has it; use that handle"), "{message}");
     }
     // Any number may read it together, and nobody writes meanwhile.
     drop(world);
     let readers = [(); 2].map(|()| World::open_read_only(disk.path(), &options()).expect("opens"));
     let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
     assert!(
-        matches!(error, Error::Open(OpenError::Engine { source: EngineError::Locked { .. }, .. })),
+        matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
+            if *by == std::process::id()),
         "{error}"
     );
     drop(readers);

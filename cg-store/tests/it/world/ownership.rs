@@ -1,7 +1,7 @@
 //! Who holds which entity: each rule by itself, then random histories against a naive model.
 
 use super::*;
-use cg_store::RELEASED;
+use cg_store::{RELEASED, WriteBatch};
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -18,6 +18,7 @@ over_both_engines! {
     a_deleted_entity_leaves_no_reference
     a_detached_entity_is_adopted_by_reference
     saving_an_old_copy_of_a_chunk_detaches_what_came_since
+    saving_the_blocks_of_an_old_copy_keeps_what_came_since
     entities_live_at_the_ends_of_the_world
 }
 
@@ -124,13 +125,18 @@ fn an_entity_needs_a_stored_chunk<E: Engine>(world: &World<E>) {
     let (ids, a, b, cow) = pasture(world);
     let nowhere = ids.at(5, 5, 5);
     let error = refused(world, |tx| tx.move_entity(cow, Owner::Chunk(nowhere)));
-    assert!(matches!(error, Error::ChunkAbsent { at } if at == nowhere), "{error}");
+    assert!(matches!(error, Error::OwnerAbsent { id, at } if id == cow && at == nowhere), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "chunk 5, 5, 5 of dimension 0 is to own entity 00000000-0000-0000-0000-000000000001 and is not stored; save it first, \
+         or detach the entity"
+    );
     let error = refused(world, |tx| {
         tx.put_entity(cow, ids.cow_in(a));
         tx.delete(a);
         Ok(())
     });
-    assert!(matches!(error, Error::ChunkAbsent { at } if at == a), "{error}");
+    assert!(matches!(error, Error::OwnerAbsent { id, at } if id == cow && at == a), "{error}");
     // Saved in the same transaction is stored.
     world
         .transaction(|tx| {
@@ -243,6 +249,47 @@ fn saving_an_old_copy_of_a_chunk_detaches_what_came_since<E: Engine>(world: &Wor
     save(world, [(a, filled(world, ids.air))]);
     held(world, second, Some(detached(RELEASED)), &[a, b]);
     held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
+}
+
+fn saving_the_blocks_of_an_old_copy_keeps_what_came_since<E: Engine>(world: &World<E>) {
+    let (ids, a, b, cow) = pasture(world);
+    let second = uuid(2);
+    // A copy from before the second entity came, and from before the first one left.
+    let old = Chunk::clone(&*world.load(a).expect("loads").expect("is there"));
+    let moves = world.transaction(|tx| {
+        tx.put_entity(second, ids.cow_in(a));
+        tx.move_entity(cow, Owner::Chunk(b))
+    });
+    moves.expect("commits");
+    let schema = world.catalog().current_schema();
+    for (cell, handed_over) in [(1, false), (2, true)] {
+        let mut changed = old.clone();
+        changed.set_block(LocalPos::new(cell, 0, 0), ids.stone, &schema).expect("is registered");
+        changed.set_side(ids.light, vec![cell]);
+        let seen = if handed_over {
+            let mut batch = WriteBatch::new();
+            batch.save_blocks(a, changed.clone());
+            world.hand_over(batch).expect("is taken").wait().expect("is accepted");
+            None
+        } else {
+            let save = world.transaction(|tx| {
+                tx.save_blocks(a, changed.clone())?;
+                tx.load(a)
+            });
+            save.expect("commits").value
+        };
+        let stored = world.load(a).expect("loads").expect("is there");
+        assert_eq!((stored.entities(), stored.side(ids.light)), (&[second][..], Some(&[cell][..])));
+        assert_eq!(stored.block(LocalPos::new(cell, 0, 0)), ids.stone);
+        assert!(seen.is_none_or(|seen| seen == stored), "a transaction sees what it saved");
+        held(world, second, Some(Owner::Chunk(a)), &[a, b]);
+        held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
+    }
+    // Where nothing was stored there is nothing to keep.
+    let nowhere = ids.at(7, 0, 0);
+    world.transaction(|tx| tx.save_blocks(nowhere, old)).expect("commits");
+    assert!(world.load(nowhere).expect("loads").expect("is there").entities().is_empty());
+    held(world, cow, Some(Owner::Chunk(b)), &[a, b, nowhere]);
 }
 
 fn entities_live_at_the_ends_of_the_world<E: Engine>(world: &World<E>) {
@@ -474,7 +521,12 @@ proptest! {
                 (Some(_), Ok(())) => accepted += 1,
                 (
                     None,
-                    Err(Error::EntityOwned { .. } | Error::EntityUnknown { .. } | Error::ChunkAbsent { .. }),
+                    Err(
+                        Error::EntityOwned { .. }
+                        | Error::EntityUnknown { .. }
+                        | Error::OwnerAbsent { .. }
+                        | Error::ChunkAbsent { .. },
+                    ),
                 ) => {}
                 _ => prop_assert!(false, "{changes:?} on {model:?}: the model says {expected:?}, the world {outcome:?}"),
             }

@@ -59,7 +59,7 @@ fn a_chunk_of_another_schema<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     let bare = || Chunk::filled(ids.machine, &NoComponents).expect("a schema that knows every block");
     let expected = expect![
-        "chunk 0, 0, 0 of dimension 0 does not fit the world's schema: component 0x0 has 0 instances, the schema gives 4096 to the blocks; build chunks with the schema of the world's catalog"
+        "chunk 0, 0, 0 of dimension 0 does not fit the world's schema at `game:power`: component 0x0 has 0 instances, the schema gives 4096 to the blocks; build chunks with the schema of the world's catalog"
     ];
     refused(world, expected, |tx| {
         tx.save(ids.at(0, 0, 0), bare());
@@ -69,7 +69,7 @@ fn a_chunk_of_another_schema<E: Engine>(world: &World<E>) {
     let mut laden = filled(world, ids.machine);
     laden.remap_blocks(|_| ids.stone);
     let expected = expect![
-        "chunk 0, 0, 0 of dimension 0 does not fit the world's schema: component 0x0 has 4096 instances, the schema gives 0 to the blocks; build chunks with the schema of the world's catalog"
+        "chunk 0, 0, 0 of dimension 0 does not fit the world's schema at `game:power`: component 0x0 has 4096 instances, the schema gives 0 to the blocks; build chunks with the schema of the world's catalog"
     ];
     refused(world, expected, |tx| {
         tx.save(ids.at(0, 0, 0), laden);
@@ -122,7 +122,7 @@ fn an_entity_with_a_component_of_another_size<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.air))]);
     let expected = expect![
-        "entity 00000000-0000-0000-0000-000000000001 has 3 bytes of component 0x0, whose size is 4; give it as many"
+        "entity 00000000-0000-0000-0000-000000000001 has 3 bytes of component `game:power`, whose size is 4; give it as many"
     ];
     refused(world, expected, |tx| {
         let mut cow = ids.cow_in(ids.at(0, 0, 0));

@@ -143,5 +143,5 @@ fn what_nobody_raced_is_refused_as_what_it_is<E: Engine>(world: &World<E>) {
         Ok(())
     };
     let error = race(world, put, |tx| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop));
-    assert!(matches!(error, Error::ChunkAbsent { at } if at == nowhere), "{error}");
+    assert!(matches!(error, Error::OwnerAbsent { at, .. } if at == nowhere), "{error}");
 }

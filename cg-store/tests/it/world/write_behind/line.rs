@@ -47,7 +47,7 @@ fn a_commit_that_takes_most_of_the_queue_needs_to_wait_once_however_many_small_o
     let hand_over = |x: i64, len: usize| {
         let mut batch = WriteBatch::new();
         batch.save(ids.at(x, 0, 0), side(&world, &ids, 1, len));
-        world.hand_over(batch).map(drop)
+        world.hand_over(batch).map(drop).map_err(Error::from)
     };
     thread::scope(|scope| {
         for part in 1..=3 {
