@@ -3,6 +3,7 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
+mod ahead;
 mod cold;
 mod consider;
 mod counts;
