@@ -13,7 +13,7 @@ use cg_cli::import::{
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{self, WorldArg};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped};
 use crate::shown::shown;
 
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             args.save.display()
         );
     }
-    let world = open_or_create(args.world.path(), &args::options())?;
+    let world = open_or_create(args.world.path(), &args.world.options())?;
     let progress = out.progress("columns imported");
     let imported = import(&args.save, &world, &options, |now| progress.set_position(now.columns));
     progress.finish_and_clear();

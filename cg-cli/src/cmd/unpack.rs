@@ -21,7 +21,7 @@ use super::names::NamesArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
 use super::snapshot::steps::StepsArg;
-use crate::args::{DiskWorld, WorldArg, options};
+use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
 
@@ -190,7 +190,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn open(args: &Args) -> Result<DiskWorld, Failure> {
-    if args.dry_run { args.world.open() } else { Ok(open_or_create(args.world.path(), &options())?) }
+    if args.dry_run {
+        args.world.open()
+    } else {
+        Ok(open_or_create(args.world.path(), &args.world.options())?)
+    }
 }
 
 /// How far the box moves.

@@ -141,6 +141,11 @@ impl Above {
 }
 
 impl Sweep {
+    /// The cube that was visited last in this round; `None` at its end.
+    pub(crate) const fn behind(&self) -> Option<CubeAt> {
+        self.behind
+    }
+
     /// Begins a new round.
     pub(super) fn restart(&mut self) {
         self.behind = None;

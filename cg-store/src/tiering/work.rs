@@ -24,7 +24,7 @@ const SETTLED_AT_ONCE: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
-    pub(super) sweep: Sweep,
+    pub(crate) sweep: Sweep,
     pub(super) known: Known,
     /// A step that was taken from the plan and not begun.
     pub(super) held: Option<Step>,
@@ -130,8 +130,9 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Whether there is room for what maintenance writes; notes it if there is not.
-    pub(crate) fn has_room(&self, work: &mut Work) -> Result<bool, Error> {
-        match self.check_room() {
+    pub(crate) fn has_room(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
+        let checked = if due.shrinks() { self.check_room_to_shrink() } else { self.check_room() };
+        match checked {
             Err(error @ Error::NoRoom { .. }) => {
                 work.lacks_room = Some(error);
                 Ok(false)
@@ -158,7 +159,7 @@ impl<E: Engine> Inner<E> {
             {
                 return Ok(false);
             }
-            let has_room = self.has_room(work)?;
+            let has_room = self.has_room(work, due)?;
             let next = if has_room { work.next_tier() } else { None };
             let most = if next == Some(Tier::L0) { self.promotions_at_once(work, due) } else { 0 };
             if !self.await_promotions(work, most, due, counts)? {

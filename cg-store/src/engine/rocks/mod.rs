@@ -32,6 +32,7 @@ use super::{
     Reopen, Resources, Usage, range,
 };
 
+mod disk;
 mod failure;
 mod families;
 mod floor;
@@ -461,7 +462,11 @@ impl Engine for RocksEngine {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        open::free_bytes(&self.dir)
+        disk::free_bytes(&self.dir)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        disk::all_bytes(&self.dir)
     }
 
     fn caps(&self) -> Caps {

@@ -314,18 +314,6 @@ fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Display) -> En
     EngineError::Corrupt { place, message: problem.to_string() }
 }
 
-/// What the system says is free for this process on the disk of a directory. Known on Unix.
-#[cfg(unix)]
-pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(dir).ok()?;
-    Some(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-#[cfg(not(unix))]
-pub(super) fn free_bytes(_dir: &Path) -> Option<u64> {
-    None
-}
-
 /// Makes the names in a directory survive a power cut.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
     // A relative name without a directory lies in the current one. Elsewhere than on Unix a directory is no file, and its
