@@ -113,10 +113,12 @@ impl WorldFile {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Err(OpenError::NotAWorld {
-                    path: world.into(),
-                    why: "it has no file `world.cg`".into(),
-                });
+                let why = if engine_dir(world).is_dir() {
+                    "it has no file `world.cg`, but a database: copy that file from a checkpoint or an older copy of this world; the rows are in `db`"
+                } else {
+                    "it has no file `world.cg`"
+                };
+                return Err(OpenError::NotAWorld { path: world.into(), why: why.into() });
             }
             Err(error) => return Err(OpenError::io("read", &path, error)),
         };

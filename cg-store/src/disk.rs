@@ -81,6 +81,12 @@ impl World<RocksEngine> {
         rows.shape_for(options)?;
         unfinished::check(examined.reader())?;
         change(&mut rows.catalog)?;
+        if examined.has_lost_commits() {
+            // The numbers of the lost commits are given out again. Before the loss is forgotten, so that a crash in between
+            // leaves no world that gives them out under the old name.
+            file = WorldFile { incarnation: Uuid::new_v4(), ..file };
+            file.write(dir)?;
+        }
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
             // A copy that lives on is another world than the one it was copied from: versions must not be compared.
@@ -177,5 +183,7 @@ pub(crate) fn rocks_options(options: &WorldOptions) -> RocksOptions {
         );
     }
     // The world has a limit of its own, which is checked before a batch reaches the engine.
-    RocksOptions::new(resources).with_max_batch_bytes(MAX_BATCH_BYTES)
+    RocksOptions::new(resources)
+        .with_max_batch_bytes(MAX_BATCH_BYTES)
+        .with_accept_lost_commits(options.accept_lost_commits)
 }

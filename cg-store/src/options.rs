@@ -54,6 +54,10 @@ pub struct WorldOptions {
     /// it in `world.cg`, readable without opening; a world that has another one, or none, is refused at open. Default:
     /// any world will do.
     pub signature: Option<String>,
+    /// Whether to open a world that has [lost commits](crate::engine::EngineError::LostCommits) which were synced. Default:
+    /// no. Opened for reading, it shows what is left. Opened for writing, the loss is accepted for good: the world gets a new
+    /// incarnation, as the numbers of the lost commits are given out again. Set it for one open, as `cg accept-loss` does.
+    pub accept_lost_commits: bool,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -75,6 +79,7 @@ impl Default for WorldOptions {
             prefetch: None,
             records: None,
             signature: None,
+            accept_lost_commits: false,
             limits: StoreLimits::default(),
         }
     }

@@ -40,6 +40,7 @@ mod group_sync;
 mod held;
 mod lock;
 pub mod log_scan;
+mod missing;
 mod open;
 mod options;
 mod read;
