@@ -107,7 +107,7 @@ impl Busy {
 }
 
 fn options() -> WorldOptions {
-    WorldOptions { cache_bytes: 256 << 20, min_free_bytes: 0, ..WorldOptions::balanced() }
+    WorldOptions { cache_bytes: 256 << 20, min_free_bytes: Some(0), ..WorldOptions::balanced() }
 }
 
 fn save(world: &World, column: &Column, durability: Durability) -> u64 {

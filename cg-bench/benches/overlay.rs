@@ -20,7 +20,7 @@ use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 const SEED: u64 = 7;
 
 fn options() -> WorldOptions {
-    WorldOptions { cache_bytes: 64 << 20, min_free_bytes: 0, ..WorldOptions::process() }
+    WorldOptions { cache_bytes: 64 << 20, min_free_bytes: Some(0), ..WorldOptions::process() }
 }
 
 /// Chunks of hills along x, as they are generated and with one block changed.

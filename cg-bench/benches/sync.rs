@@ -32,7 +32,7 @@ const SMALL: [i64; 3] = [10, 10, 10];
 const CHANGED: usize = 100;
 
 fn options() -> WorldOptions {
-    WorldOptions { cache_bytes: 256 << 20, min_free_bytes: 0, ..WorldOptions::process() }
+    WorldOptions { cache_bytes: 256 << 20, min_free_bytes: Some(0), ..WorldOptions::process() }
 }
 
 /// A server, and a cache of a box of it.

@@ -41,6 +41,10 @@ pub(crate) struct WorldArg {
     /// The world's directory, which holds `world.cg`.
     #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
     pub(crate) path: PathBuf,
+    /// MiB that stay free on the disk, where the command writes: with less it is refused. 0 demands nothing [default: a
+    /// twentieth of the disk, 1024 at most].
+    #[arg(long, value_name = "MIB")]
+    min_free: Option<u64>,
 }
 
 /// A disk world, as every command opens it.
@@ -49,16 +53,22 @@ pub(crate) type DiskWorld = World<RocksEngine>;
 impl WorldArg {
     /// Opens the world for reading: no byte of it is changed.
     pub(crate) fn open(&self) -> Result<DiskWorld, Failure> {
-        Ok(World::open_read_only(&self.path, &options())?)
+        Ok(World::open_read_only(&self.path, &self.options())?)
     }
 
     /// Opens the world for writing.
     pub(crate) fn open_for_writing(&self) -> Result<DiskWorld, Failure> {
-        Ok(World::open(&self.path, &[], &options())?)
+        Ok(World::open(&self.path, &[], &self.options())?)
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The tool's options with what was asked for.
+    pub(crate) fn options(&self) -> WorldOptions {
+        let min_free_bytes = self.min_free.map(|mib| mib.saturating_mul(1 << 20));
+        WorldOptions { min_free_bytes, ..options() }
     }
 }
 

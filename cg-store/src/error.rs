@@ -177,7 +177,7 @@ pub enum Error {
     /// The disk has less room than the world's host demands. Nothing was written, and nothing failed: reads, deletions
     /// and what is queued go on.
     #[error(
-        "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room and try again"
+        "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room, or let less stay free (`min_free_bytes`, `cg --min-free`), and try again"
     )]
     NoRoom {
         /// What is free.

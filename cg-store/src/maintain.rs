@@ -1,23 +1,21 @@
 //! Work that can wait, done in slices of a host's tick.
 
+mod settle;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cg_format::key::Family;
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
 use crate::delta::{Unsettled, Which};
-use crate::engine::{ALL_KEYS, Engine};
+use crate::engine::Engine;
 use crate::error::Error;
-use crate::handle::Visitor;
 use crate::opacity::TileBehind;
 use crate::stats::Counters;
 use crate::tiering::{DamageMet, Due, MoveCounts, Work};
-use crate::world::{Inner, World};
+use crate::world::World;
 
-/// Settling does what it has found when it has found so much.
-const STEPS_GATHERED: u64 = 1 << 12;
 /// Heat is kept once in so many ticks.
 const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 
@@ -203,7 +201,7 @@ impl<E: Engine> World<E> {
         if due.is_over() {
             return Ok(false);
         }
-        if !inner.has_room(work)? {
+        if !inner.has_room(work, due)? {
             inner.forget_heat(work, due)?;
             return Ok(true);
         }
@@ -217,91 +215,6 @@ impl<E: Engine> World<E> {
         let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)
-    }
-
-    /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
-    /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
-    ///
-    /// `progress` is told the counts so far after each round over the world; it may take hours in a large one. Ticks
-    /// wait meanwhile; loads and saves do not.
-    ///
-    /// # Errors
-    /// If the engine fails; [`Error::NoRoom`] if the disk has less room than the options demand: what was moved by then is
-    /// moved.
-    pub fn settle_tiers(
-        &self,
-        after_ticks: u64,
-        mut progress: impl FnMut(&MoveCounts),
-    ) -> Result<MoveCounts, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        let mut state = inner.maintenance.state.lock();
-        let at = GameTick::new(inner.tiering.now().get().saturating_add(after_ticks));
-        let due = Due::when_nobody_comes(at);
-        let state = &mut *state;
-        inner.check_room()?;
-        let folded = inner.settle_waiting(&mut state.unsettled, Which::All, due, &mut state.work.told)?;
-        let counts = inner.settle(&self.visitor(), &mut state.work, due, &mut progress)?;
-        if counts.moved() > 0 || folded > 0 {
-            // What was moved away is still in the engine's files; who settles a world wants it to be small.
-            for family in [
-                Family::ChunkL0,
-                Family::ChunkL1,
-                Family::ChunkL2,
-                Family::Index,
-                Family::OpacityMap,
-                Family::ChunkDelta,
-            ] {
-                inner.engine()?.compact(family, ALL_KEYS)?;
-            }
-        }
-        Ok(counts)
-    }
-}
-
-impl<E: Engine> Inner<E> {
-    /// Takes all steps.
-    ///
-    /// # Errors
-    /// [`Error::NoRoom`] if that is not possible.
-    fn work_with_room(
-        &self,
-        visitor: &Visitor<E>,
-        work: &mut Work,
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<(), Error> {
-        self.work(visitor, work, due, counts)?;
-        work.lacks_room.take().map_or(Ok(()), Err)
-    }
-
-    /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
-    fn settle(
-        &self,
-        visitor: &Visitor<E>,
-        work: &mut Work,
-        due: Due,
-        progress: &mut impl FnMut(&MoveCounts),
-    ) -> Result<MoveCounts, Error> {
-        let mut counts = MoveCounts::default();
-        self.await_promotions(work, 0, due, &mut counts)?;
-        loop {
-            let before = counts.moved();
-            let promotions = work.restart();
-            self.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
-            while self.sweep_one(work, due)? {
-                if work.plan.left().steps >= STEPS_GATHERED {
-                    self.work_with_room(visitor, work, due, &mut counts)?;
-                }
-            }
-            self.work_with_room(visitor, work, due, &mut counts)?;
-            work.keep_heat(self)?;
-            self.forget_heat(work, due)?;
-            progress(&counts);
-            if counts.moved() == before {
-                return Ok(counts);
-            }
-        }
     }
 }
 

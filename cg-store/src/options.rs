@@ -14,9 +14,11 @@ pub struct WorldOptions {
     /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
     pub queue_bytes: u64,
     /// What is to stay free on the disk: below it commits that put anything fail with
-    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails, and ticks neither move chunks nor fold. Default
-    /// 1 GiB; 0 demands nothing.
-    pub min_free_bytes: u64,
+    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails, and ticks neither move chunks nor fold.
+    /// [`settle_tiers`](crate::World::settle_tiers), which makes a world smaller, goes on down to a quarter of it. Default
+    /// `None`: a twentieth of the disk, 1 GiB at most, and 1 GiB where the engine cannot say how large the disk is.
+    /// `Some(0)` demands nothing.
+    pub min_free_bytes: Option<u64>,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
     /// Beside it stand the areas of [`keep_in_memory`](crate::World::keep_in_memory), a 64th for what is known of absent
     /// cubes, and a 64th for each thread that uses [`with`](crate::World::with).
@@ -52,6 +54,10 @@ pub struct WorldOptions {
     /// it in `world.cg`, readable without opening; a world that has another one, or none, is refused at open. Default:
     /// any world will do.
     pub signature: Option<String>,
+    /// Whether to open a world that has [lost commits](crate::engine::EngineError::LostCommits) which were synced. Default:
+    /// no. Opened for reading, it shows what is left. Opened for writing, the loss is accepted for good: the world gets a new
+    /// incarnation, as the numbers of the lost commits are given out again. Set it for one open, as `cg accept-loss` does.
+    pub accept_lost_commits: bool,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
 }
@@ -61,7 +67,7 @@ impl Default for WorldOptions {
         Self {
             durability: Durability::Safe,
             queue_bytes: 64 << 20,
-            min_free_bytes: 1 << 30,
+            min_free_bytes: None,
             cache_bytes: 128 << 20,
             engine_bytes: DEFAULT_MEMORY_BYTES as u64,
             resources: None,
@@ -73,6 +79,7 @@ impl Default for WorldOptions {
             prefetch: None,
             records: None,
             signature: None,
+            accept_lost_commits: false,
             limits: StoreLimits::default(),
         }
     }

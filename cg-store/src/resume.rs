@@ -299,7 +299,7 @@ mod tests {
             let free = Arc::clone(free);
             move || free.load(Ordering::Relaxed)
         });
-        let options = WorldOptions { min_free_bytes: DEMANDED, ..WorldOptions::default() };
+        let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..WorldOptions::default() };
         let world = World::temporary_over(engine, &[], &options).unwrap();
         world.register_blocks([":air"]).unwrap();
         world.register_dimension("game:overworld").unwrap();

@@ -52,7 +52,7 @@ impl Walk {
     /// Mobs in hills whose columns hold one layer of chunks at the ground.
     fn new(deltas: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let options = WorldOptions { deltas, min_free_bytes: 0, ..WorldOptions::balanced() };
+        let options = WorldOptions { deltas, min_free_bytes: Some(0), ..WorldOptions::balanced() };
         let world = World::create(dir.path().join("world"), &[], &options).expect("an empty directory");
         let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
         let area = ChunkBox::new(ChunkPos::constant(0, 3, 0), ChunkPos::constant(SIDE - 1, 3, SIDE - 1));

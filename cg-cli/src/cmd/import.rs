@@ -14,7 +14,7 @@ use cg_cli::import::{
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{self, WorldArg};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped};
 use crate::shown::shown;
 
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             save.display()
         ));
     }
-    let world = open_or_create(args.world.path(), &args::options())?;
+    let world = open_or_create(args.world.path(), &args.world.options())?;
     // How many there are is told with the first.
     let progress = out.progress_of("files imported", 0);
     let imported = import(save, &world, &options, |now| {

@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
+mod accept_loss;
 mod checkpoint;
 mod completions;
 mod content;
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Hash(hash::Args),
     Checkpoint(checkpoint::Args),
+    AcceptLoss(accept_loss::Args),
     #[command(subcommand)]
     Quarantine(quarantine::Command),
     #[command(subcommand)]
@@ -82,6 +84,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, out),
             Self::Hash(args) => hash::run(args, out),
             Self::Checkpoint(args) => checkpoint::run(args, out),
+            Self::AcceptLoss(args) => accept_loss::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Schem(command) => schem::run(command, out),
             Self::Map(args) => map::run(args, out),

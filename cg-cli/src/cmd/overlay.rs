@@ -128,7 +128,7 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
     let base = world.open()?;
     let overlay: Overlay<DiskWorld, RocksEngine> =
-        Arenas::open_read_only(arenas, base, &options())?.resume(*arena)?;
+        Arenas::open_read_only(arenas, base, &world.options())?.resume(*arena)?;
     let catalog = overlay.catalog()?;
     let diff = overlay.diff()?;
     let chunk = |(at, difference): (cg_format::ChunkAt, Difference)| ChunkLine {
@@ -169,7 +169,7 @@ fn promote(args: &Promote, out: &Output) -> Result<Outcome, Failure> {
         world.path().display()
     ))?;
     let base = world.open_for_writing()?;
-    let overlay = Arenas::open(arenas, base.clone(), &options())?.resume(*arena)?;
+    let overlay = Arenas::open(arenas, base.clone(), &world.options())?.resume(*arena)?;
     let promoted = overlay.promote_into(&base)?;
     drop(overlay);
     base.close()?;

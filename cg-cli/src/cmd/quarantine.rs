@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::name_of;
 use super::object::key as object_key;
-use crate::args::{DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos, options};
+use crate::args::{DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, hex, unhex};
 
 /// List, set aside and forget damaged rows.
@@ -187,7 +187,7 @@ pub(crate) const LOST: &str = "what the damaged parts of the commit would have w
 
 fn set_aside_commit(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(LOST)?;
-    let found = DiskWorld::set_aside_damaged_commit(args.world.path(), &options())?;
+    let found = DiskWorld::set_aside_damaged_commit(args.world.path(), &args.world.options())?;
     show_commit(found, "run `cg verify` now", out)
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         args.names.check(&registration(&pack, &Catalog::new()))?;
     }
     let (done, catalog, new_names) = if !args.dry_run {
-        let world = open_or_create(args.world.path(), &crate::args::options())?;
+        let world = open_or_create(args.world.path(), &args.world.options())?;
         check_lengths(&pack.info, &world)?;
         let registration = registration(&pack, &world.catalog());
         let new_names = args.names.check(&registration)?;
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         (done, catalog, new_names)
     } else if makes_world(args.world.path())? {
         // As the world that would be made: an empty one.
-        would_do(args, &pack, &World::temporary(&[], &crate::args::options())?, options)?
+        would_do(args, &pack, &World::temporary(&[], &args.world.options())?, options)?
     } else {
         would_do(args, &pack, &args.world.open()?, options)?
     };

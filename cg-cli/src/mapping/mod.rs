@@ -26,6 +26,7 @@ pub mod name;
 pub mod origin;
 pub mod place;
 pub mod slots;
+pub mod visits;
 
 use cg_store::Error;
 use cg_store::engine::EngineError;
@@ -35,6 +36,7 @@ pub use layout::MetLayout;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
 pub use slots::{EntitySlot, OldSlot, Points};
+pub use visits::Visits;
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";

@@ -141,8 +141,11 @@ pub enum EngineError {
         /// How it shows.
         message: String,
     },
-    /// Commits that were promised to survive are gone. Nothing was changed; restore a backup.
-    #[error("commits up to {floor} were synced, but the newest found is {found}: files are missing or cut")]
+    /// Commits that were promised to survive are gone. Nothing was changed; put the log back, restore a backup, or
+    /// [accept the loss](crate::WorldOptions::accept_lost_commits).
+    #[error(
+        "commits up to {floor} were synced, but the newest found is {found}: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+    )]
     LostCommits {
         /// The newest commit known to have been synced.
         floor: CommitSeq,

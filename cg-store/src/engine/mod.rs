@@ -223,6 +223,11 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     /// What the system says is free where the engine writes; `None` if it cannot say.
     fn free_bytes(&self) -> Option<u64>;
 
+    /// How large the disk is on which the engine writes; `None` if nobody can say.
+    fn disk_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What the engine can do.
     fn caps(&self) -> Caps;
 

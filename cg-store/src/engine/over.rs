@@ -68,6 +68,7 @@ macro_rules! pass_on {
     (@batch_count $engine:ident) => { $crate::pass_on!(= $engine batch_count u64); };
     (@failure $engine:ident) => { $crate::pass_on!(= $engine failure Option<$crate::engine::Failure>); };
     (@free_bytes $engine:ident) => { $crate::pass_on!(= $engine free_bytes Option<u64>); };
+    (@disk_bytes $engine:ident) => { $crate::pass_on!(= $engine disk_bytes Option<u64>); };
     (@caps $engine:ident) => { $crate::pass_on!(= $engine caps $crate::engine::Caps); };
     (? $engine:ident $call:ident $value:ty) => {
         $crate::pass_on!(= $engine $call Result<$value, $crate::engine::EngineError>);

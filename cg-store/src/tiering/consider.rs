@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
 
+use super::ahead::Ahead;
 use super::known::KnownCube;
 use super::sweep::{Rows, Sweep};
 use super::{Due, Told, Work};
@@ -47,7 +48,7 @@ impl<E: Engine> Inner<E> {
     /// What cannot be read is no reason not to open a world: whoever needs it will say so.
     pub(crate) fn know_if_empty(&self) {
         let mut told = Told::default();
-        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut told)
+        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut Ahead::default(), &mut told)
             && told.take().is_empty()
         {
             self.maintenance.work(|work| work.known.nothing_there());

@@ -49,6 +49,11 @@ impl Due {
         self.at
     }
 
+    /// Whether it makes the world smaller: without players, chunks only grow colder.
+    pub(super) fn shrinks(&self) -> bool {
+        self.who == Who::Nobody
+    }
+
     /// Whether there is a deadline at all.
     pub(super) const fn has_end(&self) -> bool {
         self.deadline.is_some()

@@ -3,6 +3,7 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
+mod ahead;
 mod clock;
 mod cold;
 mod consider;
@@ -38,7 +39,7 @@ pub use counts::MoveCounts;
 pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
-pub(crate) use heat::{delete_heat, put_heat};
+pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
 use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;

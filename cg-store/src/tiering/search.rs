@@ -11,6 +11,7 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Space};
 use cg_tiering::{ClusterAt, GameTick, Heat};
 
+use super::ahead::Ahead;
 use super::heat::heat_key;
 use super::unread::{Part, ends};
 use super::{Due, Work};
@@ -42,7 +43,7 @@ impl<E: Engine> Inner<E> {
             let has_room = work.plan.left().steps < STEPS_AHEAD;
             let is_due = |part: &Part| part.is_due(&policy, now, due.at()) && (has_room || !part.is_found());
             let Some(part) = work.known.unread.next(PARTS_ASKED, is_due) else { return Ok(true) };
-            let cube = self.next_cube(part.from, part.last, &mut work.told)?;
+            let cube = self.next_cube(part.from, part.last, &mut Ahead::default(), &mut work.told)?;
             let Some(cube) = cube else {
                 work.known.unread.read(part, None);
                 found += 1;

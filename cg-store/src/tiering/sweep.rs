@@ -10,16 +10,16 @@ use std::sync::atomic::Ordering;
 use cg_format::cluster::Slot;
 use cg_format::frame;
 use cg_format::key::Family;
-use cg_format::{ClusterTier, Lookup, Space, key};
+use cg_format::{ClusterTier, Lookup, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
-use super::heat::{decode_heat_key, heat_key};
+use super::ahead::Ahead;
 use super::known::KnownCube;
-use super::{Due, Told, Work};
+use super::{Due, Work};
 use crate::chunk::hot;
-use crate::engine::{Engine, KeyRange, Met, scan_past_damage};
+use crate::engine::Engine;
 use crate::error::Error;
-use crate::move_tier::{hot_keys, row_of};
+use crate::move_tier::hot_keys;
 use crate::stats::Counters;
 use crate::world::Inner;
 
@@ -35,6 +35,8 @@ const COUNT_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 pub(crate) struct Sweep {
     /// The cube that was visited last in this round.
     behind: Option<CubeAt>,
+    /// What comes after it.
+    ahead: Ahead,
     /// The cold cluster that is being gone through, and the rows met in it so far.
     inside: Option<(ClusterAt, Rows)>,
     /// What lies above clusters.
@@ -139,9 +141,15 @@ impl Above {
 }
 
 impl Sweep {
+    /// The cube that was visited last in this round; `None` at its end.
+    pub(crate) const fn behind(&self) -> Option<CubeAt> {
+        self.behind
+    }
+
     /// Begins a new round.
     pub(super) fn restart(&mut self) {
         self.behind = None;
+        self.ahead = Ahead::default();
         self.inside = None;
     }
 
@@ -245,8 +253,8 @@ impl KnownCube {
 impl<E: Engine> Inner<E> {
     /// Visits the next cube and offers what is due at a moment; `false` at the end of a round.
     ///
-    /// Costs two seeks and a scan of the cube's hot rows; of a cube that is due to leave its warm cluster, the read of
-    /// that too.
+    /// Costs a seek, two for a cube with hot rows and heat, and a scan of the cube's hot rows; of a cube that is due to
+    /// leave its warm cluster, the read of that too.
     pub(crate) fn sweep_one(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let rewrites = self.due_rewrites(due);
         let behind = work.sweep.behind;
@@ -254,9 +262,10 @@ impl<E: Engine> Inner<E> {
             work.known.begin_round();
         }
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
-        let Some(cube) = self.next_cube(from, None, &mut work.told)? else {
+        let Some(cube) = self.next_cube(from, None, &mut work.sweep.ahead, &mut work.told)? else {
             work.sweep.enter(None, Rows::default(), rewrites);
             work.sweep.behind = None;
+            work.sweep.ahead = Ahead::default();
             // What was put meanwhile may lie behind the sweep.
             work.known.note(self.tiering.take_written());
             work.known.end_round();
@@ -306,71 +315,6 @@ impl<E: Engine> Inner<E> {
         };
         let has_heat = self.learn_heat(cube)?;
         Ok(Some(work.known.learn(cube, hot, has_heat, forgotten_before)))
-    }
-
-    /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
-    pub(super) fn next_cube(
-        &self,
-        from: Bound<CubeAt>,
-        last: Option<CubeAt>,
-        told: &mut Told,
-    ) -> Result<Option<CubeAt>, Error> {
-        let hot_ends = |cube: CubeAt| hot_keys(cube.cluster(ClusterTier::L1));
-        let hot_first = match from {
-            Bound::Included(cube) => Bound::Included(hot_ends(cube)[0]),
-            Bound::Excluded(cube) => Bound::Excluded(hot_ends(cube)[1]),
-            Bound::Unbounded => Bound::Unbounded,
-        };
-        let hot_last = last.map_or(Bound::Unbounded, |cube| Bound::Included(hot_ends(cube)[1]));
-        let tag = Space::Heat.index_tag().expect("it is in the index family");
-        let (tag, end) = ([tag], [tag + 1]);
-        let (heat_first, heat_last) = (from.map(heat_key), last.map(heat_key));
-        let heat_keys = (
-            match &heat_first {
-                Bound::Unbounded => Bound::Included(&tag[..]),
-                bound => bound.as_ref().map(|key| &key[..]),
-            },
-            heat_last.as_ref().map_or(Bound::Excluded(&end[..]), |key| Bound::Included(&key[..])),
-        );
-        let hot_of = |key: &[u8]| key::decode_chunk(key).ok().map(CubeAt::of);
-        let hot_keys = (hot_first.as_ref().map(|key| &key[..]), hot_last.as_ref().map(|key| &key[..]));
-        let first_hot = self.first_cube(Family::ChunkL0, hot_keys, hot_of, told)?;
-        let first_heat = self.first_cube(Family::Index, heat_keys, decode_heat_key, told)?;
-        // Cubes sort by the keys of their warm clusters as by those of their chunks.
-        let sort_key = |cube: &CubeAt| row_of(cube.cluster(ClusterTier::L1)).1;
-        Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
-    }
-
-    /// The cube of the first key of a range that is one.
-    fn first_cube(
-        &self,
-        family: Family,
-        keys: KeyRange<'_>,
-        cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
-        told: &mut Told,
-    ) -> Result<Option<CubeAt>, Error> {
-        // Many cubes may lie in front of a gap, and each of them is met from the one before.
-        let Some(from) = told.gaps.behind(family, keys) else { return Ok(None) };
-        let keys = (from.as_ref().map(|key| &key[..]), keys.1);
-        let mut behind = match keys.0 {
-            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
-            Bound::Unbounded => Vec::new(),
-        };
-        Ok(scan_past_damage(&*self.engine()?, family, keys, |met| {
-            Counters::add(&self.counters.keys_scanned, 1);
-            match met {
-                Met::Row(key, _) => match cube_of(key) {
-                    Some(cube) => return ControlFlow::Break(cube),
-                    None => behind = key.to_vec(),
-                },
-                Met::Gap { until, error } => {
-                    told.gaps.remember(family, &behind, until, keys.1);
-                    behind = until.unwrap_or_default().to_vec();
-                    told.tell(&error.into());
-                }
-            }
-            ControlFlow::Continue(())
-        })?)
     }
 
     /// Reads a cube's hot rows; and what of them is damaged, which stays where it is.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cg_store::engine::EngineError;
-use cg_store::{Error, OpenError, World};
+use cg_store::{Error, OpenError, World, WorldOptions};
 
 use crate::Failure;
 use crate::damage;
@@ -61,6 +61,11 @@ pub(crate) fn run(seed: u64, cuts: u64, short: bool) -> Result<(), Failure> {
         (0..cuts).map(|_| borders[rng.below(borders.len() as u64) as usize]).collect();
     cutter.tear_all("random places", borders.into_iter().map(Tear::Zeros))?;
     cutter.delete()
+}
+
+/// The options with which what is left of a world is read, whatever is lost of it.
+fn accepting() -> WorldOptions {
+    WorldOptions { accept_lost_commits: true, ..subject::options() }
 }
 
 /// Where the parts of log records start, in the newest log of a world.
@@ -186,7 +191,7 @@ impl<'i> Cutter<'i> {
         };
         let whole = self.records.iter().take_while(is_whole).count() as u64;
         let copy = self.copy(Some(&log))?;
-        let world = World::open_read_only(&copy, &subject::options())?;
+        let world = World::open_read_only(&copy, &accepting())?;
         let found = world.last_commit();
         if found != self.before + whole {
             return Err(format!("{whole} records are whole, commit {found} was found").into());
@@ -196,8 +201,18 @@ impl<'i> Cutter<'i> {
         self.open(&copy, found, steps)
     }
 
-    /// Opens for writing: refused exactly if the floor is above.
+    /// Opens for reading and for writing: both are refused exactly if the floor is above.
     fn open(&self, copy: &Path, found: u64, steps: u64) -> Result<Outcome, Failure> {
+        let is_refused = World::open_read_only(copy, &subject::options()).is_err();
+        let outcome = self.open_to_write(copy, found, steps)?;
+        if is_refused == (outcome == Outcome::LostCommits) {
+            return Ok(outcome);
+        }
+        Err(format!("commit {found}, floor {}: {outcome:?} for writing, not so for reading", self.floor)
+            .into())
+    }
+
+    fn open_to_write(&self, copy: &Path, found: u64, steps: u64) -> Result<Outcome, Failure> {
         match World::open(copy, &[], &subject::options()) {
             Ok(_) if found < self.floor => Ok(Outcome::OpenedBelowFloor),
             Ok(world) if self.compare(&world)? == steps => Ok(Outcome::Opened { steps }),
@@ -234,7 +249,7 @@ impl<'i> Cutter<'i> {
         let record = self.records.get(promised as usize - 1).ok_or("the floor's record is not there")?;
         let copy = self.copy(Some(&self.log[..record.start]))?;
         fs::remove_file(copy.join("db/DURABLE"))?;
-        let world = World::open_read_only(&copy, &subject::options())?;
+        let world = World::open_read_only(&copy, &accepting())?;
         let (found, steps) = (world.last_commit(), self.compare(&world)?);
         drop(world);
         match self.open(&copy, found, steps)? {
@@ -268,7 +283,7 @@ impl<'i> Cutter<'i> {
 
     fn newest(&self, len: usize) -> Result<u64, Failure> {
         let copy = self.copy(Some(&self.log[..len]))?;
-        Ok(World::open_read_only(&copy, &subject::options())?.last_commit())
+        Ok(World::open_read_only(&copy, &accepting())?.last_commit())
     }
 
     /// A fresh copy with another log, or without it.

@@ -204,7 +204,7 @@ fn over<E: Engine>(engine: E, batch_bytes: u64) -> Result<World<E>, Failure> {
 
 pub(crate) fn options(batch_bytes: u64) -> WorldOptions {
     let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
-    let defaults = WorldOptions { min_free_bytes: 0, cache_bytes: 16 << 20, ..WorldOptions::process() };
+    let defaults = WorldOptions { min_free_bytes: Some(0), cache_bytes: 16 << 20, ..WorldOptions::process() };
     if batch_bytes == 0 { defaults } else { WorldOptions { limits, ..defaults } }
 }
 

@@ -9,7 +9,7 @@ use cg_store::WorldOptions;
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg, options};
+use crate::args::{DiskWorld, WorldArg};
 use crate::output::{Failure, Outcome, Output};
 
 /// Say what opening the world with some packs would change, and change nothing.
@@ -43,14 +43,14 @@ pub(super) struct PolicyArgs {
 
 impl PolicyArgs {
     /// The tool's options with these choices.
-    pub(super) fn options(&self) -> WorldOptions {
+    pub(super) fn options(&self, world: &WorldArg) -> WorldOptions {
         let packs = Policy {
             missing: self.missing.clone(),
             allow_shrink: self.allow_shrink,
             allow_takeover: self.allow_takeover,
             ..Policy::default()
         };
-        WorldOptions { packs, ..options() }
+        WorldOptions { packs, ..world.options() }
     }
 }
 
@@ -73,7 +73,7 @@ struct ActionReport {
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let packs = read_packs(&args.packs)?;
-    let plan = DiskWorld::plan(args.world.path(), &packs, &args.policy.options())?;
+    let plan = DiskWorld::plan(args.world.path(), &packs, &args.policy.options(&args.world))?;
     let report = Report::from(&plan);
     out.print(&report)?;
     Ok(Outcome::good_if(report.accepted))

@@ -65,7 +65,7 @@ type Replacements = BTreeMap<BlockId, BlockId>;
 const CHUNKS_PER_TRANSACTION: usize = 64;
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let (packs, options) = (read_packs(&args.packs)?, args.policy.options());
+    let (packs, options) = (read_packs(&args.packs)?, args.policy.options(&args.world));
     let plan = match &packs[..] {
         [] => None,
         packs => Some(DiskWorld::plan(args.world.path(), packs, &options)?),

@@ -12,7 +12,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::FileArg;
-use crate::args::{WorldArg, options};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
@@ -52,9 +52,9 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     check_place(&file, at).map_err(|error| Failure::usage(error.to_string()))?;
     let new_name = args.dimension.as_deref().map(new_name).transpose();
     let world = match &new_name {
-        Ok(_) => open_or_create(args.world.path(), &options())?,
+        Ok(_) => open_or_create(args.world.path(), &args.world.options())?,
         // It may be the name of a dimension all the same, if there is a world.
-        Err(failure) => World::open(args.world.path(), &[], &options())
+        Err(failure) => World::open(args.world.path(), &[], &args.world.options())
             .map_err(|_| Failure::usage(failure.to_string()))?,
     };
     let dimension = dimension(&world, args.dimension.as_deref())?;

@@ -1,5 +1,6 @@
 //! The `cg` binary on small worlds: what it prints, what it exits with, what it leaves alone.
 
+mod accept_loss;
 mod checkpoint;
 mod dump;
 mod get;

@@ -142,3 +142,15 @@ fn a_trace_is_replayed_against_two_policies() {
     let confused = super::run(&["tiers", "simulate", text(&file), "--x", "1h", "--y", "1m"]);
     assert_ne!(confused.code, 0);
 }
+
+#[test]
+fn how_much_stays_free_can_be_said() {
+    let sample = Sample::new();
+    let settle = |mib: &str| sample.cg("tiers settle", &["--after", "30d", "--min-free", mib]);
+    let refused = settle("1000000000");
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    let demanded = (1_000_000_000_u64 << 20) / 4;
+    assert!(refused.err.contains(&format!("less than the {demanded} that are to stay free")), "{refused:?}");
+    assert!(refused.err.contains("`cg --min-free`"), "{refused:?}");
+    assert!(settle("0").good().starts_with("3 chunks moved into cold clusters"));
+}

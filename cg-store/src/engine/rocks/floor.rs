@@ -89,6 +89,16 @@ impl Floor {
         }
     }
 
+    /// Promises no more than a commit, as those after it are lost.
+    ///
+    /// # Errors
+    /// [`EngineError::Io`]: the promise stands.
+    pub(super) fn lower(&mut self, dir: &Path, found: CommitSeq) -> Result<(), EngineError> {
+        // Both slots, so that damage of the one brings no higher promise back.
+        let written = self.write(found).and_then(|()| self.write(found));
+        written.map_err(|source| EngineError::Io { path: dir.join(FILE_NAME), source })
+    }
+
     fn write(&mut self, seq: CommitSeq) -> io::Result<()> {
         let slot = Slot { write_count: self.slot.write_count + 1, seq };
         self.written = Some(Instant::now());

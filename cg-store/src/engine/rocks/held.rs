@@ -65,8 +65,8 @@ pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
 }
 
 /// The name of the sorted file that a message of RocksDB speaks of.
-fn table_in(message: &str) -> Option<&str> {
-    let names = message.split(['/', '\\', ' ', ',']);
+pub(super) fn table_in(message: &str) -> Option<&str> {
+    let names = message.split(['/', '\\', ' ', ',', ':']);
     names.rev().find(|name| {
         let number = name.strip_suffix(".sst").unwrap_or_default();
         !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
@@ -150,6 +150,9 @@ mod tests {
             "Corruption: block checksum mismatch: stored = 1, type = 4  in /a/12.sst.d/db/000011.sst, block";
         assert_eq!(table_in("in /world/db/000011.sst offset 8142 size 404"), Some("000011.sst"));
         assert_eq!(table_in(said), Some("000011.sst"), "a directory may be called anything");
+        let missing =
+            "While open a file: /a/000013.sst: No such file  The file MANIFEST-000005 may be corrupted.";
+        assert_eq!(table_in(missing), Some("000013.sst"));
         for none in ["", "no file", ".sst", "/x.sst"] {
             assert_eq!(table_in(none), None, "{none}");
         }

@@ -32,6 +32,7 @@ use super::{
     Reopen, Resources, Usage, range,
 };
 
+mod disk;
 mod failure;
 mod families;
 mod floor;
@@ -39,6 +40,7 @@ mod group_sync;
 mod held;
 mod lock;
 pub mod log_scan;
+mod missing;
 mod open;
 mod options;
 mod read;
@@ -463,7 +465,11 @@ impl Engine for RocksEngine {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        open::free_bytes(&self.dir)
+        disk::free_bytes(&self.dir)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        disk::all_bytes(&self.dir)
     }
 
     fn caps(&self) -> Caps {

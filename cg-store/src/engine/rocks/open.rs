@@ -19,10 +19,12 @@ use super::group_sync::GroupSync;
 use super::held::Held;
 use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem, Tear};
-use super::{Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, tuning};
+use super::{
+    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
+};
 
 /// The file that names the manifest in force.
-const CURRENT: &str = "CURRENT";
+pub(super) const CURRENT: &str = "CURRENT";
 
 /// See [`RocksEngine::create`].
 pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
@@ -51,7 +53,11 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
 /// See [`RocksEngine::open`].
 pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     match options.access {
-        Access::ReadOnly => open_to_read(dir, options),
+        Access::ReadOnly => {
+            let engine = open_to_read(dir, options)?;
+            check_floor(dir, options, engine.last_commit())?;
+            Ok(engine)
+        }
         Access::ReadWrite => examine(dir, options, &Held::new())?.open(),
     }
 }
@@ -93,6 +99,7 @@ pub struct Examined {
     replay: Replay,
     options: RocksOptions,
     held: Held,
+    has_lost_commits: bool,
 }
 
 impl Examined {
@@ -101,12 +108,18 @@ impl Examined {
         &self.reader
     }
 
-    /// Opens the engine for writing.
+    /// Whether synced commits are missing, which the options accept.
+    pub const fn has_lost_commits(&self) -> bool {
+        self.has_lost_commits
+    }
+
+    /// Opens the engine for writing. Lost commits are forgotten: the next open asks for those that there are.
     ///
     /// # Errors
     /// What the disk says.
     pub fn open(self) -> Result<RocksEngine, EngineError> {
-        let Self { reader, lock, replay, options, held } = self;
+        let Self { reader, lock, replay, options, held, has_lost_commits } = self;
+        let found = reader.last_commit();
         let dir = reader.dir.clone();
         let dir = dir.as_path();
         drop(reader);
@@ -121,7 +134,11 @@ impl Examined {
         {
             tracing::warn!(%error, "damaged families could not be noted");
         }
-        finish(dir, &options, db, Some(Floor::open(dir)?), Some(lock), held)
+        let mut floor = Floor::open(dir)?;
+        if has_lost_commits {
+            floor.lower(dir, found)?;
+        }
+        finish(dir, &options, db, Some(floor), Some(lock), held)
     }
 }
 
@@ -133,13 +150,21 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
     let mut held = held.clone();
     held.extend(held::read(dir));
     let reader = finish(dir, &reading, read_database(dir, &reading, replay)?, None, None, held.clone())?;
-    let (floor, found) = (floor::promised(dir)?, reader.last_commit());
-    if found < floor {
-        return Err(EngineError::LostCommits { floor, found });
-    }
-    Ok(Examined { reader, lock, replay, options: options.clone().with_access(Access::ReadWrite), held })
+    let has_lost_commits = check_floor(dir, options, reader.last_commit())?;
+    let options = options.clone().with_access(Access::ReadWrite);
+    Ok(Examined { reader, lock, replay, options, held, has_lost_commits })
 }
 
+/// Whether the newest commit is older than one that was synced, if the options accept that.
+fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<bool, EngineError> {
+    let floor = floor::promised(dir)?;
+    if found < floor && !options.accept_lost_commits {
+        return Err(EngineError::LostCommits { floor, found });
+    }
+    Ok(found < floor)
+}
+
+/// Opens for reading. The floor is not compared.
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     options.resources.check_startup()?;
     let (lock, replay) = check_files(dir, Access::ReadOnly)?;
@@ -179,7 +204,9 @@ impl Replay {
 fn read_database(dir: &Path, options: &RocksOptions, replay: Replay) -> Result<Db, EngineError> {
     let families = families::descriptors(&options.resources, &Held::new());
     let opened = Db::open_cf_descriptors_read_only(&replay.database(options), dir, families, false);
-    opened.map_err(|error| failure::opening(dir, error))
+    opened.map_err(|error| {
+        missing::table(dir, options, error.as_ref()).unwrap_or_else(|| failure::opening(dir, error))
+    })
 }
 
 /// Whether a file of the directory is a write-ahead log.
@@ -240,29 +267,25 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
 /// The name of the manifest in force.
 fn current_manifest(dir: &Path) -> Result<String, EngineError> {
     let path = dir.join(CURRENT);
-    let damaged = |message: &str| EngineError::Corrupt {
-        place: Place::File { name: CURRENT.into(), offset_bytes: 0 },
-        message: message.into(),
-    };
     let name = match fs::read(&path) {
-        Ok(bytes) => match bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).map(String::from_utf8) {
-            Some(Ok(name)) => name,
-            _ => return Err(damaged("it does not name a manifest")),
-        },
+        Ok(bytes) => bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).map(String::from_utf8),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(match file_names(dir) {
-                Ok(names) if names.iter().any(|name| is_manifest(name)) => damaged("the file is missing"),
-                _ => {
-                    EngineError::NotAnEngineDir { dir: dir.into(), reason: "there is no file CURRENT".into() }
-                }
-            });
+            let names = file_names(dir).unwrap_or_default();
+            if names.iter().any(|name| is_manifest(name)) {
+                return Err(missing::current(&names, "the file is missing"));
+            }
+            let reason = "there is no file CURRENT".into();
+            return Err(EngineError::NotAnEngineDir { dir: dir.into(), reason });
         }
         Err(source) => return Err(EngineError::Io { path, source }),
     };
-    if is_manifest(&name) { Ok(name) } else { Err(damaged("it does not name a manifest")) }
+    match name {
+        Some(Ok(name)) if is_manifest(&name) => Ok(name),
+        _ => Err(missing::current(&file_names(dir)?, "it does not name a manifest")),
+    }
 }
 
-fn is_manifest(name: &str) -> bool {
+pub(super) fn is_manifest(name: &str) -> bool {
     let number = name.strip_prefix("MANIFEST-").unwrap_or_default();
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
@@ -305,6 +328,9 @@ fn scan(dir: &Path, name: &str) -> Result<LogEnd, EngineError> {
             Ok(end)
         }
         Ok(Err(damage)) => Err(corrupt_file(name, damage.offset_bytes, &damage.problem)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_manifest(name) => {
+            Err(missing::manifest(&file_names(dir)?, name))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(corrupt_file(name, 0, &"the file is missing"))
         }
@@ -312,21 +338,9 @@ fn scan(dir: &Path, name: &str) -> Result<LogEnd, EngineError> {
     }
 }
 
-fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Display) -> EngineError {
+pub(super) fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Display) -> EngineError {
     let place = Place::File { name: name.into(), offset_bytes };
     EngineError::Corrupt { place, message: problem.to_string() }
-}
-
-/// What the system says is free for this process on the disk of a directory. Known on Unix.
-#[cfg(unix)]
-pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(dir).ok()?;
-    Some(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-#[cfg(not(unix))]
-pub(super) fn free_bytes(_dir: &Path) -> Option<u64> {
-    None
 }
 
 /// Makes the names in a directory survive a power cut.

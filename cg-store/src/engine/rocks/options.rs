@@ -12,22 +12,26 @@ pub struct RocksOptions {
     pub access: Access,
     /// The largest batch. Default: 64 MiB; a larger one costs as much memory twice while it is written.
     pub max_batch_bytes: u64,
+    /// Whether to open although [synced commits are missing](super::super::EngineError::LostCommits). Opened for
+    /// writing, the loss is accepted for good. Default: no.
+    pub accept_lost_commits: bool,
 }
 
 impl Default for RocksOptions {
     fn default() -> Self {
-        Self {
-            resources: Resources::default(),
-            access: Access::ReadWrite,
-            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
-        }
+        Self::new(Resources::default())
     }
 }
 
 impl RocksOptions {
     /// The defaults, with shared memory and threads.
     pub fn new(resources: Resources) -> Self {
-        Self { resources, access: Access::ReadWrite, max_batch_bytes: DEFAULT_MAX_BATCH_BYTES }
+        Self {
+            resources,
+            access: Access::ReadWrite,
+            max_batch_bytes: DEFAULT_MAX_BATCH_BYTES,
+            accept_lost_commits: false,
+        }
     }
 
     /// The same for another access.
@@ -41,6 +45,12 @@ impl RocksOptions {
     pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
         Self { max_batch_bytes, ..self }
     }
+
+    /// The same with another answer to lost commits.
+    #[must_use]
+    pub fn with_accept_lost_commits(self, accept_lost_commits: bool) -> Self {
+        Self { accept_lost_commits, ..self }
+    }
 }
 
 /// What an engine is opened for.
@@ -49,6 +59,6 @@ pub enum Access {
     /// One at a time, with nobody reading.
     ReadWrite,
     /// Any number at a time, with nobody writing. Changes no byte of the directory. What logs still hold is read into
-    /// memory. Opens although [synced commits are missing](super::super::EngineError::LostCommits), so that the rest can be saved.
+    /// memory.
     ReadOnly,
 }

@@ -482,7 +482,7 @@ fn what_is_committed_while_a_promotion_is_prepared_is_not_written_over() {
 #[test]
 fn what_would_fill_the_disk_once_it_counts_is_refused() {
     let home = Staged::default();
-    let with_room = WorldOptions { min_free_bytes: 930_000, ..options() };
+    let with_room = WorldOptions { min_free_bytes: Some(930_000), ..options() };
     let engine = MemEngine::new().with_free_bytes(|| 1_000_000);
     let root = World::temporary_over(engine, &[], &with_room).expect("a root");
     let world = SegmentedWorld::begin(home.clone(), root, Some(16), &segments()).expect("begins");

@@ -125,7 +125,12 @@ struct Small {
 
 impl Small {
     fn options() -> WorldOptions {
-        WorldOptions { min_free_bytes: 0, queue_bytes: 1 << 20, durability: Durability::Process, ..options() }
+        WorldOptions {
+            min_free_bytes: Some(0),
+            queue_bytes: 1 << 20,
+            durability: Durability::Process,
+            ..options()
+        }
     }
 
     fn on(disk: &Path, seed: u64) -> Self {
@@ -322,37 +327,69 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
 }
 
 #[test]
-fn below_what_is_to_stay_free_maintenance_writes_nothing_until_there_is_room() {
-    let test = "world::full_disk::below_what_is_to_stay_free_maintenance_writes_nothing_until_there_is_room";
+fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written() {
+    let test =
+        "world::full_disk::below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written";
     on_a_small_disk(test, |disk| {
         const DEMANDED: u64 = 12 << 20;
-        let options = WorldOptions { min_free_bytes: DEMANDED, ..Small::options() };
+        let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..Small::options() };
         let mut small = Small::with(disk, 0x1234_5678, &options);
         for _ in 0..100 {
             small.save(Durability::Process).expect("there is room");
         }
         let stored = tiers(&small.world);
-        let ballast = Ballast::leaving(disk, DEMANDED / 2);
-        // What the world asked before may still count.
-        std::thread::sleep(Duration::from_millis(600));
-        let refused = |error: Error| {
-            let Error::NoRoom { min_free_bytes: DEMANDED, .. } = error else { panic!("{error:?}") };
+        let refused = |error: Error, demanded: u64| {
+            let Error::NoRoom { min_free_bytes, .. } = error else { panic!("{error:?}") };
+            assert_eq!(min_free_bytes, demanded);
         };
-        refused(small.save(Durability::Process).expect_err("takes nothing"));
+        // What the world asked before may still count.
+        let wait = || std::thread::sleep(Duration::from_millis(600));
+        let ballast = Ballast::leaving(disk, DEMANDED / 5);
+        wait();
+        refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
         let free_bytes = free(disk);
         for n in 0..20 {
             let report =
                 small.world.tick(GameTick::new((1 << 30) + n), &[], Duration::from_secs(60)).expect("ticks");
             assert!(report.lacks_room && report.moves == MoveCounts::default(), "{report:?}");
         }
-        refused(small.world.settle_tiers(1 << 30, |_| {}).expect_err("is refused"));
+        refused(small.world.settle_tiers(1 << 30, |_| {}).expect_err("is refused"), DEMANDED / 4);
         assert_eq!((tiers(&small.world), free(disk)), (stored, free_bytes), "nothing was written");
         assert!(small.world.engine().failure().is_none());
         drop(ballast);
-        small.world.settle_tiers(1 << 30, |_| {}).expect("settles");
+
+        let ballast = Ballast::leaving(disk, DEMANDED / 2);
+        wait();
+        let free_bytes = free(disk);
+        refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
+        small.world.settle_tiers(1 << 30, |_| {}).expect("makes the world smaller");
         assert_eq!(tiers(&small.world), [0, 0, stored[0]]);
+        assert!(free(disk) > free_bytes, "{} of {free_bytes} bytes are free", free(disk));
+        refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
+        drop(ballast);
         small.check("with room again");
         small.save(Durability::Safe).expect("there is room");
+        small.world.close().expect("closes");
+    });
+}
+
+#[test]
+fn without_a_demand_a_twentieth_of_the_disk_stays_free() {
+    let test = "world::full_disk::without_a_demand_a_twentieth_of_the_disk_stays_free";
+    on_a_small_disk(test, |disk| {
+        let options = WorldOptions { min_free_bytes: None, ..Small::options() };
+        let mut small = Small::with(disk, 7, &options);
+        small.save(Durability::Process).expect("31 MiB are free");
+        let ballast = Ballast::leaving(disk, DISK_BYTES / 25);
+        std::thread::sleep(Duration::from_millis(600));
+        let error = small.save(Durability::Process).expect_err("takes nothing");
+        let Error::NoRoom { min_free_bytes, .. } = error else { panic!("{error:?}") };
+        assert_eq!(min_free_bytes, DISK_BYTES / 20);
+        drop(ballast);
+        let ballast = Ballast::leaving(disk, DISK_BYTES / 10);
+        small.save(Durability::Process).expect("there is room again");
+        drop(ballast);
+        small.check("with room again");
         small.world.close().expect("closes");
     });
 }

@@ -217,7 +217,7 @@ fn nothing_is_taken_without_room_but_deletions() {
         let free = Arc::clone(&free);
         move || free.load(Ordering::Relaxed)
     });
-    let options = WorldOptions { min_free_bytes: 1 << 20, ..options() };
+    let options = WorldOptions { min_free_bytes: Some(1 << 20), ..options() };
     let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
     let ids = Ids::register(&world);
     drop(world.hand_over(batch(&world, &ids, [0])).expect("is taken"));

@@ -106,6 +106,25 @@ fn a_damaged_world_file() {
 }
 
 #[test]
+fn a_world_without_its_file() {
+    let (disk, ids) = closed();
+    let copy = Disk::new();
+    disk.open(&[]).checkpoint(copy.path()).expect("copies");
+    fs::remove_file(disk.path().join("world.cg")).expect("removes");
+    refused(
+        &disk,
+        &[],
+        expect![[
+            "DIR/world is not a world: it has no file `world.cg`, but a database: copy that file from a checkpoint or an older copy of this world; the rows are in `db`"
+        ]],
+    );
+    fs::copy(copy.path().join("world.cg"), disk.path().join("world.cg")).expect("copies");
+    let world = disk.open(&[]);
+    assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+    assert_sound(&world);
+}
+
+#[test]
 fn a_world_without_its_database() {
     let (disk, _) = closed();
     fs::remove_dir_all(disk.path().join("db")).expect("removes");
@@ -269,6 +288,57 @@ fn a_world_that_is_only_read_accepts_nothing_to_be_written_later() {
     assert_eq!((world.load(ids.at(1, 0, 0)).expect("loads"), world.last_commit()), (None, last));
     assert_sound(&world);
     world.close().expect("there is nothing to be written");
+}
+
+/// A copy of a world that was killed, whose log holds commits that the floor promises; and where its log is.
+fn killed() -> (Disk, Ids, PathBuf) {
+    let (disk, ids) = closed();
+    let world = disk.open(&[]);
+    save(&world, [(ids.at(1, 0, 0), filled(&world, ids.glass))]);
+    world.flush().expect("syncs");
+    let killed = Disk::new();
+    copy_dir(&disk.path(), &killed.path());
+    let logs =
+        fs::read_dir(killed.path().join("db")).expect("lists").map(|entry| entry.expect("lists").path());
+    let newest = logs.filter(|path| path.extension().is_some_and(|end| end == "log")).max();
+    (killed, ids, newest.expect("there is a log"))
+}
+
+#[test]
+fn a_world_that_lost_synced_commits() {
+    let (disk, ids, log) = killed();
+    let bytes = fs::read(&log).expect("reads");
+    fs::remove_file(&log).expect("removes");
+    let error = refusal(&disk, &[]);
+    let Error::Open(OpenError::Engine { source: EngineError::LostCommits { floor, found }, .. }) = error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!(floor.get(), found.get() + 1);
+
+    // What is left is shown to who asks for that, and the log may come back.
+    let accepting = WorldOptions { accept_lost_commits: true, ..options() };
+    let before = disk.files();
+    let rest = World::open_read_only(disk.path(), &accepting).expect("is accepted");
+    let incarnation = rest.incarnation();
+    assert!(rest.load(ids.at(0, 0, 0)).expect("loads").is_some());
+    assert_eq!((rest.load(ids.at(1, 0, 0)).expect("loads"), rest.last_commit()), (None, found.get()));
+    drop(rest);
+    assert!(before == disk.files());
+    fs::write(&log, bytes).expect("writes");
+    let world = World::open_read_only(disk.path(), &options()).expect("is whole");
+    assert!(world.load(ids.at(1, 0, 0)).expect("loads").is_some());
+    drop(world);
+
+    // Accepted for good, it is another life: the numbers of the lost commits are given out again.
+    fs::remove_file(&log).expect("removes");
+    let world = World::open(disk.path(), &[], &accepting).expect("is accepted");
+    assert_ne!(world.incarnation(), incarnation);
+    let incarnation = world.incarnation();
+    drop(world);
+    let world = World::open(disk.path(), &[], &accepting).expect("nothing is lost any more");
+    assert_eq!((world.incarnation(), world.last_commit()), (incarnation, found.get()));
+    assert_sound(&world);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::moves::{play, player, tiers};
 use super::*;
-use cg_tiering::{GameTick, PlayerAt};
+use cg_tiering::{GameTick, PlayerAt, TierPolicy};
+use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use std::time::Duration;
 
 const ENOUGH: Duration = Duration::from_secs(600);
@@ -131,4 +132,31 @@ fn after_opening_every_row_is_looked_at_once() {
     play(&world, 60 * 60 * GameTick::PER_SECOND, &[]);
     assert_eq!(tiers(&world), [0, 0, 50]);
     assert_sound(&world);
+}
+
+/// Makes a world of cubes of eight chunks, makes all of them warm, and says how many deleted rows RocksDB stepped over in
+/// this thread meanwhile.
+fn deleted_rows_passed(cubes: i64) -> u64 {
+    let disk = Disk::new();
+    let slow = TierPolicy { cold_after_ticks: 7 * DAY, hysteresis_ticks: 7 * DAY, ..TierPolicy::default() };
+    let world = World::create(disk.path(), &[], &WorldOptions { tiers: slow, ..options() });
+    let world = world.expect("is created");
+    let ids = Ids::register(&world);
+    let stone = filled(&world, ids.stone);
+    let chunks = (0..8).flat_map(|n| (0..cubes).map(move |x| (x, n)));
+    save(&world, chunks.map(|(x, n)| (ids.at(4 * x, n / 4, n % 4), stone.clone())));
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    let mut passed = PerfContext::default();
+    passed.reset();
+    world.settle_tiers(DAY, |_| {}).expect("settles");
+    let passed = passed.metric(PerfMetric::InternalDeleteSkippedCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    assert_eq!(tiers(&world), [0, 8 * cubes as u64, 0]);
+    passed
+}
+
+#[test]
+fn settling_steps_over_each_deleted_row_a_few_times_in_a_world_of_any_size() {
+    let [few, many] = [16, 256].map(|cubes| deleted_rows_passed(cubes) / (8 * cubes as u64));
+    assert!((1..=6).contains(&few) && (1..=6).contains(&many), "{few} times, and {many} times");
 }

@@ -351,7 +351,7 @@ fn what_is_queued_is_written_below_the_room_that_new_commits_demand() {
         let free = Arc::clone(&free);
         move || free.load(Ordering::Relaxed)
     });
-    let options = WorldOptions { durability: Durability::Fast, min_free_bytes: 1 << 20, ..options() };
+    let options = WorldOptions { durability: Durability::Fast, min_free_bytes: Some(1 << 20), ..options() };
     let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
     let ids = Ids::register(&world);
     save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);

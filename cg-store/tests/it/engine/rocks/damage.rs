@@ -133,36 +133,109 @@ fn synced_commits_that_are_gone_are_missed() {
             None => fs::remove_file(&log).expect("removes"),
         }
         let before = dir.files();
-        dir.refused(
-            &options(),
-            expect!["commits up to 1 were synced, but the newest found is 0: files are missing or cut"],
-        );
+        for options in [options(), reading()] {
+            dir.refused(
+                &options,
+                expect![[
+                    "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+                ]],
+            );
+        }
         assert!(dir.files() == before, "a refused open changed the directory");
     }
     // What is left can be read, and the world opens again once the log is back.
-    let rest = RocksEngine::open(&dir.db(), &reading()).expect("opens for reading");
+    let before = dir.files();
+    let rest = RocksEngine::open(&dir.db(), &reading().with_accept_lost_commits(true)).expect("is accepted");
     assert_eq!(rest.last_commit(), CommitSeq::NONE);
     drop(rest);
+    assert!(dir.files() == before, "a reader changed the directory");
     fs::write(&log, &whole).expect("writes");
     assert_eq!(open(&dir.db()).last_commit(), CommitSeq::new(1));
 }
 
 #[test]
-fn missing_files_are_named() {
+fn a_loss_is_accepted_once_and_for_good() {
     let dir = Dir::new();
-    filled(&dir);
-    for part in ["MANIFEST-", ".sst"] {
-        let path = dir.db().join(&dir.names(part)[0]);
-        let bytes = fs::read(&path).expect("reads");
-        fs::remove_file(&path).expect("removes");
-        let error = RocksEngine::open(&dir.db(), &options()).expect_err("is refused");
-        let name = path.file_name().expect("has one").to_string_lossy().into_owned();
-        assert!(
-            matches!(&error, EngineError::Corrupt { .. }) && error.to_string().contains(&name),
-            "{error}"
-        );
-        fs::write(&path, bytes).expect("writes");
+    let engine = create(&dir.db());
+    put(&engine, b"a", b"1", Level::Power);
+    put(&engine, b"b", b"2", Level::Power);
+    drop(engine);
+    fs::remove_file(dir.file(".log")).expect("removes");
+    let accepting = options().with_accept_lost_commits(true);
+    let examined = RocksEngine::examine(&dir.db(), &accepting).expect("is accepted");
+    assert!(examined.has_lost_commits());
+    let engine = examined.open().expect("opens");
+    assert_eq!(engine.last_commit(), CommitSeq::NONE);
+    drop(engine);
+    // Either slot of the floor may be damaged later: neither may bring the higher promise back.
+    let floor = dir.db().join("DURABLE");
+    let whole = fs::read(&floor).expect("reads");
+    for slot in 0..2 {
+        let mut bytes = whole.clone();
+        bytes[slot * 64 + 20] ^= 1;
+        fs::write(&floor, &bytes).expect("writes");
+        let engine = RocksEngine::open(&dir.db(), &reading()).expect("nothing is missed any more");
+        assert_eq!(engine.last_commit(), CommitSeq::NONE);
     }
+    fs::write(&floor, &whole).expect("writes");
+    let engine = open(&dir.db());
+    put(&engine, b"c", b"3", Level::Power);
+    engine.close().expect("closes");
+    drop(engine);
+    let examined = RocksEngine::examine(&dir.db(), &accepting).expect("is whole");
+    assert!(!examined.has_lost_commits(), "the promise grows again");
+    assert_eq!(examined.open().expect("opens").last_commit(), CommitSeq::new(1));
+}
+
+/// What is said without a file of a database; it is put back.
+#[track_caller]
+fn without(dir: &Dir, path: &Path, expected: Expect) {
+    let bytes = fs::read(path).expect("reads");
+    fs::remove_file(path).expect("removes");
+    for options in [options(), reading()] {
+        let error = RocksEngine::open(&dir.db(), &options).expect_err("is refused");
+        let EngineError::Corrupt { place: Place::File { name, offset_bytes: 0 }, message } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(name, path.file_name().expect("has one").to_string_lossy());
+        expected.assert_eq(&message);
+    }
+    fs::write(path, bytes).expect("writes");
+}
+
+#[test]
+fn missing_files_are_named_with_what_is_there_and_what_helps() {
+    let dir = Dir::new();
+    let expected = filled(&dir);
+    without(
+        &dir,
+        &dir.file("CURRENT"),
+        expect![[
+            "the file is missing; MANIFEST-000005 is there, and it is the only manifest: write its name and a line feed into CURRENT; all else may be sound"
+        ]],
+    );
+    without(
+        &dir,
+        &dir.file("MANIFEST-"),
+        expect![[
+            "the file is missing; only it says which tables belong to the world: bring it back from a copy of this directory that was made since the world was last opened, or restore a checkpoint; 4 tables, 1 blob files and 1 logs are there"
+        ]],
+    );
+    let names = Family::ALL.map(Family::name);
+    let db = rocksdb::DB::open_cf_for_read_only(&rocksdb::Options::default(), dir.db(), names, false);
+    let tables = db.expect("opens").live_files().expect("lists");
+    let entities = tables.iter().find(|table| table.column_family_name == "entity").expect("has a table");
+    without(
+        &dir,
+        &dir.db().join(entities.name.trim_start_matches('/')),
+        expect![[
+            "the file is missing; rows of entity were in it, and the tables of all others are there (worldMeta, worldProperties, chunkl0, chunkl1, chunkl2, opacityMap, chunkDelta, object, record, snapshot, index): a checkpoint that was made while the file existed has it under the same name, so copy it from there, or restore the checkpoint"
+        ]],
+    );
+    // What is said of CURRENT is true.
+    let manifest = dir.names("MANIFEST-").remove(0);
+    fs::write(dir.file("CURRENT"), format!("{manifest}\n")).expect("writes");
+    assert!(rows(&open(&dir.db())).expect("reads") == expected);
 }
 
 /// What a disk writes at once.
@@ -234,10 +307,12 @@ fn a_torn_log_is_opened_for_writing_if_nothing_promised_is_missing() {
     let before = dir.files();
     dir.refused(
         &options(),
-        expect!["commits up to 1 were synced, but the newest found is 0: files are missing or cut"],
+        expect![[
+            "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+        ]],
     );
     assert!(dir.files() == before, "a refused open changed the directory");
-    let rest = RocksEngine::open(&dir.db(), &reading()).expect("opens for reading");
+    let rest = RocksEngine::open(&dir.db(), &reading().with_accept_lost_commits(true)).expect("is accepted");
     assert_eq!(objects(&rest), (vec![], 0));
     drop(rest);
 

@@ -149,10 +149,25 @@ fn directories_without_an_engine_are_told_apart() {
     drop(create(&dir.db()));
     for content in ["", "MANIFEST-\n", "MANIFEST-000001", "../../etc/passwd\n", "MANIFEST-00x\n"] {
         fs::write(dir.db().join("CURRENT"), content).expect("writes");
-        dir.refused(&options(), expect!["file CURRENT at byte 0 is damaged: it does not name a manifest"]);
+        dir.refused(
+            &options(),
+            expect![[
+                "file CURRENT at byte 0 is damaged: it does not name a manifest; MANIFEST-000005 is there, and it is the only manifest: write its name and a line feed into CURRENT; all else may be sound"
+            ]],
+        );
     }
     fs::write(dir.db().join("CURRENT"), "MANIFEST-999999\n").expect("writes");
-    dir.refused(&options(), expect!["file MANIFEST-999999 at byte 0 is damaged: the file is missing"]);
+    dir.refused(
+        &options(),
+        expect![[
+            "file MANIFEST-999999 at byte 0 is damaged: the file is missing; only it says which tables belong to the world: bring it back from a copy of this directory that was made since the world was last opened, or restore a checkpoint; 0 tables, 0 blob files and 1 logs are there"
+        ]],
+    );
     fs::remove_file(dir.db().join("CURRENT")).expect("removes");
-    dir.refused(&options(), expect!["file CURRENT at byte 0 is damaged: the file is missing"]);
+    dir.refused(
+        &options(),
+        expect![[
+            "file CURRENT at byte 0 is damaged: the file is missing; MANIFEST-000005 is there, and it is the only manifest: write its name and a line feed into CURRENT; all else may be sound"
+        ]],
+    );
 }

@@ -214,7 +214,7 @@ fn the_room_on_the_disk_is_counted_twice() {
             let free = Arc::clone(&free);
             move || free.load(Ordering::Relaxed)
         });
-        let options = WorldOptions { min_free_bytes: MIN, ..limited(batch_bytes) };
+        let options = WorldOptions { min_free_bytes: Some(MIN), ..limited(batch_bytes) };
         let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
         let ids = begin(&world);
         // The system is asked again after half a second.
