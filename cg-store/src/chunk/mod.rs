@@ -15,7 +15,7 @@ mod walk_cube;
 use cg_format::{ChunkAt, Tier};
 
 pub use cubes::Area;
-pub(crate) use cubes::Cubes;
+pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::{find_many, find_many_in};
 pub use load::{Peek, PendingChunks};

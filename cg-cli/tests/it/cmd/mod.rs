@@ -1,6 +1,7 @@
 //! The `cg` binary on small worlds: what it prints, what it exits with, what it leaves alone.
 
 mod checkpoint;
+mod damage;
 mod dump;
 mod get;
 mod hash;
