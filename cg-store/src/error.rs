@@ -11,7 +11,7 @@ use crate::engine::EngineError;
 use crate::engine::staged::TooLong;
 use crate::object::ObjectKey;
 
-pub use damage::Damage;
+pub use damage::{Damage, DamageCause};
 pub use open::OpenError;
 pub use resume::NotResumed;
 
@@ -344,7 +344,10 @@ impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Closed => Self::Closed,
-            other => Self::Engine(other),
+            other => match Damage::of_engine(&other) {
+                Some(damage) => Self::Corrupt(Box::new(damage)),
+                None => Self::Engine(other),
+            },
         }
     }
 }

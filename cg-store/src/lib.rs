@@ -91,7 +91,7 @@ pub use census::{Census, TierCensus};
 pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
 pub use durability::Durability;
 pub use durations::Durations;
-pub use error::{ConflictKey, Damage, Error, NotResumed, OpenError};
+pub use error::{ConflictKey, Damage, DamageCause, Error, NotResumed, OpenError};
 pub use hand_over::{HandedOver, Refused, WriteBatch};
 pub use hash::ContentHash;
 pub use iterate::StoredPlace;
@@ -108,7 +108,7 @@ pub use prefetch::PrefetchOptions;
 pub use property::Property;
 #[cfg(feature = "rocks")]
 pub use quarantine::CommitInPart;
-pub use quarantine::{CHUNK_SET_ASIDE, Quarantined};
+pub use quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarantined};
 pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cg_format::{ChunkAt, ChunkPos, EntityId, RecordId, Space};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
 use cg_store::{CommitInPart, ObjectKey};
 use serde::Serialize;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::name_of;
 use super::object::key as object_key;
-use crate::args::{DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos};
-use crate::output::{Failure, Outcome, Output, bytes_text, hex, unhex};
+use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex, unhex};
 
 /// List, set aside and forget damaged rows.
 #[derive(Debug, clap::Subcommand)]
@@ -31,22 +31,26 @@ pub(crate) struct List {
     world: WorldArg,
 }
 
-/// Set a damaged chunk, entity, object, record or commit aside: its row is kept in quarantine, and it is absent from then
-/// on. Writes.
+/// Set damaged chunks, an entity, an object, a record or a commit aside: the row is kept in quarantine, and what it held is
+/// absent from then on. Writes.
 ///
-/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of an entity, the chunk
+/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of a box all damaged chunks are set
+/// aside, and sound ones are left alone; what can be read around them is written anew, so that nothing there is in the way of any
+/// command. `cg verify` prints the box. Of an entity, the chunk
 /// that refers to it is searched for in the whole world, and lets go of it. An object counts from 0 when it is written
 /// anew. A record that is sound is found again if its place is damaged or lost. Of a large commit that keeps the world
 /// closed, as it is to be carried out and a part of it is damaged, what the other parts write is there afterwards; restore
 /// a checkpoint if there is one. A segment and the root of a segmented world are worlds too: `WORLD/root`. What is not
 /// damaged is left alone (exit code 1).
 #[derive(Debug, clap::Args)]
-#[group(id = "damaged", required = true, multiple = false, args = ["chunk", "entity", "object", "record", "commit"])]
+#[group(id = "damaged", required = true, multiple = false, args = ["corners", "chunk", "entity", "object", "record", "commit"])]
 pub(crate) struct SetAside {
     #[command(flatten)]
     world: WorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
+    #[command(flatten)]
+    area: BoxArg,
     /// The position of the chunk, in chunks.
     #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     chunk: Option<Vec<i64>>,
@@ -97,8 +101,12 @@ struct Row {
     bytes: usize,
 }
 
+/// So many chunks are looked at, which takes about a minute.
+const MAX_BOX_CHUNKS: u128 = 1 << 24;
+
 /// What is to be set aside.
 enum Damaged {
+    Box(ChunkBox),
     Chunk(ChunkPos),
     Entity(Uuid),
     Object(ObjectKey),
@@ -108,6 +116,7 @@ enum Damaged {
 impl Damaged {
     const fn noun(&self) -> &'static str {
         match self {
+            Self::Box(_) => "damaged chunks",
             Self::Chunk(_) => "chunk",
             Self::Entity(_) => "entity",
             Self::Object(_) => "object",
@@ -118,15 +127,18 @@ impl Damaged {
 
 impl SetAside {
     fn damaged(&self) -> Result<Damaged, Failure> {
-        let Self { chunk, entity, object, record, .. } = self;
+        let Self { area, chunk, entity, object, record, .. } = self;
+        if let Some(blocks) = area.get() {
+            return Ok(Damaged::Box(blocks.chunks()));
+        }
         match (chunk, entity, object, record) {
             (Some(pos), ..) => Ok(Damaged::Chunk(chunk_pos(pos)?)),
             (_, Some(uuid), ..) => Ok(Damaged::Entity(*uuid)),
             (_, _, Some(text), _) => Ok(Damaged::Object(object_key(text)?)),
             (.., Some(uuid)) => Ok(Damaged::Record(*uuid)),
-            _ => {
-                Err(Failure::usage("say what is damaged: --chunk, --entity, --object, --record or --commit"))
-            }
+            _ => Err(Failure::usage(
+                "say what is damaged: --box, --chunk, --entity, --object, --record or --commit",
+            )),
         }
     }
 }
@@ -165,6 +177,27 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
     let world = args.world.open_for_writing()?;
     let (done, which) = match damaged {
+        Damaged::Box(bounds) => {
+            if bounds.count() > MAX_BOX_CHUNKS {
+                let (count, max) = (bounds.count(), grouped(MAX_BOX_CHUNKS as u64));
+                return Err(Failure::usage(format!(
+                    "the box has room for {count} chunks, and each would be looked at; name one of {max} at most"
+                )));
+            }
+            let dimension = args.dimension.find(&world.catalog())?;
+            let done = world.set_aside_box(dimension, bounds)?;
+            world.close()?;
+            let chunks = counted(done.chunks, "chunk");
+            let what = if done.is_clear {
+                format!("{chunks} set aside; nothing in the box is damaged any more")
+            } else {
+                format!(
+                    "{chunks} set aside; damage there costs chunks outside of the box too: run `cg verify`"
+                )
+            };
+            out.print(&Done { done: done.is_clear, what })?;
+            return Ok(Outcome::good_if(done.is_clear));
+        }
         Damaged::Chunk(pos) => {
             let catalog = world.catalog();
             let dimension = args.dimension.find(&catalog)?;

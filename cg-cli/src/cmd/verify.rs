@@ -2,22 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use cg_cli::import::{Unfinished, unfinished};
-use cg_store::{Finding, VerifyDepth, VerifyReport};
+use cg_format::ChunkPos;
+use cg_registry::{Catalog, ListKind};
+use cg_store::{Finding, LostChunks, VerifyDepth, VerifyReport};
 use serde::Serialize;
 
-use super::unfinished_text;
+use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
 use crate::shown::shown;
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
 ///
+/// Chunks that are lost are named by the box around them, with the command that sets them aside.
+///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
-/// `cg dump --row` takes. Where the engine rewrites files of some spaces no more because one was damaged, `"held":[SPACE]`
-/// too. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Exit code
-/// 1 if `ok` is false.
+/// `cg dump --row` takes, and key is empty for rows that cannot be listed. A problem that costs chunks has
+/// `"dimension","min":[X,Y,Z],"max":[X,Y,Z]` in chunks and `"command"` too. Where the engine rewrites files of some spaces no
+/// more because one was damaged, `"held":[SPACE]` too. While an import is unfinished,
+/// `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Exit code 1 if `ok` is false.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -43,6 +49,46 @@ struct Problem {
     space: &'static str,
     key: String,
     what: String,
+    #[serde(flatten)]
+    lost: Option<Lost>,
+}
+
+/// Chunks that cannot be read.
+#[derive(Debug, Serialize)]
+struct Lost {
+    dimension: String,
+    min: [i64; 3],
+    max: [i64; 3],
+    command: String,
+}
+
+impl Lost {
+    fn new(chunks: &LostChunks, world: &Path, catalog: &Catalog) -> Self {
+        let LostChunks { dimension, bounds } = chunks;
+        let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
+        let (first, last) = (bounds.blocks().min(), bounds.blocks().max());
+        let command = format!(
+            "cg quarantine set-aside {} --dimension {dimension} --box {} {} {} {} {} {} --yes",
+            quoted(&world.display().to_string()),
+            first.x,
+            first.y,
+            first.z,
+            last.x,
+            last.y,
+            last.z
+        );
+        let coordinates = |pos: ChunkPos| [pos.x(), pos.y(), pos.z()];
+        Self { dimension, min: coordinates(bounds.min()), max: coordinates(bounds.max()), command }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
@@ -52,7 +98,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress_of("rows checked", rows);
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
-    let mut report = Report::from(found?);
+    let mut report = Report::new(found?, args.world.path(), &world.catalog());
     let families = world.usage()?.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
     report.unfinished_import = unfinished(&world)?;
@@ -61,27 +107,30 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.ok))
 }
 
-impl From<VerifyReport> for Report {
-    fn from(report: VerifyReport) -> Self {
-        let ok = report.is_ok();
-        let problems = report.findings.into_iter().map(Problem::from).collect();
-        Self { ok, checked: report.checked, problems, held: Vec::new(), unfinished_import: None }
-    }
-}
-
-impl From<Finding> for Problem {
-    fn from(finding: Finding) -> Self {
-        Self { space: finding.family.name(), key: hex(&finding.key), what: finding.what }
+impl Report {
+    fn new(found: VerifyReport, world: &Path, catalog: &Catalog) -> Self {
+        let ok = found.is_ok();
+        let problem = |finding: Finding| Problem {
+            space: finding.family.name(),
+            key: hex(&finding.key),
+            what: finding.what,
+            lost: finding.lost.map(|lost| Lost::new(&lost, world, catalog)),
+        };
+        let problems = found.findings.into_iter().map(problem).collect();
+        Self { ok, checked: found.checked, problems, held: Vec::new(), unfinished_import: None }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Problem { space, key, what } in &self.problems {
+        for Problem { space, key, what, lost } in &self.problems {
             let what = shown(what);
             match key.as_str() {
                 "" => writeln!(f, "{space}: {what}")?,
                 key => writeln!(f, "{space} {key}: {what}")?,
+            }
+            if let Some(lost) = lost {
+                writeln!(f, "  {}", shown(&lost.command))?;
             }
         }
         let checked: Vec<_> =

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_format::{BlockBox, ChunkBox, ChunkPos, ClusterTier, Dimension, Space, key};
-use cg_store::engine::{Engine, EngineError, Place};
-use cg_store::{Area, Error, World};
+use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
+use cg_store::engine::Engine;
+use cg_store::{Area, Error, LostChunks, World};
 
 use super::strip::Seen;
 
@@ -141,24 +141,9 @@ pub(super) fn strip_blocks(scale_blocks: u32) -> i64 {
 
 /// The chunks that a damaged row may hold; `None` if the error does not name the row of a chunk or a cluster.
 fn chunks_of_row(error: &Error) -> Option<(Dimension, ChunkBox)> {
-    let (space, row) = match error {
-        Error::Corrupt(damage) => (damage.space, &damage.key[..]),
-        Error::Engine(EngineError::Corrupt { place: Place::Row { family, key }, .. }) => {
-            (Space::of_row(*family, key)?, &key[..])
-        }
-        _ => return None,
-    };
-    let tier = match space {
-        Space::ChunkL0 => {
-            let at = key::decode_chunk(row).ok()?;
-            return Some((at.dimension, ChunkBox::new(at.pos, at.pos)));
-        }
-        Space::ClusterL1 => ClusterTier::L1,
-        Space::ClusterL2 => ClusterTier::L2,
-        _ => return None,
-    };
-    let (dimension, cluster) = key::decode_cluster(tier, row).ok()?;
-    Some((dimension, ChunkBox::new(cluster.min_chunk(), cluster.max_chunk())))
+    let Error::Corrupt(damage) = error else { return None };
+    let chunks = LostChunks::of_row(damage.space, &damage.key)?;
+    Some((chunks.dimension, chunks.bounds))
 }
 
 /// The chunks that two boxes share.

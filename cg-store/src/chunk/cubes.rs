@@ -279,7 +279,7 @@ const TIERS: [(Family, CubeOf, KeyOf); 3] = [
 ];
 
 /// The first and the last key that a tier's rows can have between two chunks; `None` is the hottest tier.
-pub(super) fn keys_of(
+pub(crate) fn keys_of(
     tier: Option<ClusterTier>,
     dimension: Dimension,
     part: [ChunkPos; 2],

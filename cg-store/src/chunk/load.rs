@@ -353,7 +353,7 @@ impl<E: Engine> Inner<E> {
         self.cache.fill(at, ticket, &found).unwrap_or(found)
     }
 
-    pub(super) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
+    pub(crate) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
         let is_current = stored.schema_generation == catalog.current_generation();
         Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version, is_current })
     }

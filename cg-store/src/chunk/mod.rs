@@ -16,7 +16,7 @@ use cg_format::{ChunkAt, Tier};
 
 pub(crate) use column::MAX_COLUMN_CHUNKS;
 pub use cubes::Area;
-pub(crate) use cubes::Cubes;
+pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::{find_many, find_many_in};
 pub use load::{Peek, PendingChunks};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cg_format::Space;
-use cg_format::key::Family;
+use cg_format::key::{self, Family};
+use cg_format::{ClusterTier, Space};
 
 use super::CommitSeq;
 
@@ -230,6 +230,17 @@ pub enum Place {
     Unknown,
 }
 
+impl Place {
+    /// The family that it is in, if that is known.
+    pub const fn family(&self) -> Option<Family> {
+        match self {
+            Self::Row { family, .. } | Self::Family(family) => Some(*family),
+            Self::Table(table) => Some(table.family),
+            Self::File { .. } | Self::Dir(_) | Self::Unknown => None,
+        }
+    }
+}
+
 /// A sorted file, and the keys between which its rows lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
@@ -251,7 +262,17 @@ impl fmt::Display for Place {
             Self::File { name, offset_bytes } => write!(f, "file {name} at byte {offset_bytes}"),
             Self::Table(table) => {
                 let Table { name, family, from, to } = &**table;
-                write!(f, "file {name} of {}, with keys from {} to {},", family.name(), Hex(from), Hex(to))
+                let words = |key: &[u8]| {
+                    let words = Space::of_row(*family, key).and_then(|space| row_in_words(space, key));
+                    words.unwrap_or_else(|| Hex(key).to_string())
+                };
+                write!(
+                    f,
+                    "file {name} of {}, with rows from {} to {},",
+                    family.name(),
+                    words(from),
+                    words(to)
+                )
             }
             Self::Dir(dir) => write!(f, "{}", dir.display()),
             Self::Unknown => f.write_str("a place that nobody named"),
@@ -290,4 +311,19 @@ impl fmt::Display for Owner {
             None => f.write_str("in another process; close it there first"),
         }
     }
+}
+
+/// What a row is, if its key says so.
+pub(crate) fn row_in_words(space: Space, row: &[u8]) -> Option<String> {
+    let tier = match space {
+        Space::ChunkL0 => return key::decode_chunk(row).ok().map(|at| at.to_string()),
+        Space::ChunkDelta => return key::decode_delta(row).ok().map(|(at, _)| format!("a delta of {at}")),
+        Space::Entity => return key::decode_entity(row).ok().map(|id| format!("entity {id}")),
+        Space::Object => return Some(format!("object `{}`", row.escape_ascii())),
+        Space::ClusterL1 => ClusterTier::L1,
+        Space::ClusterL2 => ClusterTier::L2,
+        _ => return None,
+    };
+    let (dimension, pos) = key::decode_cluster(tier, row).ok()?;
+    Some(format!("{pos} of dimension {}", dimension.get()))
 }

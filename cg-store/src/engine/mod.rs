@@ -63,6 +63,7 @@ pub(crate) mod staged;
 
 pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
+pub(crate) use error::row_in_words;
 pub use error::{EngineError, Place, Table};
 pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
 pub(crate) use readable::{Gaps, Met, Past, scan_past_damage};
@@ -197,7 +198,7 @@ pub trait Engine: ReadView + Send + Sync + 'static {
     fn flush(&self) -> Result<(), EngineError>;
 
     /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes. A family in which
-    /// something is known to be damaged may be left as it is.
+    /// something is known to be damaged may be left as it is; whether it still is, is looked at first, for an empty range too.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::OpenedReadOnly`] and [`EngineError::Closed`].

@@ -3,6 +3,7 @@
 use cg_format::{ChunkAt, DecodeError, Space, key};
 
 use super::{Error, hex};
+use crate::engine::{EngineError, Place, row_in_words};
 
 /// A row that is not what its key says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,8 +15,20 @@ pub struct Damage {
     pub key: Vec<u8>,
     /// What the row is, in words.
     pub place: String,
-    /// What is wrong, and at which byte of the row.
-    pub problem: DecodeError,
+    /// What is wrong with it.
+    pub problem: DamageCause,
+}
+
+/// What is wrong with a damaged row.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DamageCause {
+    /// Its bytes are not what they should be: what was found, and at which byte of the row.
+    #[error("{0}")]
+    Bytes(DecodeError),
+    /// The engine cannot read it: what it said, with the file that is damaged.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 impl Damage {
@@ -46,11 +59,26 @@ impl Damage {
 
     /// Damage in the row of a chunk or cluster, met while looking for a chunk.
     pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
-        Error::Corrupt(Box::new(Self { space, key: key.into(), place: at.to_string(), problem }))
+        Error::Corrupt(Box::new(Self {
+            space,
+            key: key.into(),
+            place: at.to_string(),
+            problem: DamageCause::Bytes(problem),
+        }))
     }
 
     /// Damage in another row.
     pub(crate) fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
+        let problem = DamageCause::Bytes(problem);
         Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
+    }
+
+    /// Damage that the engine found, if it is of a row of something that has a name or a position.
+    pub(super) fn of_engine(error: &EngineError) -> Option<Self> {
+        let EngineError::Corrupt { place: Place::Row { family, key }, message } = error else { return None };
+        let space = Space::of_row(*family, key)?;
+        let place = row_in_words(space, key)?;
+        let problem = DamageCause::Unreadable(message.clone());
+        Some(Self { space, key: key.to_vec(), place, problem })
     }
 }

@@ -218,15 +218,12 @@ impl ColdMerge {
         let (space, row_key) = row_of(self.cluster);
         let end = match cluster {
             Ok(cluster) => {
-                match cluster {
-                    Some(cluster) => {
-                        self.writes.batch.put(space, row_key, cluster, Stamp::Commit);
-                        put_cold_heat(&mut self.writes.batch, self.cluster, heat);
-                    }
-                    None => {
-                        self.writes.batch.delete(space, row_key);
-                        delete_cold_heat(&mut self.writes.batch, self.cluster);
-                    }
+                if let Some(cluster) = cluster {
+                    self.writes.batch.put(space, row_key, cluster, Stamp::Commit);
+                    put_cold_heat(&mut self.writes.batch, self.cluster, heat);
+                } else {
+                    self.writes.batch.delete(space, row_key);
+                    delete_cold_heat(&mut self.writes.batch, self.cluster);
                 }
                 past_damage(self.writes.commit(engine, counters))?
             }

@@ -12,9 +12,11 @@
 //! taken; under it, only what was written meanwhile is read again.
 
 mod chunk;
+mod clear;
 #[cfg(feature = "rocks")]
 mod commit;
 mod entity;
+mod gap;
 mod object;
 mod record;
 mod replaced;
@@ -30,10 +32,14 @@ use crate::engine::{Batch, Engine, EngineError, Stamp};
 use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
-pub use chunk::CHUNK_SET_ASIDE;
+pub use chunk::{CHUNK_SET_ASIDE, ChunksSetAside};
 #[cfg(feature = "rocks")]
 pub use commit::CommitInPart;
+pub(crate) use gap::Gap;
+pub use gap::LostChunks;
 pub(crate) use replaced::Row as ReplacedRow;
+
+use chunk::clusters_of;
 
 /// A damaged row that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]

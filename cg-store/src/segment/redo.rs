@@ -47,7 +47,7 @@ use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
 use crate::engine::{Engine, EngineError};
 use crate::entity::upgrade;
-use crate::error::Error;
+use crate::error::{DamageCause, Error};
 use crate::transaction::Transaction;
 
 const VERSION: u8 = 2;
@@ -250,7 +250,9 @@ fn part_head(number: u32, piece: &[u8]) -> Result<PartHead, Error> {
 /// Whether an error says that what was read is damaged, and not that a newer release wrote it or that the storage fails.
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
-        Error::Corrupt(damage) => !matches!(damage.problem.problem, Problem::Newer { .. }),
+        Error::Corrupt(damage) => {
+            !matches!(&damage.problem, DamageCause::Bytes(problem) if matches!(problem.problem, Problem::Newer { .. }))
+        }
         Error::Segment(SegmentError::DamagedRoot { problem, .. }) => {
             !matches!(problem.problem, Problem::Newer { .. })
         }

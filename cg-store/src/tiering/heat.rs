@@ -9,7 +9,7 @@ use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
-use super::clock::put_clock;
+use super::clock::{put_clock, read_clock};
 use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView};
 use crate::error::Error;
 use crate::stats::Counters;
@@ -100,10 +100,17 @@ impl<E: Engine> Inner<E> {
         Ok(true)
     }
 
-    /// Writes what is known of heat, all of it, before the world is closed.
+    /// Writes what is known of heat, all of it, and the clock, before the world is closed.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
         self.tiering.observers(|seen| seen.heat().mark_all_dirty());
         while !self.keep_heat()?.is_empty() {}
+        let (engine, now) = (self.engine()?, self.tiering.now());
+        // A world all of whose chunks are cold has no heat with which the clock was written.
+        if read_clock(&*engine)? != now {
+            let mut batch = Batch::new();
+            put_clock(&mut batch, now);
+            engine.commit(batch.rearranging(), &[], Level::Process)?;
+        }
         Ok(())
     }
 

@@ -351,7 +351,9 @@ impl<E: Engine> Inner<E> {
         match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
             // A move has noted when such a cluster was accessed: the rows are deleted another time.
             Err(EngineError::Conflict { .. }) => {
-                forgotten.iter().for_each(|(cube, _)| work.known.note_heat(*cube));
+                for (cube, _) in &forgotten {
+                    work.known.note_heat(*cube);
+                }
                 Ok(())
             }
             done => Ok(done.map(drop)?),

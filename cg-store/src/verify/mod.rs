@@ -19,6 +19,7 @@ use cg_registry::Catalog;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::meta;
+use crate::quarantine::LostChunks;
 use crate::record::RecordShape;
 use crate::stats::Counters;
 use crate::world::World;
@@ -49,10 +50,12 @@ pub struct Finding {
     pub family: Family,
     /// What the row is, if its key says so.
     pub space: Option<Space>,
-    /// Its key.
+    /// Its key; empty if it is of rows that cannot be listed.
     pub key: Vec<u8>,
     /// What is wrong with it and, if it is damaged, what helps; as a sentence.
     pub what: String,
+    /// The chunks that it costs, for [`World::set_aside_box`]; `None` if it is not of chunks.
+    pub lost: Option<LostChunks>,
 }
 
 impl VerifyReport {
@@ -125,12 +128,18 @@ struct Verifier<'p> {
 
 impl Verifier<'_> {
     fn find(&mut self, family: Family, space: Option<Space>, key: &[u8], what: impl Into<String>) {
-        self.report.findings.push(Finding { family, space, key: key.into(), what: what.into() });
+        self.report.findings.push(Finding { family, space, key: key.into(), what: what.into(), lost: None });
+    }
+
+    /// As [`find`](Self::find), of what costs chunks.
+    fn find_lost(&mut self, space: Space, key: &[u8], what: impl Into<String>, lost: Option<LostChunks>) {
+        let (family, key) = (space.family(), key.into());
+        self.report.findings.push(Finding { family, space: Some(space), key, what: what.into(), lost });
     }
 
     /// A row that is damaged, and what can be done about it.
     fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
-        self.find(space.family(), Some(space), key, format!("{problem}; {}", remedy(space)));
+        self.find_lost(space, key, format!("{problem}; {}", remedy(space)), LostChunks::of_row(space, key));
     }
 
     fn count(&mut self, what: &'static str) {

@@ -8,14 +8,15 @@ use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView};
-use cg_format::{ChunkAt, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, Section, Space};
+use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, Section, Space};
 
 use super::{Verifier, VerifyDepth};
 use crate::chunk::find_in;
 use crate::delta;
 use crate::engine::staged::is_part;
-use crate::engine::{ALL_KEYS, EngineError, Met, ReadView, scan_past_damage};
+use crate::engine::{ALL_KEYS, EngineError, Met, ReadView, row_in_words, scan_past_damage};
 use crate::error::{Error, hex};
+use crate::quarantine::{Gap, LostChunks};
 
 impl Verifier<'_> {
     /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
@@ -25,16 +26,17 @@ impl Verifier<'_> {
         family: Family,
         depth: VerifyDepth,
     ) -> Result<(), Error> {
-        let mut last = Vec::new();
-        scan_past_damage(view, family, ALL_KEYS, |met| {
+        let mut last = None::<Vec<u8>>;
+        let stopped = scan_past_damage(view, family, ALL_KEYS, |met| {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
                 Met::Gap { until, error } => {
                     self.gap_in_snapshots();
-                    self.gap(family, &last, until, &error);
-                    return ControlFlow::<()>::Continue(());
+                    let told = self.gap(view, family, last.as_deref(), until, &error);
+                    return told.map_or_else(ControlFlow::Break, ControlFlow::Continue);
                 }
             };
+            let last = last.get_or_insert_default();
             last.clear();
             last.extend_from_slice(key);
             self.rows += 1;
@@ -55,21 +57,65 @@ impl Verifier<'_> {
                 Err(problem) if problem.section == Section::Key => {
                     self.find(family, Some(space), key, problem.to_string());
                 }
-                Err(problem) => self.damaged(space, key, problem),
+                Err(problem) => match row_in_words(space, key) {
+                    Some(words) => self.damaged(space, key, format_args!("{words}: {problem}")),
+                    None => self.damaged(space, key, problem),
+                },
             }
             ControlFlow::Continue(())
         })?;
         self.end_of_snapshot();
-        Ok(())
+        stopped.map_or(Ok(()), Err)
     }
 
-    /// Keys that the engine cannot read.
-    fn gap(&mut self, family: Family, last: &[u8], until: Option<&[u8]>, error: &EngineError) {
-        let first = if last.is_empty() { "the first key".into() } else { format!("behind {}", hex(last)) };
-        let until = until.map_or("the end".into(), |key| format!("before {}", hex(key)));
-        let what =
-            format!("nothing can be read from {first} to {until}: {error}; restore it from a checkpoint");
-        self.find(family, None, last, what);
+    /// Keys that the engine cannot list: of chunks, which it costs; of others, between which rows they are.
+    fn gap<V: ReadView>(
+        &mut self,
+        view: &V,
+        family: Family,
+        last: Option<&[u8]>,
+        until: Option<&[u8]>,
+        error: &EngineError,
+    ) -> Result<(), Error> {
+        let space = match family {
+            Family::ChunkL0 => Space::ChunkL0,
+            Family::ChunkL1 => Space::ClusterL1,
+            Family::ChunkL2 => Space::ClusterL2,
+            _ => {
+                let first =
+                    last.map_or("the first key".into(), |last| format!("behind {}", in_words(family, last)));
+                let until = until.map_or("the end".into(), |key| format!("before {}", in_words(family, key)));
+                let what = format!(
+                    "nothing can be read from {first} to {until}: {error}; restore it from a checkpoint"
+                );
+                self.find(family, None, &[], what);
+                return Ok(());
+            }
+        };
+        let gap = Gap::new(space, last, until, error);
+        let Some(boxes) = gap.lost(view)? else {
+            let what =
+                format!("{error}; nobody can tell which chunks are lost; restore them from a checkpoint");
+            self.find(family, Some(space), &[], what);
+            return Ok(());
+        };
+        for (chunks, count) in &boxes {
+            let LostChunks { dimension, bounds } = chunks;
+            let (min, max, dimension) = (bounds.min(), bounds.max(), dimension.get());
+            let row = if space == Space::ChunkL0 { "chunk" } else { "cluster" };
+            let plural = if *count == 1 { "" } else { "s" };
+            let what = format!(
+                "{count} {row}{plural} in the box of chunks {min} to {max} of dimension {dimension} cannot be read: {error}; {}",
+                super::remedy(space)
+            );
+            self.find_lost(space, &[], what, Some(*chunks));
+        }
+        if boxes.is_empty() {
+            let what =
+                format!("rows cannot be listed, but each can be read: {error}; `cg quarantine` mends that");
+            self.find_lost(space, &[], what, gap.place(view)?);
+        }
+        Ok(())
     }
 
     fn row<V: ReadView>(
@@ -187,7 +233,16 @@ impl Verifier<'_> {
         if depth == VerifyDepth::Full {
             for index in cluster.groups() {
                 if let Err(problem) = cluster.group(index, &mut Limits::default()) {
-                    self.damaged(space, key, problem);
+                    let corner =
+                        |place| Slot::in_group_of(tier, index, place).and_then(|slot| slot.chunk(pos));
+                    let bounds = corner(0).zip(corner(63)).map(|(first, last)| ChunkBox::new(first, last));
+                    let place = bounds.map_or_else(
+                        || format!("group {index}"),
+                        |bounds| format!("chunks {} to {}", bounds.min(), bounds.max()),
+                    );
+                    let (number, help) = (dimension.get(), super::remedy(space));
+                    let what = format!("{place} of dimension {number}: {problem}; {help}");
+                    self.find_lost(space, key, what, bounds.map(|bounds| LostChunks { dimension, bounds }));
                 }
             }
         }
@@ -223,4 +278,10 @@ impl WarmVersions {
 /// The version of a row; `None` if there is none that can be read.
 fn version_in<V: ReadView>(view: &V, space: Space, key: &[u8]) -> Option<u64> {
     version_of(&view.get(space, key).ok()??)
+}
+
+/// What a row is, or its key if that does not say so.
+fn in_words(family: Family, row: &[u8]) -> String {
+    let words = Space::of_row(family, row).and_then(|space| row_in_words(space, row));
+    words.unwrap_or_else(|| hex(row))
 }

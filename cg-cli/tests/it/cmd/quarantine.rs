@@ -75,6 +75,13 @@ fn a_sound_chunk_is_left_alone() {
     let said = sample.cg("quarantine set-aside", &["--chunk", "0", "4", "-1", "--yes"]);
     assert_eq!((said.code, said.err.as_str()), (1, ""));
     assert_eq!(said.out, "chunk 0 4 -1 of game:overworld is not damaged and was left alone\n");
+    let around = ["--box", "0", "64", "-16", "15", "79", "-1", "--yes"];
+    let said = sample.cg("quarantine set-aside", &around).good();
+    assert_eq!(said, "0 chunks set aside; nothing in the box is damaged any more\n");
+    let everything = ["--box", "-99999", "-99999", "-99999", "99999", "99999", "99999", "--yes"];
+    let said = sample.cg("quarantine set-aside", &everything);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("name one of 16,777,216 at most"), "{}", said.err);
     assert_eq!(sample.cg("hash", &[]).good(), before);
 }
 

@@ -29,6 +29,16 @@ pub(super) fn reading(family: Family, error: Error) -> EngineError {
     at(Place::Family(family), "scan a family", error)
 }
 
+/// What was said of somewhere in a family, of the row that it is about.
+pub(super) fn in_row(family: Family, key: &[u8], error: EngineError) -> EngineError {
+    match error {
+        EngineError::Corrupt { message, .. } => {
+            EngineError::Corrupt { place: Place::Row { family, key: key.into() }, message }
+        }
+        other => other,
+    }
+}
+
 /// Any other error.
 pub(super) fn of(operation: &'static str, error: Error) -> EngineError {
     if error.as_ref().contains("No space left on device") {

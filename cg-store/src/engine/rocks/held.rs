@@ -5,17 +5,19 @@
 //! stay as they are, new ones come on top, and everything else goes on. RocksDB holds back no writer because of that.
 //!
 //! Which families these are outlives the process in the file `DAMAGED`, a line for each: its name and what was said.
-//! Who has replaced the damaged file deletes it.
+//! Who has replaced the damaged file deletes it. A family whose damage was in values, in blob files, is let go by the next
+//! compaction that is asked for when all of its values can be read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use cg_format::key::Family;
-use rocksdb::ErrorKind;
+use rocksdb::{ErrorKind, ReadOptions};
 
-use super::super::{EngineError, Place, Table};
+use super::super::{ALL_KEYS, EngineError, Place, Table};
 use super::{Access, RocksEngine, failure, open, tuning};
 
 /// The file that names the families.
@@ -45,12 +47,15 @@ pub(super) fn read(dir: &Path) -> Held {
     text.lines().filter_map(named).collect()
 }
 
-/// Writes which families are held, if any is, into a directory that has their files: all of it or nothing.
+/// Writes which families are held, if any is or was, into a directory that has their files: all of it or nothing.
 pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
-    if held.is_empty() {
-        return Ok(());
-    }
     let (path, new) = (dir.join(FILE), dir.join(NEW_FILE));
+    if held.is_empty() {
+        return match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(EngineError::Io { path, source }),
+            _ => Ok(()),
+        };
+    }
     let line =
         |(family, said): (&Family, &String)| format!("{} {}\n", family.name(), said.replace('\n', " "));
     let lines: Vec<_> = held.iter().map(line).collect();
@@ -73,6 +78,11 @@ pub(super) fn table_in(message: &str) -> Option<&str> {
     })
 }
 
+/// Whether a message of RocksDB is of a value in a blob file, whose key was read from a sound block.
+pub(super) fn is_of_blob(message: &str) -> bool {
+    table_in(message).is_none() && message.to_ascii_lowercase().contains("blob")
+}
+
 impl RocksEngine {
     /// Ends the compactions of a family in which something is damaged. What fails of that is logged: the next
     /// compaction may then make the engine read-only.
@@ -92,6 +102,29 @@ impl RocksEngine {
         }
     }
 
+    /// Lets a family go that is held because of values in blob files, if all of its values are sound now: compactions read
+    /// no value that was deleted or overwritten. Of a sorted file they read every block, so its family stays held. Says
+    /// whether the family is held no more.
+    pub(super) fn let_go(&self, family: Family) -> Result<bool, EngineError> {
+        let Some(said) = self.held.lock().get(&family).cloned() else { return Ok(true) };
+        if !is_of_blob(&said) {
+            return Ok(false);
+        }
+        let mut reads = ReadOptions::default();
+        reads.fill_cache(false);
+        let read = self.iterate(family, ALL_KEYS, reads, |_, _| ControlFlow::<()>::Continue(()));
+        match read {
+            Err(EngineError::Corrupt { .. }) => return Ok(false),
+            read => read?,
+        };
+        let mut held = self.held.lock();
+        held.remove(&family);
+        write(&self.dir, &held)?;
+        let resumed = self.db.set_options_cf(self.family(family), &[("disable_auto_compactions", "false")]);
+        resumed.map_err(|error| failure::of("set an option", error))?;
+        Ok(true)
+    }
+
     /// Whether RocksDB rewrites the files of a family no more.
     pub(super) fn is_held(&self, family: Family) -> bool {
         self.held.lock().contains_key(&family)
@@ -105,23 +138,41 @@ impl RocksEngine {
         error
     }
 
+    /// An error of a scan, with the sorted file that it is about if it names one.
+    pub(super) fn in_table(&self, error: EngineError) -> EngineError {
+        match error {
+            EngineError::Corrupt { place: Place::Family(family), message } => {
+                let table = self.table(&message).map(|table| Place::Table(Box::new(table)));
+                EngineError::Corrupt { place: table.unwrap_or(Place::Family(family)), message }
+            }
+            other => other,
+        }
+    }
+
+    /// The sorted file that a message of RocksDB speaks of.
+    fn table(&self, message: &str) -> Option<Table> {
+        let name = table_in(message)?;
+        // To find the end of a gap, scans meet the same file again and again.
+        let mut known = self.damaged_table.lock();
+        if known.as_ref().is_none_or(|known| known.name != name) {
+            let files = self.db.live_files().ok()?;
+            let file = files.into_iter().find(|file| file.name.trim_start_matches('/') == name)?;
+            let family = Family::ALL.into_iter().find(|family| family.name() == file.column_family_name)?;
+            let [from, to] = [file.start_key, file.end_key].map(|key| key.unwrap_or_default().into());
+            *known = Some(Table { name: name.to_owned(), family, from, to });
+        }
+        known.clone()
+    }
+
     /// What an error of a write means. If RocksDB refuses writes because a compaction has met damage, that says where.
     pub(super) fn writing(&self, operation: &'static str, error: rocksdb::Error) -> EngineError {
         if error.kind() != ErrorKind::Corruption {
             return failure::of(operation, error);
         }
         let message = error.into_string();
-        let table = table_in(&message).and_then(|name| {
-            let files = self.db.live_files().ok()?;
-            files.into_iter().find(|file| file.name.trim_start_matches('/') == name)
-        });
-        let family_of = |name: &str| Family::ALL.into_iter().find(|family| family.name() == name);
-        let found = table.and_then(|table| Some((family_of(&table.column_family_name)?, table)));
-        let place = if let Some((family, table)) = found {
-            self.hold(family, &message);
-            let [from, to] = [table.start_key, table.end_key].map(|key| key.unwrap_or_default().into());
-            let name = table.name.trim_start_matches('/').to_owned();
-            Place::Table(Box::new(Table { name, family, from, to }))
+        let place = if let Some(table) = self.table(&message) {
+            self.hold(table.family, &message);
+            Place::Table(Box::new(table))
         } else {
             // It is a blob file, of which nobody says whose it is.
             for family in Family::ALL {

@@ -29,7 +29,7 @@ use rocksdb::{
 use super::batch::Op;
 use super::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level,
-    Reopen, Resources, Usage, range,
+    Reopen, Resources, Table, Usage, range,
 };
 
 mod disk;
@@ -102,6 +102,8 @@ pub struct RocksEngine {
     floor: Option<Mutex<Floor>>,
     /// Families whose files are rewritten no more.
     held: Mutex<Held>,
+    /// The sorted file in which damage was met last.
+    damaged_table: Mutex<Option<Table>>,
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
@@ -197,7 +199,7 @@ impl RocksEngine {
 
     fn check_guards(&self, guards: &[Guard]) -> Result<(), EngineError> {
         let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
-        let found = self.get_many_with(&keys, &self.reads);
+        let found = self.get_many_with(&keys, &self.reads, None);
         guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
     }
 
@@ -410,11 +412,11 @@ impl Engine for RocksEngine {
 
     fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
         self.check_writable()?;
-        if range::is_empty(keys) {
+        if !self.let_go(family)? {
+            tracing::warn!(family = family.name(), "a file is damaged, so none is rewritten");
             return Ok(());
         }
-        if self.is_held(family) {
-            tracing::warn!(family = family.name(), "a file is damaged, so none is rewritten");
+        if range::is_empty(keys) {
             return Ok(());
         }
         let handle = self.family(family);

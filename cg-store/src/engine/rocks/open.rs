@@ -242,6 +242,7 @@ fn finish(
         syncs: GroupSync::new(synced),
         floor: floor.map(Mutex::new),
         held: Mutex::new(held),
+        damaged_table: Mutex::default(),
         failed: OnceLock::new(),
         closed: AtomicBool::new(false),
         _lock: lock,

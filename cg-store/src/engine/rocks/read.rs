@@ -1,13 +1,42 @@
 //! Reading rows, of now or as a snapshot has them.
+//!
+//! A large value lies in a blob file, whose checksum covers all of it. Where that does not fit, the value is read without it
+//! and shown if its own frame is whole: of a damaged cluster every group but the one that is hit can then be read. A block
+//! of a sorted file is never read without its checksum, as RocksDB does not check what it parses there.
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
+use cg_format::frame::FrameView;
 use cg_format::key::Family;
-use rocksdb::{DBPinnableSlice, ReadOptions};
+use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 
-use super::super::{EngineError, KeyRange, ReadView, range};
-use super::{RocksEngine, failure, tuning};
+use super::super::{Engine as _, EngineError, KeyRange, ReadView, range};
+use super::{Db, RocksEngine, failure, held, tuning};
+
+/// Of which state rows are read.
+pub(super) type State<'s, 'db> = Option<&'s SnapshotWithThreadMode<'db, Db>>;
+
+/// How a value is read without its blob's checksum. It takes no place in a cache.
+fn unchecked(state: State<'_, '_>) -> ReadOptions {
+    let mut reads = ReadOptions::default();
+    if let Some(snapshot) = state {
+        reads.set_snapshot(snapshot);
+    }
+    reads.set_verify_checksums(false);
+    reads.fill_cache(false);
+    reads
+}
+
+/// Whether an error of a read is of a value in a blob file.
+fn is_of_blob(error: &EngineError) -> bool {
+    matches!(error, EngineError::Corrupt { message, .. } if held::is_of_blob(message))
+}
+
+/// Whether a row's own frame is whole. Of a cluster it covers the directory; each group has a checksum of its own.
+fn is_whole(family: Family, key: &[u8], row: &[u8]) -> bool {
+    Space::of_row(family, key).is_some_and(|space| FrameView::open(space, key, row).is_ok())
+}
 
 impl RocksEngine {
     pub(super) fn get_with(
@@ -15,11 +44,12 @@ impl RocksEngine {
         space: Space,
         key: &[u8],
         reads: &ReadOptions,
+        state: State<'_, '_>,
     ) -> Result<Option<DBPinnableSlice<'_>>, EngineError> {
         self.check_open()?;
         let family = space.family();
         let found = self.db.get_pinned_cf_opt(self.family(family), key, reads);
-        found.map_err(|error| self.noticed(family, failure::reading_row(family, key, error)))
+        found.or_else(|error| self.past_blob(family, key, state, error))
     }
 
     /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
@@ -27,6 +57,7 @@ impl RocksEngine {
         &'a self,
         keys: &[(Space, &[u8])],
         reads: &ReadOptions,
+        state: State<'_, '_>,
     ) -> Vec<Result<Option<DBPinnableSlice<'a>>, EngineError>> {
         let mut order: Vec<_> =
             keys.iter().enumerate().map(|(at, (space, key))| (space.family(), *key, at)).collect();
@@ -38,33 +69,109 @@ impl RocksEngine {
             let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
             for ((family, key, at), value) in run.iter().zip(values) {
                 if found[*at].is_ok() {
-                    let noticed = |error| self.noticed(*family, failure::reading_row(*family, key, error));
-                    found[*at] = value.map_err(noticed);
+                    found[*at] = value.or_else(|error| self.past_blob(*family, key, state, error));
                 }
             }
         }
         found
     }
 
+    /// What a read of a row ends with that failed: the row, if only its blob's checksum does not fit.
+    fn past_blob(
+        &self,
+        family: Family,
+        key: &[u8],
+        state: State<'_, '_>,
+        error: rocksdb::Error,
+    ) -> Result<Option<DBPinnableSlice<'_>>, EngineError> {
+        let error = self.noticed(family, failure::reading_row(family, key, error));
+        if !is_of_blob(&error) {
+            return Err(error);
+        }
+        match self.db.get_pinned_cf_opt(self.family(family), key, &unchecked(state)) {
+            Ok(Some(row)) if is_whole(family, key, &row) => Ok(Some(row)),
+            // In the meantime it was deleted.
+            Ok(None) => Ok(None),
+            _ => Err(error),
+        }
+    }
+
+    /// Scans one state, by options that `reads` makes.
     pub(super) fn scan_with<B>(
         &self,
         family: Family,
         keys: KeyRange<'_>,
-        mut reads: ReadOptions,
+        state: State<'_, '_>,
+        reads: impl Fn() -> ReadOptions,
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
         self.check_open()?;
         if range::is_empty(keys) {
             return Ok(None);
         }
+        let batches = self.batch_count();
+        // Where there is damage one scan may take several iterators, which have to see the same.
+        let mut taken = (state.is_none() && self.is_held(family)).then(|| self.db.snapshot());
+        let mut from = keys.0.map(<[u8]>::to_vec);
+        loop {
+            let range = (from.as_ref().map(Vec::as_slice), keys.1);
+            let mut last = None::<Vec<u8>>;
+            let mut checked = reads();
+            if let Some(snapshot) = state.or(taken.as_ref()) {
+                checked.set_snapshot(snapshot);
+            }
+            let scanned = self.iterate(family, range, checked, |key, row| {
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(key);
+                visit(key, row)
+            });
+            let error = match scanned {
+                Err(error) if is_of_blob(&error) => error,
+                Err(error) => return Err(self.in_table(error)),
+                done => return done,
+            };
+            if state.is_none() && taken.is_none() {
+                // Nobody writes while this is held, so what was counted is all that can be seen.
+                let _newest = self.newest.lock();
+                if self.batch_count() != batches {
+                    return Err(error);
+                }
+                taken = Some(self.db.snapshot());
+            }
+            if let Some(last) = last {
+                from = Bound::Excluded(last);
+            }
+            let range = (from.as_ref().map(Vec::as_slice), keys.1);
+            let mut key = Vec::new();
+            let shown =
+                self.iterate(family, range, unchecked(state.or(taken.as_ref())), |row_key, row| {
+                    key.extend_from_slice(row_key);
+                    ControlFlow::Break(is_whole(family, row_key, row).then(|| visit(row_key, row)))
+                })?;
+            match shown {
+                Some(Some(ControlFlow::Continue(()))) => from = Bound::Excluded(key),
+                Some(Some(ControlFlow::Break(result))) => return Ok(Some(result)),
+                Some(None) => return Err(failure::in_row(family, &key, error)),
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Shows the rows of a range by one iterator.
+    pub(super) fn iterate<B>(
+        &self,
+        family: Family,
+        keys: KeyRange<'_>,
+        mut reads: ReadOptions,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
         if let Some(behind) = range::behind(keys.1) {
             reads.set_iterate_upper_bound(behind);
         }
         let mut rows = self.db.raw_iterator_cf_opt(self.family(family), reads);
-        match range::first(keys.0) {
-            Some(first) => rows.seek(first),
-            None => rows.seek_to_first(),
-        }
+        // A seek, unlike a step to the first row, does not read what a newer range of deletions covers.
+        rows.seek(range::first(keys.0).unwrap_or_default());
         while let Some((key, value)) = rows.item() {
             if let ControlFlow::Break(result) = visit(key, value) {
                 return Ok(Some(result));
@@ -80,19 +187,19 @@ impl ReadView for RocksEngine {
     type Val<'a> = DBPinnableSlice<'a>;
 
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.get_with(space, key, &self.reads)
+        self.get_with(space, key, &self.reads, None)
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
         let one_family = keys.windows(2).all(|pair| matches!(pair, [a, b] if a.0.family() == b.0.family()));
         if one_family {
-            return self.get_many_with(keys, &self.reads);
+            return self.get_many_with(keys, &self.reads, None);
         }
         // Families are read one after the other: only a snapshot shows them in one state.
         let snapshot = self.db.snapshot();
         let mut reads = ReadOptions::default();
         reads.set_snapshot(&snapshot);
-        self.get_many_with(keys, &reads)
+        self.get_many_with(keys, &reads, Some(&snapshot))
     }
 
     fn scan<B>(
@@ -101,7 +208,7 @@ impl ReadView for RocksEngine {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        self.scan_with(family, range, tuning::scan_reads(family), visit)
+        self.scan_with(family, range, None, || tuning::scan_reads(family), visit)
     }
 
     fn scan_past<B>(
@@ -110,8 +217,11 @@ impl ReadView for RocksEngine {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        let mut reads = ReadOptions::default();
-        reads.fill_cache(false);
-        self.scan_with(family, range, reads, visit)
+        let reads = || {
+            let mut reads = ReadOptions::default();
+            reads.fill_cache(false);
+            reads
+        };
+        self.scan_with(family, range, None, reads, visit)
     }
 }

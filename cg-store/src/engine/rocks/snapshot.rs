@@ -33,11 +33,11 @@ impl ReadView for RocksSnapshot<'_> {
         Self: 'a;
 
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.engine.get_with(space, key, &self.reads)
+        self.engine.get_with(space, key, &self.reads, Some(&self.snapshot))
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        self.engine.get_many_with(keys, &self.reads)
+        self.engine.get_many_with(keys, &self.reads, Some(&self.snapshot))
     }
 
     fn scan<B>(
@@ -46,9 +46,7 @@ impl ReadView for RocksSnapshot<'_> {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        let mut reads = tuning::scan_reads(family);
-        reads.set_snapshot(&self.snapshot);
-        self.engine.scan_with(family, range, reads, visit)
+        self.engine.scan_with(family, range, Some(&self.snapshot), || tuning::scan_reads(family), visit)
     }
 }
 

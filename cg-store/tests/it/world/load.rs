@@ -164,7 +164,8 @@ fn a_damaged_cluster_fails_the_chunks_in_it_and_no_others() {
         let Err(Error::Corrupt(damage)) = found else { panic!("{at} is not seen as damage: {found:?}") };
         assert_eq!((damage.space, &damage.key[..]), (Space::ClusterL1, &row[..]));
         assert_eq!(damage.place, at.to_string());
-        assert!(matches!(damage.problem.problem, cg_format::Problem::Checksum { .. }), "{damage}");
+        let cg_store::DamageCause::Bytes(problem) = &damage.problem else { panic!("{damage}") };
+        assert!(matches!(problem.problem, cg_format::Problem::Checksum { .. }), "{damage}");
     }
 }
 

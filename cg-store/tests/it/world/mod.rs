@@ -83,6 +83,13 @@ impl Disk {
         Self(tempfile::tempdir().expect("a directory for the test"))
     }
 
+    /// A copy of a closed world.
+    pub(crate) fn copy_of(other: &Self) -> Self {
+        let copy = Self::new();
+        copy_dir(&other.path(), &copy.path());
+        copy
+    }
+
     /// The directory around the world's.
     pub(crate) fn root(&self) -> &Path {
         self.0.path()

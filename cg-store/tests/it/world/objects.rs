@@ -321,7 +321,7 @@ fn a_damaged_object_is_neither_absent_nor_overwritten<E: Engine>(world: &World<E
     assert_eq!(
         findings(world),
         [
-            "object: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`"
+            "object: object `a`: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`"
         ]
     );
     assert_eq!(world.census().expect("counts").damaged, 1);
