@@ -22,6 +22,7 @@
 //! | `Quarantine` | `index` | 3 ‖ space ‖ the quarantined row's key ‖ commit sequence | 11… |
 //! | `Intent` | `index` | 4 ‖ number | 9 |
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
+//! | `ColdHeat` | `index` | 5 ‖ dimension ‖ Morton(chunk >> 4) | 33 |
 //!
 //! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes), of
 //! an entity (24 bytes), of an object, of a property, of a record, or of a record's place (25 bytes).
@@ -61,7 +62,7 @@ pub use record::{
 pub use snapshot::{SNAPSHOT_NAME_MAX_LEN_BYTES, decode_snapshot, snapshot};
 pub use space::{Family, Space};
 
-use space::{CHANGE_MARK_TAG, HEAT_TAG};
+use space::{CHANGE_MARK_TAG, COLD_HEAT_TAG, HEAT_TAG};
 
 /// Bytes of a chunk's or cluster's key.
 pub const CHUNK_LEN_BYTES: usize = 8 + morton::LEN_3D_BYTES;
@@ -71,7 +72,7 @@ pub const OPACITY_TILE_LEN_BYTES: usize = 8 + morton::LEN_2D_BYTES;
 pub const OPACITY_PATCH_LEN_BYTES: usize = OPACITY_TILE_LEN_BYTES + 8 + 1;
 /// Bytes of a delta's key.
 pub const DELTA_LEN_BYTES: usize = CHUNK_LEN_BYTES + 8;
-/// Bytes of a heat row's key.
+/// Bytes of a heat row's key, of a cube or of a cold cluster.
 pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
 /// Bytes of a change mark's key.
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
@@ -214,6 +215,22 @@ pub fn decode_heat(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
     whole(key, |reader| {
         reader.expect_u8("tag", HEAT_TAG)?;
         read_cluster(reader, ClusterTier::L1)
+    })
+}
+
+/// The key of the heat row of the cold cluster around a chunk.
+pub fn cold_heat(at: ChunkAt) -> [u8; HEAT_LEN_BYTES] {
+    tagged(COLD_HEAT_TAG, &cluster(at.dimension, at.pos.cluster(ClusterTier::L2)))
+}
+
+/// The inverse of [`cold_heat`]: the cluster.
+///
+/// # Errors
+/// As [`decode_heat`].
+pub fn decode_cold_heat(key: &[u8]) -> Result<(Dimension, ClusterPos), DecodeError> {
+    whole(key, |reader| {
+        reader.expect_u8("tag", COLD_HEAT_TAG)?;
+        read_cluster(reader, ClusterTier::L2)
     })
 }
 

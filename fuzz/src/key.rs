@@ -44,6 +44,10 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
         is_key = true;
         assert_eq!(key::heat(ChunkAt { dimension, pos: pos.min_chunk() }), bytes);
     }
+    if let Ok((dimension, pos)) = key::decode_cold_heat(bytes) {
+        is_key = true;
+        assert_eq!(key::cold_heat(ChunkAt { dimension, pos: pos.min_chunk() }), bytes);
+    }
     if let Ok(number) = key::decode_intent(bytes) {
         is_key = true;
         assert_eq!(key::intent(number), bytes);

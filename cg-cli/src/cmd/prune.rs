@@ -1,12 +1,17 @@
 //! `cg prune`: deletes chunks that nobody needs.
 
-use std::collections::HashMap;
+mod choice;
+mod columns;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, RecordId};
-use cg_store::{Area, Durability, Error, RecordQuery};
+use cg_format::{ChunkAt, ChunkBox, RecordId};
+use cg_store::{Durability, Error, RecordQuery};
 use serde::Serialize;
+
+use choice::Choice;
+use columns::Columns;
 
 use super::tiers::span::ticks;
 use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg};
@@ -18,10 +23,11 @@ const CHUNKS_AT_ONCE: usize = 256;
 /// Delete the chunks of a dimension that lie in a box, outside a radius, or where nobody was for long. Writes.
 ///
 /// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of a box, the chunks that lie
-/// in it with every block; of a radius, those no block of which is within it. Spatial records stay unless `--with-records`
-/// is given, objects always. Stopped in the middle, it may be run again.
+/// in it with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
+/// import kept of the column beside its chunks: height maps, structures, points of interest. Spatial records stay unless
+/// `--with-records` is given, other objects always. Stopped in the middle, it may be run again.
 /// The disk gets the room back as the engine compacts, or at once with `cg tiers settle`. JSON:
-/// `{"chunks":N,"records":N,"unknown":N,"deleted":bool}`.
+/// `{"chunks":N,"records":N,"leftovers":N,"unknown":N,"deleted":bool}`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["corners", "outside_radius", "not_visited_for"]))]
 pub(crate) struct Args {
@@ -37,8 +43,9 @@ pub(crate) struct Args {
     /// The centre of the radius.
     #[arg(long, num_args = 2, value_names = ["X", "Z"], default_values_t = [0, 0], allow_negative_numbers = true)]
     around: Vec<i64>,
-    /// Not accessed for so much game time, as in 30d, 12h, 90m, 45s or 600t (ticks). Of chunks that were cold for long the
-    /// last access is not remembered: they are counted as unknown and stay.
+    /// Not accessed for so much game time, as in 30d, 12h, 90m, 45s or 600t (ticks). Cold chunks were accessed when any of
+    /// their cold cluster was. Where nobody was since an import, the save's `LastUpdate` and `InhabitedTime` tell. What is
+    /// not known is counted and stays.
     #[arg(long, value_name = "SPAN", value_parser = ticks)]
     not_visited_for: Option<u64>,
     /// Delete the spatial records that lie in those chunks too.
@@ -53,6 +60,7 @@ pub(crate) struct Args {
 struct Report {
     chunks: u64,
     records: u64,
+    leftovers: u64,
     unknown: u64,
     deleted: bool,
 }
@@ -62,15 +70,21 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let dimension = args.dimension.find(&world.catalog())?;
     let mut choice = Choice::new(args, &world, dimension);
     let chosen = choice.chosen()?;
-    let mut record_count = 0;
+    let mut left = Columns::of(&world, dimension)?;
+    let (mut record_count, mut leftover_count) = (0, 0);
     let progress = out.progress("chunks deleted");
     for chunks in chosen.chunks(CHUNKS_AT_ONCE) {
         let records = if args.with_records { records_in(&world, chunks)? } else { Vec::new() };
         record_count += records.len() as u64;
+        let leftovers = left.emptied_by(chunks, &world)?;
+        leftover_count += leftovers.len() as u64;
         if !args.dry_run {
             world.transaction_at(Durability::Process, |tx| {
                 for at in chunks {
                     tx.delete(*at);
+                }
+                for key in leftovers {
+                    tx.delete_object(key)?;
                 }
                 for id in records {
                     tx.delete_record(id);
@@ -86,8 +100,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     let unknown = choice.unknown;
     world.close()?;
-    let (chunks, records) = (chosen.len() as u64, record_count);
-    out.print(&Report { chunks, records, unknown, deleted: !args.dry_run })?;
+    let (chunks, records, leftovers) = (chosen.len() as u64, record_count, leftover_count);
+    out.print(&Report { chunks, records, leftovers, unknown, deleted: !args.dry_run })?;
     Ok(Outcome::Good)
 }
 
@@ -108,78 +122,6 @@ fn records_in(world: &DiskWorld, chunks: &[ChunkAt]) -> Result<Vec<RecordId>, Fa
     Ok(found)
 }
 
-/// Which chunks go.
-struct Choice<'a> {
-    args: &'a Args,
-    world: &'a DiskWorld,
-    dimension: Dimension,
-    /// Whether a 4³ cube was visited lately; `None` where nobody knows.
-    visited: HashMap<ClusterPos, Option<bool>>,
-    unknown: u64,
-}
-
-impl<'a> Choice<'a> {
-    fn new(args: &'a Args, world: &'a DiskWorld, dimension: Dimension) -> Self {
-        Self { args, world, dimension, visited: HashMap::new(), unknown: 0 }
-    }
-
-    fn chosen(&mut self) -> Result<Vec<ChunkAt>, Failure> {
-        let area = self.args.area.get().map_or(Area::World, |area| Area::Box(self.dimension, area.chunks()));
-        let (mut lying, mut failed) = (Vec::new(), None);
-        self.world.for_each_place(area, |stored| match stored {
-            Ok(stored) => {
-                if stored.at.dimension == self.dimension && self.lies_there(stored.at.pos) {
-                    lying.push(stored.at);
-                }
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        let mut chosen = Vec::with_capacity(lying.len());
-        for at in lying {
-            match self.was_visited(at)? {
-                Some(false) => chosen.push(at),
-                Some(true) => {}
-                None => self.unknown += 1,
-            }
-        }
-        Ok(chosen)
-    }
-
-    /// Whether a chunk as a whole lies where chunks go.
-    fn lies_there(&self, pos: ChunkPos) -> bool {
-        let (first, last) =
-            (pos.block(cg_format::LocalPos::new(0, 0, 0)), pos.block(cg_format::LocalPos::new(15, 15, 15)));
-        let inside = self.args.area.get().is_none_or(|area| area.contains(first) && area.contains(last));
-        let outside = self.args.outside_radius.is_none_or(|radius| {
-            let [x, z] = [(self.args.around[0], first.x, last.x), (self.args.around[1], first.z, last.z)]
-                .map(|(centre, first, last)| u128::from(centre.clamp(first, last).abs_diff(centre)));
-            x * x + z * z > u128::from(radius) * u128::from(radius)
-        });
-        inside && outside
-    }
-
-    /// Whether somebody was in a chunk's cube lately, if that is asked and known.
-    fn was_visited(&mut self, at: ChunkAt) -> Result<Option<bool>, Failure> {
-        let Some(span) = self.args.not_visited_for else { return Ok(Some(false)) };
-        let cube = at.pos.cluster(ClusterTier::L1);
-        if let Some(known) = self.visited.get(&cube) {
-            return Ok(*known);
-        }
-        let report = self.world.explain_tier(at)?;
-        let now = self.world.clock().now();
-        let visited = report.and_then(|report| report.last_access).map(|last| now.since(last) < span);
-        self.visited.insert(cube, visited);
-        Ok(visited)
-    }
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.deleted { "deleted" } else { "would be deleted" };
@@ -189,6 +131,9 @@ impl fmt::Display for Report {
                 let (chunks, records) = (counted(self.chunks, "chunk"), counted(records, "record"));
                 writeln!(f, "{chunks} and {records} {what}")?;
             }
+        }
+        if self.leftovers > 0 {
+            writeln!(f, "{} of columns that are gone {what}", counted(self.leftovers, "object"))?;
         }
         if self.unknown > 0 {
             let stay = if self.unknown == 1 { "stays" } else { "stay" };

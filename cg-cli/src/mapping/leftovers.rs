@@ -129,6 +129,14 @@ pub fn entities_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error>
     key(ENTITIES_PREFIX, dimension, x, z)
 }
 
+/// The objects of a column that mean nothing without its chunks.
+///
+/// # Errors
+/// As [`column_key`].
+pub fn keys_of_column(dimension: &str, x: i32, z: i32) -> Result<[ObjectKey; 3], Error> {
+    Ok([column_key(dimension, x, z)?, poi_key(dimension, x, z)?, entities_key(dimension, x, z)?])
+}
+
 /// Whether a key is of an object that an import makes.
 pub(crate) fn is_of_import(key: &[u8]) -> bool {
     let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, OLD_PREFIX, LAYOUT_PREFIX, FILE_PREFIX];

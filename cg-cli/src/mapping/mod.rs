@@ -26,12 +26,14 @@ pub mod name;
 pub mod origin;
 pub mod place;
 pub mod slots;
+pub mod visits;
 
 pub use ids::Ids;
 pub use layout::MetLayout;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
 pub use slots::{EntitySlot, OldSlot, Points};
+pub use visits::Visits;
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";

@@ -8,6 +8,7 @@ pub(super) const HEAT_TAG: u8 = 1;
 pub(super) const CHANGE_MARK_TAG: u8 = 2;
 pub(super) const QUARANTINE_TAG: u8 = 3;
 pub(super) const INTENT_TAG: u8 = 4;
+pub(super) const COLD_HEAT_TAG: u8 = 5;
 /// What a row is. The number is part of every row's checksum, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -46,11 +47,13 @@ pub enum Space {
     Intent = 16,
     /// In which leaf a record lies.
     RecordPlace = 17,
+    /// When a chunk of each cold cluster was last accessed.
+    ColdHeat = 18,
 }
 
 impl Space {
     /// Every space.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::WorldMeta,
         Self::WorldProperty,
         Self::ChunkL0,
@@ -68,6 +71,7 @@ impl Space {
         Self::Quarantine,
         Self::Intent,
         Self::RecordPlace,
+        Self::ColdHeat,
     ];
 
     /// The byte that stands for the space in checksums and in quarantine keys.
@@ -94,7 +98,7 @@ impl Space {
             Self::Object => Family::Object,
             Self::Record | Self::RecordPlace => Family::Record,
             Self::Snapshot => Family::Snapshot,
-            Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent => Family::Index,
+            Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent | Self::ColdHeat => Family::Index,
         }
     }
 
@@ -105,6 +109,7 @@ impl Space {
             Self::ChangeMark => Some(CHANGE_MARK_TAG),
             Self::Quarantine => Some(QUARANTINE_TAG),
             Self::Intent => Some(INTENT_TAG),
+            Self::ColdHeat => Some(COLD_HEAT_TAG),
             _ => None,
         }
     }

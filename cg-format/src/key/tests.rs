@@ -73,6 +73,7 @@ fn every_space_is_told_from_its_key() {
         (Space::OpacityTile, opacity_tile(chunk_at).to_vec()),
         (Space::OpacityPatch, opacity_patch(chunk_at).to_vec()),
         (Space::Heat, heat(chunk_at).to_vec()),
+        (Space::ColdHeat, cold_heat(chunk_at).to_vec()),
         (Space::ChangeMark, change_mark(chunk_at.dimension, l1).to_vec()),
         (Space::Quarantine, quarantine(Space::Entity, &[1], 7)),
         (Space::Intent, intent(7).to_vec()),
@@ -81,7 +82,7 @@ fn every_space_is_told_from_its_key() {
     ] {
         assert_eq!(Space::of_row(space.family(), &key), Some(space));
     }
-    assert_eq!(Space::of_row(Family::Index, &[5, 0]), None, "reserved tags are unknown");
+    assert_eq!(Space::of_row(Family::Index, &[6, 0]), None, "reserved tags are unknown");
     assert_eq!(Space::of_row(Family::Index, &[]), None);
     assert_eq!(Space::of_row(Family::OpacityMap, &[0; 25]), None);
     assert_eq!(Space::of_row(Family::Record, &[3; 17]), None);
@@ -94,7 +95,7 @@ fn space_bytes_are_their_own_inverse() {
         assert_eq!(Space::from_byte(space.byte()), Some(space));
     }
     assert_eq!(Space::from_byte(0), None);
-    assert_eq!(Space::from_byte(18), None);
+    assert_eq!(Space::from_byte(19), None);
 }
 
 #[test]
@@ -239,6 +240,7 @@ proptest! {
             prop_assert!(chunks_of_cluster(at.dimension, pos).contains(&chunk(at)));
         }
         prop_assert_eq!(decode_heat(&heat(at)), Ok((at.dimension, at.pos.cluster(ClusterTier::L1))));
+        prop_assert_eq!(decode_cold_heat(&cold_heat(at)), Ok((at.dimension, at.pos.cluster(ClusterTier::L2))));
         prop_assert_eq!(decode_intent(&intent(seq)), Ok(seq));
         prop_assert_eq!(decode_staged(&staged(seq, x as u32)), Ok((seq, x as u32)));
         let row = chunk(at);

@@ -131,7 +131,7 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::OpacityTile => exactly(key::OPACITY_TILE_LEN_BYTES),
         Space::OpacityPatch => exactly(key::OPACITY_PATCH_LEN_BYTES),
         Space::ChunkDelta => exactly(key::DELTA_LEN_BYTES),
-        Space::Heat => exactly(key::HEAT_LEN_BYTES),
+        Space::Heat | Space::ColdHeat => exactly(key::HEAT_LEN_BYTES),
         Space::ChangeMark => exactly(key::CHANGE_MARK_LEN_BYTES),
         Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
         Space::Intent => (key::INTENT_LEN_BYTES, Some(key::STAGED_LEN_BYTES)),

@@ -19,7 +19,7 @@ use super::{MoveWrites, Outcome, past_damage};
 use crate::engine::{Engine, Guard, ReadView as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
-use crate::tiering::delete_heat;
+use crate::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
 
 /// So many hot rows of a group go into the cold cluster as they are; more are gathered into the warm cluster first.
 ///
@@ -34,9 +34,22 @@ pub(crate) struct ColdMerge {
     cluster: ClusterAt,
     /// The row that is replaced.
     base: Option<Vec<u8>>,
+    /// What is known of the accesses to the chunks that the row has.
+    heat: ColdHeat,
     /// The groups that were made. The others will be copied as they are stored.
     made: BTreeMap<u8, GroupMade>,
     writes: MoveWrites,
+}
+
+/// What is known of the accesses to the chunks of a cold cluster.
+#[derive(Debug, Clone, Copy)]
+enum ColdHeat {
+    /// There are none.
+    NoChunks,
+    /// The newest was then.
+    Known(Heat),
+    /// Nobody noted them.
+    Unknown,
 }
 
 /// A group that was encoded, and the rows that it takes the place of.
@@ -45,6 +58,7 @@ pub(crate) struct GroupMade {
     cube: CubeAt,
     encoded: EncodedGroup<'static>,
     writes: MoveWrites,
+    heat: Heat,
 }
 
 /// How the commit of a cold cluster ended.
@@ -75,7 +89,14 @@ impl ColdMerge {
             Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
         }
         writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
-        Ok(Ok(Self { cluster, base, made: BTreeMap::new(), writes }))
+        let (known, guard) = read_cold_heat(engine, cluster)?;
+        writes.guards.push(guard);
+        let heat = match (known, &base) {
+            (Some(heat), _) => ColdHeat::Known(heat),
+            (None, Some(_)) => ColdHeat::Unknown,
+            (None, None) => ColdHeat::NoChunks,
+        };
+        Ok(Ok(Self { cluster, base, heat, made: BTreeMap::new(), writes }))
     }
 
     /// The cluster.
@@ -166,7 +187,7 @@ impl ColdMerge {
             }
         }
         match builder.encode_group(group, &mut Limits::default()) {
-            Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes })),
+            Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
             Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
             // Its chunks stay where they are: in the hottest tier each has a row of its own.
             Err(_) => Ok(Err(Outcome::TooLarge)),
@@ -190,15 +211,19 @@ impl ColdMerge {
                 joined => break joined,
             }
         };
+        let heat = self.heat_with_made();
         for made in std::mem::take(&mut self.made).into_values() {
             self.writes.append(made.writes);
         }
         let (space, row_key) = row_of(self.cluster);
         let end = match cluster {
             Ok(cluster) => {
-                match cluster {
-                    Some(cluster) => self.writes.batch.put(space, row_key, cluster, Stamp::Commit),
-                    None => self.writes.batch.delete(space, row_key),
+                if let Some(cluster) = cluster {
+                    self.writes.batch.put(space, row_key, cluster, Stamp::Commit);
+                    put_cold_heat(&mut self.writes.batch, self.cluster, heat);
+                } else {
+                    self.writes.batch.delete(space, row_key);
+                    delete_cold_heat(&mut self.writes.batch, self.cluster);
                 }
                 past_damage(self.writes.commit(engine, counters))?
             }
@@ -207,6 +232,22 @@ impl ColdMerge {
             Err(_) => Outcome::TooLarge,
         };
         Ok(ColdEnd { end, left_out })
+    }
+
+    /// When a chunk of the cluster was last accessed, those of the groups that were made among them. Where nobody noted it of
+    /// the others, it counts as now: they were accessed before they grew cold, but nobody can tell when.
+    fn heat_with_made(&self) -> Heat {
+        let made = self.made.values().map(|made| made.heat);
+        let latest = |a: Heat, b: Heat| Heat {
+            last_access: a.last_access.max(b.last_access),
+            moved_at: a.moved_at.max(b.moved_at),
+        };
+        let heat = made.reduce(latest).expect("at least one group was made");
+        match self.heat {
+            ColdHeat::NoChunks => heat,
+            ColdHeat::Known(known) => latest(known, heat),
+            ColdHeat::Unknown => Heat { last_access: heat.moved_at.unwrap_or(heat.last_access), ..heat },
+        }
     }
 
     /// The row of all groups, made and stored.

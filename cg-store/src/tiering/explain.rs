@@ -1,8 +1,9 @@
 //! Where a chunk lies, since when, why, and when it will move.
 
-use cg_format::{ChunkAt, Tier};
+use cg_format::{ChunkAt, ClusterTier, Tier};
 use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
 
+use super::read_cold_heat;
 use crate::chunk::find;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -16,8 +17,8 @@ pub struct TierReport {
     pub tier: Tier,
     /// The commit that last changed its content.
     pub version: u64,
-    /// When a chunk of its 4³ cube was last accessed; `None` if that is not remembered, as of a cube that was cold for
-    /// long. It counts as accessed when the world was opened then.
+    /// When a chunk of its 4³ cube was last accessed, or, of a cold chunk, any chunk of its cold cluster; `None` if that
+    /// is not remembered. It counts as accessed when the world was opened then.
     pub last_access: Option<GameTick>,
     /// When chunks of its cube last changed their tier, if that is remembered.
     pub moved_at: Option<GameTick>,
@@ -30,7 +31,7 @@ pub struct TierReport {
 impl<E: Engine> World<E> {
     /// Says in which tier a chunk lies, why, and when it will move; `None` if it is not stored. Counts as no access.
     ///
-    /// Costs one key read when hot, up to three when cold, and one for what is stored of its heat.
+    /// Costs one key read when hot, up to three when cold, and one or two for what is stored of its heat.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
@@ -41,6 +42,10 @@ impl<E: Engine> World<E> {
         let Some((tier, version)) = found.here() else { return Ok(None) };
         let version = inner.deltas.commits(at).last().map_or(version, |delta| version.max(*delta));
         let cube = CubeAt::of(at);
+        let cold = match tier {
+            Tier::L2 => read_cold_heat(&*inner.engine()?, cube.cluster(ClusterTier::L2))?.0,
+            Tier::L0 | Tier::L1 => None,
+        };
         inner.learn_heat(cube)?;
         let now = inner.tiering.now();
         Ok(Some(inner.tiering.observers(|seen| {
@@ -48,7 +53,7 @@ impl<E: Engine> World<E> {
             TierReport {
                 tier,
                 version,
-                last_access: heat.map(|heat| heat.last_access),
+                last_access: heat.or(cold).map(|heat| heat.last_access),
                 moved_at: heat.and_then(|heat| heat.moved_at),
                 decision: seen.decide(cube, tier, now),
                 next_move: seen.next_move(cube, tier, now),

@@ -2,14 +2,15 @@
 //!
 //! **Invariant**: a warm cluster has a heat row, because the batch that makes the cluster puts it. So the cubes that
 //! may have to grow colder are those with hot rows and those with heat rows, and none is found by reading clusters.
-//! A cube all of whose chunks are cold needs no row, so a cold world has few of them.
+//! A cube all of whose chunks are cold needs no row, so a cold world has few of them. When any of its chunks was accessed
+//! last is kept with the cold cluster: one row for 64 cubes, which no tick looks for.
 
 use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{ClusterTier, DecodeError, Section, Space, key};
-use cg_tiering::{CubeAt, GameTick, Heat, Observers};
+use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
-use crate::engine::{Batch, Engine, EngineError, Level, ReadView};
+use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -28,6 +29,37 @@ pub(crate) fn put_heat(batch: &mut Batch, cube: CubeAt, heat: Heat) {
 /// Adds the deletion of a cube's heat to a batch.
 pub(crate) fn delete_heat(batch: &mut Batch, cube: CubeAt) {
     batch.delete(Space::Heat, heat_key(cube));
+}
+
+/// Adds to a batch when a chunk of a cold cluster was last accessed.
+pub(crate) fn put_cold_heat(batch: &mut Batch, cluster: ClusterAt, heat: Heat) {
+    let row = Draft::plain(Codec::None, 0, |out| heat.encode(out));
+    batch.put(Space::ColdHeat, cold_heat_key(cluster), row, Stamp::Commit);
+}
+
+/// Adds the deletion of a cold cluster's heat to a batch.
+pub(crate) fn delete_cold_heat(batch: &mut Batch, cluster: ClusterAt) {
+    batch.delete(Space::ColdHeat, cold_heat_key(cluster));
+}
+
+/// When a chunk of a cold cluster was last accessed, if that is known, and what guards that it stays so. A damaged row
+/// counts as none.
+pub(crate) fn read_cold_heat<V: ReadView>(
+    view: &V,
+    cluster: ClusterAt,
+) -> Result<(Option<Heat>, Guard), Error> {
+    let (space, key) = (Space::ColdHeat, cold_heat_key(cluster));
+    let row = match view.get(space, &key) {
+        Err(EngineError::Corrupt { .. }) => None,
+        row => row?,
+    };
+    let Some(row) = row else { return Ok((None, Guard::absent(space, key))) };
+    let heat = FrameView::open(space, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
+    Ok((heat.ok(), Guard::same(space, key, &row)))
+}
+
+fn cold_heat_key(cluster: ClusterAt) -> [u8; key::HEAT_LEN_BYTES] {
+    key::cold_heat(cg_format::ChunkAt::new(cluster.dimension, cluster.pos.min_chunk()))
 }
 
 /// The heat with which a cube goes into a warm cluster.

@@ -37,7 +37,7 @@ pub use counts::MoveCounts;
 pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
-pub(crate) use heat::{delete_heat, put_heat, read_clock};
+pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_clock, read_cold_heat};
 use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;

@@ -3,15 +3,19 @@
 //! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done behind it:
 //! the row is as large as 64 cubes, and an engine reads it as a whole.
 
+use std::collections::BTreeMap;
+
 use cg_format::{ClusterTier, Tier};
-use cg_tiering::{Budget, Candidate, CubeAt, GameTick, MovePlan, Step};
+use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
 
 use super::cold::Cold;
 use super::marks::{Forgetting, await_forgetting};
 use super::promoting::Promoting;
 use super::shrink::Shrinking;
-use super::{Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move};
-use crate::engine::{Batch, Engine, Level};
+use super::{
+    Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
+};
+use crate::engine::{Batch, Engine, EngineError, Guard, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, demote_warm, past_damage, row_of};
@@ -298,6 +302,7 @@ impl<E: Engine> Inner<E> {
     /// heat row would never be found. Of one in which somebody was since, heat is kept.
     pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
         let mut batch = Batch::new();
+        let mut forgotten: Vec<(CubeAt, GameTick)> = Vec::new();
         while let Some((cube, last_access)) = work.sweep.heat_only.pop() {
             if due.is_over() {
                 work.sweep.heat_only.push((cube, last_access));
@@ -320,16 +325,46 @@ impl<E: Engine> Inner<E> {
                     });
                     if is_left {
                         delete_heat(&mut batch, cube);
+                        forgotten.push((cube, last_access));
                     }
                 }
                 Err(error) if error.is_damage() => work.told.tell(&error),
                 Err(error) => return Err(error),
             }
         }
-        if !batch.is_empty() {
-            self.engine()?.commit(batch.rearranging(), &[], Level::Process)?;
+        if batch.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let guards = self.heat_of_cold(&mut batch, &forgotten)?;
+        match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
+            // A move has noted when such a cluster was accessed: the rows are deleted another time.
+            Err(EngineError::Conflict { .. }) => {
+                for (cube, _) in forgotten {
+                    work.known.note_heat(cube);
+                }
+                Ok(())
+            }
+            done => Ok(done.map(drop)?),
+        }
+    }
+
+    /// Adds to a batch that the cold clusters around some cubes were accessed when those were, and says what guards that.
+    fn heat_of_cold(&self, batch: &mut Batch, accessed: &[(CubeAt, GameTick)]) -> Result<Vec<Guard>, Error> {
+        let mut latest = BTreeMap::new();
+        for (cube, last_access) in accessed {
+            let known: &mut GameTick = latest.entry(cube.cluster(ClusterTier::L2)).or_default();
+            *known = (*known).max(*last_access);
+        }
+        let (engine, mut guards) = (self.engine()?, Vec::new());
+        for (cluster, last_access) in latest {
+            let (known, guard) = read_cold_heat(&*engine, cluster)?;
+            // Where nobody noted it, it stays unknown.
+            if let Some(known) = known.filter(|known| known.last_access < last_access) {
+                put_cold_heat(batch, cluster, Heat { last_access, ..known });
+                guards.push(guard);
+            }
+        }
+        Ok(guards)
     }
 }
 

@@ -151,7 +151,7 @@ const fn remedy(space: Space) -> &'static str {
             "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
         }
         Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
-        Space::ChangeMark | Space::Heat => "the next change there writes it anew",
+        Space::ChangeMark | Space::Heat | Space::ColdHeat => "the next change there writes it anew",
         Space::Quarantine => "delete it with `cg quarantine forget`",
         Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {
             "restore it from a checkpoint"

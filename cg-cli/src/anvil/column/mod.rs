@@ -232,6 +232,11 @@ impl Column {
         carried.text("Status").map(|status| status.lossy().into_owned())
     }
 
+    /// A whole number that is carried, such as `InhabitedTime`.
+    pub fn carried_long(&self, name: &str) -> Option<i64> {
+        Compound::parse(&self.carried, &nbt::Limits::default()).ok()?.long(name)
+    }
+
     /// The state of a block of this column, by absolute coordinates; `None` where no section has blocks.
     pub fn state(&self, x: i32, y: i32, z: i32) -> Option<&Arc<str>> {
         if (x >> 4, z >> 4) != (self.x, self.z) {

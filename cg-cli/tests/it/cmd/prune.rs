@@ -1,5 +1,7 @@
 //! `cg prune`
 
+mod imported;
+
 use cg_store::prelude::*;
 
 use super::Sample;
@@ -47,7 +49,10 @@ fn a_radius_keeps_every_chunk_that_reaches_into_it() {
     let sample = row();
     let said = sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json"]).json();
     // Chunks -2 to 2 reach to within 32 blocks of x 8; the sample's own lie nearer.
-    assert_eq!(said, serde_json::json!({ "chunks": 6, "records": 0, "unknown": 0, "deleted": true }));
+    assert_eq!(
+        said,
+        serde_json::json!({ "chunks": 6, "records": 0, "leftovers": 0, "unknown": 0, "deleted": true })
+    );
     assert_eq!(left(&sample), [-2, -1, 0, 1, 2]);
     // Both conditions must hold.
     let both = ["--outside-radius", "0", "--around", "8", "8", "--box", "0", "0", "0", "31", "15", "15"];
