@@ -227,6 +227,36 @@ pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
     synced.map_err(|error| OpenError::io("sync", path, error))
 }
 
+/// Gives a directory files of its own in place of those that it shares with others by hard links.
+///
+/// # Errors
+/// [`OpenError::Io`] if the disk refuses.
+pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
+    let new = dir.join(TEMPORARY_NAME);
+    for entry in fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))? {
+        let path = entry.map_err(|error| OpenError::io("list", dir, error))?.path();
+        let found = fs::metadata(&path).map_err(|error| OpenError::io("read", &path, error))?;
+        if !found.is_file() || !is_shared(&found) {
+            continue;
+        }
+        let copied = fs::copy(&path, &new).and_then(|_| File::open(&new)?.sync_all());
+        copied.map_err(|error| OpenError::io("copy", &path, error))?;
+        fs::rename(&new, &path).map_err(|error| OpenError::io("replace", &path, error))?;
+    }
+    sync_directory(dir)
+}
+
+/// Whether a file may have another name elsewhere.
+#[cfg(unix)]
+fn is_shared(file: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(file) > 1
+}
+
+#[cfg(not(unix))]
+fn is_shared(_file: &fs::Metadata) -> bool {
+    true
+}
+
 /// The engine's directory inside a world's.
 pub fn engine_dir(world: &Path) -> PathBuf {
     world.join(ENGINE_DIR)

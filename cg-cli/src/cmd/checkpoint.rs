@@ -3,16 +3,19 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use cg_store::VerifyDepth;
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
-use crate::output::{Failure, Outcome, Output};
+use crate::args::{DiskWorld, WorldArg};
+use crate::output::{Failure, Outcome, Output, counted};
 
 /// Copy the world as it is now into a new directory, by hard links where the disk allows.
 ///
-/// Writes: the world is opened for writing, so nobody else may have it open. Its content stays as it is. JSON:
-/// `{"checkpoint":DIR,"last_commit":N}`.
+/// Writes: the world is opened for writing, so nobody else may have it open. Its content stays as it is. The copy is
+/// verified then, while the world may be used again; exit code 1 if it is damaged, as the world is then. Files that are hard
+/// links are shared: damage that such a file takes later is damage of both. JSON:
+/// `{"checkpoint":DIR,"last_commit":N,"apart":BOOL,"problems":N}`, without problems where nothing was verified.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -20,25 +23,65 @@ pub(crate) struct Args {
     /// The new directory; it must not exist or be empty.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     to: PathBuf,
+    /// Copy every file instead: the copy takes as much room as the world, and shares no later damage with it.
+    #[arg(long)]
+    copy: bool,
+    /// Do not verify the copy.
+    #[arg(long)]
+    no_verify: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     checkpoint: String,
     last_commit: u64,
+    apart: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problems: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open_for_writing()?;
-    world.checkpoint(&args.to)?;
+    if args.copy {
+        world.checkpoint_apart(&args.to)?;
+    } else {
+        world.checkpoint(&args.to)?;
+    }
     let last_commit = world.last_commit();
     world.close()?;
-    out.print(&Report { checkpoint: args.to.display().to_string(), last_commit })?;
-    Ok(Outcome::Good)
+    drop(world);
+    let problems = if args.no_verify { None } else { Some(problems(args, out)?) };
+    let checkpoint = args.to.display().to_string();
+    out.print(&Report { checkpoint, last_commit, apart: args.copy, problems })?;
+    Ok(Outcome::good_if(problems.unwrap_or(0) == 0))
+}
+
+/// How many problems the copy has.
+fn problems(args: &Args, out: &Output) -> Result<u64, Failure> {
+    let copy = DiskWorld::open_read_only(&args.to, &args.world.options())?;
+    let progress = out.progress("rows checked");
+    let found = copy.verify(VerifyDepth::Full, |rows| progress.set_position(rows));
+    progress.finish_and_clear();
+    Ok(found?.findings.len() as u64)
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} holds the world as of commit {}", self.checkpoint, self.last_commit)
+        writeln!(f, "{} holds the world as of commit {}", self.checkpoint, self.last_commit)?;
+        if !self.apart {
+            writeln!(
+                f,
+                "its files may be hard links to the world's: later damage of one is damage of both; --copy makes others"
+            )?;
+        }
+        match self.problems {
+            None => writeln!(f, "it was not verified"),
+            Some(0) => writeln!(f, "no problem found"),
+            Some(count) => writeln!(
+                f,
+                "DAMAGED, and so is the world: {} found; `cg verify` says which",
+                counted(count, "problem")
+            ),
+        }
     }
 }
