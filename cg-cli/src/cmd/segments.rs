@@ -104,7 +104,7 @@ struct Aside {
 
 #[derive(Debug, Serialize)]
 struct Lost {
-    /// `None` if nobody can tell.
+    /// `None` if that is not known.
     segment: Option<Line>,
     what: String,
 }

@@ -48,7 +48,7 @@ impl<E: Engine> Importer<'_, E> {
         }
         self.progress.brought.insert(x, z);
         let count = chunks.len();
-        let mut replaced = self.replaceable(slot, x, z)?;
+        let mut replaced = self.replaceable(slot, x, z, count)?;
         let mut new = BTreeMap::new();
         if replaced.is_some() {
             let schema = catalog.current_schema();
@@ -61,6 +61,13 @@ impl<E: Engine> Importer<'_, E> {
             // Half of a column takes the place of none.
             let is_torn = is_torn || new.len() < count;
             replaced = replaced.filter(|(stored, _)| !(is_torn && stored.is_there()));
+        }
+        let keeps = self.head.choices.merge == Some(Merge::Keep);
+        if let Some((_, old)) = replaced.as_ref().filter(|(stored, _)| keeps && stored.is_there()) {
+            let added = self.complete(slot, old, new, rest);
+            self.progress.kept.insert(x, z);
+            self.progress.report.kept_chunks += (count - added) as u64;
+            return self.entities(slot, catalog, entities);
         }
         let Some((stored, old)) = replaced else {
             self.progress.kept.insert(x, z);
@@ -88,16 +95,42 @@ impl<E: Engine> Importer<'_, E> {
         self.entities(slot, catalog, entities)
     }
 
-    /// What the world has of a column that may be replaced; `None` if the world keeps it, which is reported if it is
-    /// because of damage.
+    /// Adds to a column that the world keeps the chunks that it lacks, which were set aside or deleted, if all that it has
+    /// are the save's: the column is never one of two saves. Returns how many.
+    fn complete(&mut self, slot: Slot, old: &Old, mut new: BTreeMap<ChunkAt, Chunk>, rest: Vec<u8>) -> usize {
+        if !self.rest_fits(slot, new.first_key_value().map(|(_, chunk)| chunk), &rest) {
+            return 0;
+        }
+        if let (Some(side), Some(mut lowest)) = (self.ids.column, new.first_entry()) {
+            lowest.get_mut().set_side(side, rest);
+        }
+        let is_part =
+            |(at, chunk): (&ChunkAt, &Arc<Chunk>)| new.get(at).is_some_and(|new| is_same(chunk, new));
+        if !old.iter().all(is_part) {
+            return 0;
+        }
+        new.retain(|at, _| !old.contains_key(at));
+        let added = new.len();
+        self.progress.report.imported_chunks += added as u64;
+        self.progress.report.new_chunks += added as u64;
+        self.pending.chunks.extend(new.into_iter().map(|(at, chunk)| (at, Some(chunk))));
+        added
+    }
+
+    /// What the world has of a column that may be replaced or completed by one of so many chunks; `None` if the world keeps
+    /// it, which is reported if it is because of damage.
     fn replaceable(
         &mut self,
         slot: Slot,
         x: i32,
         z: i32,
+        chunk_count: usize,
     ) -> Result<Option<(StoredColumn, Old)>, ImportError> {
+        let keeps = self.head.choices.merge == Some(Merge::Keep);
+        let lacks_none =
+            |stored: &StoredColumn| stored.chunks.is_empty() || stored.chunks.len() >= chunk_count;
         let found = match self.stored(x, z)? {
-            Ok(stored) if stored.is_there() && self.head.choices.merge == Some(Merge::Keep) => {
+            Ok(stored) if keeps && stored.is_there() && (stored.is_old || lacks_none(&stored)) => {
                 return Ok(None);
             }
             Ok(stored) => self.load_column(&stored)?.map(|old| (stored, old)),

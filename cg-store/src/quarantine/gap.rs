@@ -108,7 +108,7 @@ impl Gap {
         self.behind.as_ref().is_none_or(|behind| key[..] > behind[..]) && key[..] < *end
     }
 
-    /// Every key that a row in it may have, ascending, each with whether one was ever written in its cube; `None` if nobody can tell.
+    /// Every key that a row in it may have, ascending, each with whether one was ever written in its cube; `None` if that is not known.
     ///
     /// A filter sends one absent key of a hundred to the damaged block. Where nothing was ever written, nothing is lost.
     pub(crate) fn keys<V: ReadView>(&self, view: &V) -> Result<Option<Vec<(Key, bool)>>, Error> {
@@ -260,7 +260,7 @@ impl<E: Engine> Inner<E> {
         Ok(Vec::new())
     }
 
-    /// Closes a gap, unless a row in it is damaged or nobody can tell which there are.
+    /// Closes a gap, unless a row in it is damaged or it is not known which there are.
     fn close_gap(&self, gap: &Gap) -> Result<(), Error> {
         loop {
             let engine = self.engine()?;

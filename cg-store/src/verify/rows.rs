@@ -94,8 +94,7 @@ impl Verifier<'_> {
         };
         let gap = Gap::new(space, last, until, error);
         let Some(boxes) = gap.lost(view)? else {
-            let what =
-                format!("{error}; nobody can tell which chunks are lost; restore them from a checkpoint");
+            let what = format!("{error}; which chunks are lost is not known; restore them from a checkpoint");
             self.find(family, Some(space), &[], what);
             return Ok(());
         };

@@ -123,6 +123,40 @@ fn a_column_of_which_the_world_has_any_part_is_kept_whole() {
     }
 }
 
+/// Takes a chunk of the column out of the world.
+fn delete(dir: &TestDir, y: i64) {
+    let world = held::open(&dir.at("world"));
+    let overworld = world.register_dimension(OVERWORLD).expect("registered");
+    let done = world.transaction(|tx| {
+        tx.delete(ChunkAt::new(overworld, ChunkPos::new(0, y, 0).expect("inside")));
+        Ok::<_, Error>(())
+    });
+    done.expect("committed");
+    world.close().expect("closed");
+}
+
+#[test]
+fn a_kept_column_gets_the_chunks_that_it_lacks_if_the_others_are_the_saves() {
+    for y in [-4, 19] {
+        let dir = TestDir::new();
+        save_of(&dir, "save", LIVE, &[-4, 4, 19], "minecraft:full");
+        dir.import("save", "world", &[]).good();
+        let hash = || dir.hash("world");
+        let sound = hash();
+        delete(&dir, y);
+        let report = dir.import("save", "world", &["--merge", "keep"]).ended(0);
+        assert_eq!(chunks(&report), [1, 0, 0, 0, 2], "{y}: {report}");
+        assert_eq!(hash(), sound, "{y}");
+        // Of a column that was changed since it stays away.
+        delete(&dir, y);
+        edit(&dir, 4);
+        let changed = hash();
+        let report = dir.import("save", "world", &["--merge", "keep"]).ended(0);
+        assert_eq!(chunks(&report), [0, 0, 0, 0, 3], "{y}: {report}");
+        assert_eq!(hash(), changed, "{y}");
+    }
+}
+
 #[test]
 fn finished_terrain_takes_the_place_of_a_column_that_was_begun() {
     let dir = TestDir::new();

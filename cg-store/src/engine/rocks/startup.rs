@@ -12,7 +12,7 @@ use super::super::EngineError;
 /// RocksDB's threads get the system's default, mostly 8 MiB of addresses.
 const STACK_BYTES: usize = 8 << 20;
 /// What opening takes beside caches and stacks.
-const OPENING_BYTES: usize = 32 << 20;
+const OPENING_BYTES: usize = 64 << 20;
 
 /// Asks the system for the threads and the addresses that RocksDB takes with so much memory and so many threads, and
 /// gives them back.
@@ -30,9 +30,9 @@ fn check_with(
     thread_count: usize,
     mut start: impl FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>,
 ) -> Result<(), EngineError> {
-    // The cache of blocks reserves addresses for as many entries as it might hold, a sixth of the memory. It is held while
-    // threads start: what the system's allocator reserves for these must not be what the cache needs.
-    let bytes = memory_bytes / 6 + OPENING_BYTES;
+    // The cache of blocks reserves addresses for as many entries as it might hold, a sixth to a quarter of the memory. They
+    // are held while threads start: what the system's allocator reserves for these must not be what the cache needs.
+    let bytes = memory_bytes / 4 + OPENING_BYTES;
     let mut memory = Vec::<u8>::new();
     memory.try_reserve_exact(bytes).map_err(|_| {
         let what = format!("{} MiB of memory at once", bytes >> 20);
