@@ -1,4 +1,4 @@
-//! The command line: what every command shares.
+//! Arguments that commands share.
 
 use std::path::{Path, PathBuf};
 
@@ -6,34 +6,9 @@ use cg_format::{BlockBox, BlockPos, ChunkPos, Dimension};
 use cg_registry::{Catalog, ListKind};
 use cg_store::engine::RocksEngine;
 use cg_store::{World, WorldOptions};
-use clap::{Parser, ValueHint};
+use clap::ValueHint;
 
-use crate::cmd::Command;
-use crate::output::{Failure, Format};
-
-const EXIT_CODES: &str = "\
-Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
-With --json, an error is one line of JSON on standard error: {\"error\":{\"code\",\"message\"}};
-its code is usage, unknown_dimension or failed. A warning is {\"warning\"}, and the command goes on.
-Worlds are opened for reading only, unless the command's help says that it writes.
-Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
-
-/// Import, export, inspect, verify and draw CherryGrove worlds.
-#[derive(Debug, Parser)]
-#[command(name = "cg", version, after_help = EXIT_CODES)]
-pub(crate) struct Args {
-    /// Print the result as one line of JSON.
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-impl Args {
-    pub(crate) const fn format(&self) -> Format {
-        if self.json { Format::Json } else { Format::Text }
-    }
-}
+use crate::output::Failure;
 
 /// The world that a command works on.
 #[derive(Debug, clap::Args)]

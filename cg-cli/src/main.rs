@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match cmd::Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refused(&error),
     };

@@ -8,10 +8,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use cg_store::World;
+use cg_store::engine::Engine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::args::DiskWorld;
 use crate::shown::{Json, Screen, shown};
 
 /// How results are written to standard output.
@@ -142,10 +143,10 @@ impl Output {
     /// Does work on chunks of a world while [progress](Self::progress_of) shows how many of them it has decoded.
     ///
     /// The chunks are counted beforehand if progress is shown: of clusters, that reads the directories.
-    pub(crate) fn watch_chunks<T>(
+    pub(crate) fn watch_chunks<E: Engine, T>(
         &self,
         what: &'static str,
-        world: &DiskWorld,
+        world: &World<E>,
         work: impl FnOnce() -> T,
     ) -> Result<T, Failure> {
         if !self.shows_progress() {

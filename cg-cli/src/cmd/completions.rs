@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::args::Args::command(), "cg", &mut script);
+    clap_complete::generate(args.shell, &mut super::Args::command(), "cg", &mut script);
     match io::stdout().write_all(&script) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
         _ => Ok(Outcome::Good),

@@ -29,10 +29,34 @@ mod verify;
 
 use cg_cli::import::Unfinished;
 use cg_registry::{Catalog, ListKind, Name};
-use clap::Subcommand;
+use clap::{Parser, Subcommand};
 
-use crate::output::{Failure, Outcome, Output};
+use crate::output::{Failure, Format, Outcome, Output};
 use crate::shown::shown;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
+With --json, an error is one line of JSON on standard error: {\"error\":{\"code\",\"message\"}};
+its code is usage, unknown_dimension or failed. A warning is {\"warning\"}, and the command goes on.
+Worlds are opened for reading only, unless the command's help says that it writes.
+Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
+
+/// Import, export, inspect, verify and draw CherryGrove worlds.
+#[derive(Debug, Parser)]
+#[command(name = "cg", version, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// Print the result as one line of JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Args {
+    pub(crate) const fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}
 
 /// What `cg` can do.
 #[derive(Debug, Subcommand)]
