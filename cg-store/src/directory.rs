@@ -231,6 +231,7 @@ pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
 ///
 /// # Errors
 /// [`OpenError::Io`] if the disk refuses.
+#[cfg(feature = "rocks")]
 pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
     let new = dir.join(TEMPORARY_NAME);
     for entry in fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))? {
@@ -247,12 +248,12 @@ pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Whether a file may have another name elsewhere.
-#[cfg(unix)]
+#[cfg(all(feature = "rocks", unix))]
 fn is_shared(file: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(file) > 1
 }
 
-#[cfg(not(unix))]
+#[cfg(all(feature = "rocks", not(unix)))]
 fn is_shared(_file: &fs::Metadata) -> bool {
     true
 }
