@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use cg_bench::raw;
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, ClusterTier, LocalPos, Space, key};
-use cg_store::engine::ReadView as _;
 use cg_store::{Durability, Error, World, WorldOptions, WriteBatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 use rocksdb::WriteOptions;

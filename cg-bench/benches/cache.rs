@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use cg_bench::world::{Generator, Scene};
 use cg_format::{Chunk, ChunkAt, ChunkPos};
-use cg_store::engine::MemEngine;
 use cg_store::{Error, World, WorldOptions};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -31,7 +30,7 @@ type Bare = quick_cache::sync::Cache<ChunkAt, Arc<Chunk>>;
 
 /// A world in memory of which every chunk is cached, and the same chunks in a bare cache.
 struct Cached {
-    world: World<MemEngine>,
+    world: World,
     bare: Bare,
     positions: Vec<ChunkAt>,
 }

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use cg_bench::saves::regions;
 use cg_cli::import::{ImportOptions, import};
-use cg_store::engine::RocksEngine;
 use cg_store::{World, WorldOptions};
 use criterion::{
     BatchSize, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
@@ -68,7 +67,7 @@ fn parse(file: &Path) -> Amount {
 
 /// A new world for each file.
 struct Targets {
-    worlds: Vec<World<RocksEngine>>,
+    worlds: Vec<World>,
     /// Removed when the worlds are dropped.
     _dir: TempDir,
 }

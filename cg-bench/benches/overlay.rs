@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos};
-use cg_store::engine::Engine;
 use cg_store::{Base, Error, Overlay, SegmentOptions, SegmentedWorld, World, WorldOptions};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
@@ -73,10 +72,10 @@ fn edit_and_reset(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn edits<S: Base, E: Engine>(
+fn edits<S: Base>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
-    overlay: &Overlay<S, E>,
+    overlay: &Overlay<S>,
     dimension: cg_format::Dimension,
     place: BlockPos,
 ) {
@@ -128,8 +127,8 @@ fn reset(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn write<S: Base, E: Engine>(
-    overlay: &Overlay<S, E>,
+fn write<S: Base>(
+    overlay: &Overlay<S>,
     generator: &Generator,
     places: std::ops::Range<i64>,
     chunk: &Arc<Chunk>,

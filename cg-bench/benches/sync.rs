@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, Chunk, ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
-use cg_store::engine::MemEngine;
 use cg_store::{
     AnswerLimits, Applied, Error, SyncClient, SyncLimits, SyncReply, SyncRequest, World, WorldOptions,
 };
@@ -38,7 +37,7 @@ fn options() -> WorldOptions {
 /// A server, and a cache of a box of it.
 struct Pair {
     server: World,
-    client: SyncClient<MemEngine>,
+    client: SyncClient,
     generator: Generator,
     area: ChunkBox,
     places: Vec<ChunkAt>,

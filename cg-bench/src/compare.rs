@@ -8,7 +8,6 @@ use std::fmt::{self, Debug, Display};
 
 use cg_format::entity::Entity;
 use cg_format::{Chunk, ChunkAt, ChunkBox, EntityId, LocalPos};
-use cg_store::engine::Engine;
 use cg_store::{Error, Property, World};
 
 use crate::world::{Generated, Generator};
@@ -52,8 +51,8 @@ impl Display for Difference {
 ///
 /// # Errors
 /// If the store cannot read what it holds.
-pub fn compare<E: Engine>(
-    world: &World<E>,
+pub fn compare(
+    world: &World,
     generator: &Generator,
     area: ChunkBox,
     mut progress: impl FnMut(u64),
@@ -106,8 +105,8 @@ fn chunks(stored: &Chunk, generated: &Chunk, agreement: &mut Agreement) -> Resul
     Ok(())
 }
 
-fn entities<E: Engine>(
-    world: &World<E>,
+fn entities(
+    world: &World,
     generated: Vec<(EntityId, Entity)>,
     agreement: &mut Agreement,
 ) -> Result<Result<(), Difference>, Error> {
@@ -152,7 +151,7 @@ mod tests {
     use cg_format::chunk::CellLayer;
     use cg_format::{BlockId, BlockPos, ChunkPos, SchemaView};
     use cg_store::WorldOptions;
-    use cg_store::engine::MemEngine;
+
     use expect_test::{Expect, expect};
 
     use crate::fill::fill;
@@ -164,7 +163,7 @@ mod tests {
         ChunkBox::new(ChunkPos::constant(0, 3, 0), ChunkPos::constant(2, 4, 2))
     }
 
-    fn filled() -> (World<MemEngine>, Generator) {
+    fn filled() -> (World, Generator) {
         let world = World::temporary(&[], &WorldOptions::process()).unwrap();
         let generator = Generator::in_world(Scene::Library, SEED, &world).unwrap();
         fill(&world, &generator, area(), |_| {}).unwrap();

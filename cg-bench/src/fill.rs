@@ -1,7 +1,6 @@
 //! Fills a store with a generated world.
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos};
-use cg_store::engine::Engine;
 use cg_store::{Error, Property, World};
 
 use crate::world::Generator;
@@ -15,8 +14,8 @@ const CHUNKS_PER_COMMIT: usize = 256;
 ///
 /// # Errors
 /// As [`World::transaction`].
-pub fn fill<E: Engine>(
-    world: &World<E>,
+pub fn fill(
+    world: &World,
     generator: &Generator,
     area: ChunkBox,
     mut progress: impl FnMut(u64),

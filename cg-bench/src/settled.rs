@@ -1,7 +1,6 @@
 //! Worlds whose chunks all lie in one tier.
 
 use cg_format::Tier;
-use cg_store::engine::Engine;
 use cg_store::{Error, MoveCounts, World, WorldOptions};
 use cg_tiering::{GameTick, TierPolicy};
 
@@ -35,7 +34,7 @@ pub fn options(tier: Tier, options: WorldOptions) -> WorldOptions {
 ///
 /// # Errors
 /// As [`World::settle_tiers`].
-pub fn settle<E: Engine>(world: &World<E>) -> Result<MoveCounts, Error> {
+pub fn settle(world: &World) -> Result<MoveCounts, Error> {
     world.settle_tiers(LONG_TICKS, |_| {})
 }
 

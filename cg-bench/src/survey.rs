@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use cg_format::chunk::ChunkView;
 use cg_format::wire::bits::width_for;
 use cg_format::{BlockId, LocalPos};
-use cg_store::engine::{Engine, Usage};
+use cg_store::engine::Usage;
 use cg_store::{Area, Error, World};
 
 /// Bytes of a block in a plain array of 16-bit ids.
@@ -39,7 +39,7 @@ impl Survey {
     ///
     /// # Errors
     /// If a chunk is damaged, or the store fails.
-    pub fn of<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+    pub fn of(world: &World) -> Result<Self, Error> {
         let catalog = world.catalog();
         let mut survey = Self { engine_bytes: file_bytes(&world.usage()?), ..Self::default() };
         let failed = world.for_each_chunk(Area::World, |stored| {

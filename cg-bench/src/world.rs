@@ -9,7 +9,6 @@
 use cg_format::entity::Entity;
 use cg_format::{BlockPos, Chunk, ChunkPos, Dimension, EntityId};
 use cg_registry::{Catalog, Registration, Schema};
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 
 mod built;
@@ -108,7 +107,7 @@ impl Generator {
     ///
     /// # Errors
     /// As [`World::register`].
-    pub fn in_world<E: Engine>(scene: Scene, seed: u64, world: &World<E>) -> Result<Self, Error> {
+    pub fn in_world(scene: Scene, seed: u64, world: &World) -> Result<Self, Error> {
         let catalog = world.register(&Self::registration())?;
         Ok(Self::new(scene, seed, &catalog).expect("all names were just registered"))
     }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use cg_format::{BlockBox, BlockPos, ChunkPos, Dimension};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::RocksEngine;
 use cg_store::{World, WorldOptions};
 use clap::ValueHint;
 
@@ -23,7 +22,7 @@ pub(crate) struct WorldArg {
 }
 
 /// A disk world, as every command opens it.
-pub(crate) type DiskWorld = World<RocksEngine>;
+pub(crate) type DiskWorld = World;
 
 impl WorldArg {
     /// Opens the world for reading: no byte of it is changed.

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::Duration;
 
 use cg_store::World;
-use cg_store::engine::Engine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -143,10 +142,10 @@ impl Output {
     /// Does work on chunks of a world while [progress](Self::progress_of) shows how many of them it has decoded.
     ///
     /// The chunks are counted beforehand if progress is shown: of clusters, that reads the directories.
-    pub(crate) fn watch_chunks<E: Engine, T>(
+    pub(crate) fn watch_chunks<T>(
         &self,
         what: &'static str,
-        world: &World<E>,
+        world: &World,
         work: impl FnOnce() -> T,
     ) -> Result<T, Failure> {
         if !self.shows_progress() {

@@ -6,7 +6,6 @@ use std::hash::Hash;
 use cg_format::BlockId;
 use cg_registry::{BlockOffer, Name, NameError, Registration};
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
@@ -52,7 +51,7 @@ impl<K: BlockKind> Binding<K> {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Registers a host's kinds that are new to this world, and binds them all to their ids.
     ///
     /// # Errors

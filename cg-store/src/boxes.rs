@@ -11,7 +11,6 @@ use cg_format::{
     BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, LocalPos,
 };
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::transaction::Transaction;
 use crate::world::World;
@@ -125,7 +124,7 @@ fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
     vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Reads layer 0 of a box into a flat slice in the host's order.
     ///
     /// All of it is of one state of the world, whatever is committed or moved meanwhile. Blocks of chunks that are not
@@ -147,7 +146,7 @@ impl<E: Engine> World<E> {
     ) -> Result<u64, Error> {
         let layout = Layout::new(area, order, out.len())?;
         let engine = self.settled()?.engine()?;
-        let still = self.settled()?.still(&engine)?;
+        let still = self.settled()?.still(&*engine)?;
         let (mut absent, mut blocks) = (0, unpacked());
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
@@ -164,7 +163,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Transaction<'_, E> {
+impl Transaction<'_> {
     /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
     ///
     /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
     use crate::WorldOptions;
 
-    fn stone_and_air() -> (World<crate::engine::MemEngine>, Dimension, [BlockId; 2]) {
+    fn stone_and_air() -> (World, Dimension, [BlockId; 2]) {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
         let dimension = world.register_dimension("game:flat").unwrap();
         let blocks = world.register_blocks([":air", "game:stone"]).unwrap();

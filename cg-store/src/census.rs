@@ -10,7 +10,7 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Dimension, Space, Tier};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, Engine, EngineError, Met, ReadView, scan_past_damage};
+use crate::engine::{ALL_KEYS, EngineError, Met, Readable, scan_past_damage};
 use crate::error::Error;
 use crate::iterate::entities;
 use crate::object::scan_objects;
@@ -70,7 +70,7 @@ impl Census {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Counts everything as it is now. Reads every row but those of the opacity map once and decodes no chunk.
     ///
     /// # Errors
@@ -135,8 +135,8 @@ impl<E: Engine> World<E> {
 }
 
 /// Shows the rows of a family that can be read.
-fn each_row<V: ReadView>(
-    view: &V,
+fn each_row(
+    view: &dyn Readable,
     family: Family,
     mut show: impl FnMut(&[u8], &[u8]),
 ) -> Result<(), EngineError> {

@@ -7,7 +7,7 @@ use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
 use crate::directory::{self, State, WorldFile};
-use crate::engine::{Access, Engine, EngineError, RocksEngine, RocksOptions};
+use crate::engine::{Access, EngineError, RocksEngine, RocksOptions};
 use crate::error::{Error, OpenError};
 use crate::meta::WorldRows;
 use crate::options::WorldOptions;
@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use crate::unfinished;
 use crate::world::{MAX_BATCH_BYTES, World};
 
-impl World<RocksEngine> {
+impl World {
     /// Creates a world in an empty or missing directory.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl World<RocksEngine> {
         let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
-        let world = Self::begin(engine, rows, ready.clone(), Some(dir.into()), options)?;
+        let world = Self::begin(Box::new(engine), rows, ready.clone(), Some(dir.into()), options)?;
         world.settled()?.engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
@@ -93,7 +93,7 @@ impl World<RocksEngine> {
             file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
             file.write(dir)?;
         }
-        Self::begin(engine, rows, file, Some(dir.into()), options)
+        Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
     /// Opens a world that nobody has open, for reading: every transaction is refused and no byte is changed.
@@ -108,7 +108,7 @@ impl World<RocksEngine> {
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let rows = WorldRows::read(&engine)?;
-        Self::begin(engine, rows, file, Some(dir.into()), options)
+        Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
     /// What opening a world with these packs would change, without changing anything.

@@ -5,11 +5,10 @@ use cg_format::frame::{FrameView, version_of};
 use cg_format::{ComponentId, EntityId, Space, key};
 use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
-use crate::engine::Engine;
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
-impl<E: Engine> World<E> {
+impl World {
     /// An entity as last committed, or `None` if the world does not have it. One key read.
     ///
     /// # Errors
@@ -50,7 +49,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         if let Some((_, entity)) = self.queue.entity(id) {
             return Ok(entity);

@@ -12,7 +12,7 @@ use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -20,7 +20,7 @@ use crate::world::World;
 const FORGOTTEN_KEY: &[u8] = b"forgottenBefore";
 
 /// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
-pub(crate) fn read_forgotten<V: ReadView>(view: &V) -> Result<u64, Error> {
+pub(crate) fn read_forgotten(view: &dyn Readable) -> Result<u64, Error> {
     let Some(row) = view.get(Space::WorldMeta, FORGOTTEN_KEY)? else { return Ok(0) };
     let commit = FrameView::open(Space::WorldMeta, FORGOTTEN_KEY, &row)
         .and_then(|frame| decode_forgotten(frame.payload()));
@@ -35,7 +35,7 @@ fn decode_forgotten(payload: &[u8]) -> Result<u64, DecodeError> {
     Ok(commit)
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Allows maintenance to forget which chunks commits before this one deleted, for good; returns the first commit
     /// whose deletions are kept. It never goes back, nor beyond the newest commit's next.
     ///

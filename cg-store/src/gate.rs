@@ -48,9 +48,9 @@ impl Gate {
     /// # Errors
     /// What the engine says. Behind [`EngineError::WriteFailed`] the gate stays closed if the commit counts and got stuck;
     /// then nothing is written through parts until it was carried out: [`EngineError::ReadOnly`].
-    pub(crate) fn write_in_parts<E: Engine>(
+    pub(crate) fn write_in_parts(
         &self,
-        engine: &E,
+        engine: &dyn Engine,
         rows: Batch,
         seq: u64,
         limit_bytes: u64,
@@ -122,7 +122,7 @@ impl fmt::Debug for Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{MemEngine, ReadView as _};
+    use crate::engine::{MemEngine, Readable};
     use crate::{Durability, Error, Property, StoreLimits, World, WorldOptions};
     use cg_format::key;
     use std::sync::mpsc::{Receiver, channel};
@@ -186,16 +186,16 @@ mod tests {
         // The intent, and three parts.
         (0..4).for_each(|_| step.send(()).unwrap());
         let lease = inner.engine().unwrap();
-        let written = |view: &crate::engine::MemSnapshot| {
+        let written = |view: &dyn Readable| {
             let is_there = |name: &&String| {
                 view.get(cg_format::Space::WorldProperty, name.as_bytes()).unwrap().is_some()
             };
             names.iter().filter(is_there).count()
         };
-        while written(&lease.snapshot_of_now()) == 0 {
+        while written(&lease.snapshot_of_now().unwrap()) == 0 {
             thread::yield_now();
         }
-        assert!(written(&lease.snapshot_of_now()) < 100, "half of it is there");
+        assert!(written(&lease.snapshot_of_now().unwrap()) < 100, "half of it is there");
         thread::scope(|scope| {
             let (sender, seen) = channel();
             scope.spawn(move || {
@@ -208,7 +208,7 @@ mod tests {
         });
         let intent = key::intent(world.last_commit());
         world.flush().unwrap();
-        assert_eq!(lease.get(cg_format::Space::Intent, &intent).unwrap(), None);
+        assert!(lease.get(cg_format::Space::Intent, &intent).unwrap().is_none());
         assert_eq!(world.stats().commits_staged, 1);
     }
 

@@ -10,15 +10,15 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Condvar, Mutex};
 
 use crate::durability::Durability;
-use crate::engine::{Caps, Engine};
+use crate::engine::Caps;
 use crate::hand_over::Accepter;
 use crate::steady_sync::SteadySync;
 use crate::world::Inner;
 use crate::write_behind::Writer;
 
 /// What all clones of a world share; closes it when it is dropped.
-pub(crate) struct Handle<E: Engine> {
-    inner: Arc<Inner<E>>,
+pub(crate) struct Handle {
+    inner: Arc<Inner>,
     visits: Arc<Visits>,
     /// Absent where nothing outlives the process, nothing is written, or the host wants none.
     sync: Option<SteadySync>,
@@ -29,14 +29,14 @@ pub(crate) struct Handle<E: Engine> {
 }
 
 /// A way to a world that does not keep it open.
-pub(crate) struct Visitor<E: Engine> {
-    inner: Weak<Inner<E>>,
+pub(crate) struct Visitor {
+    inner: Weak<Inner>,
     visits: Arc<Visits>,
 }
 
-impl<E: Engine> Handle<E> {
+impl Handle {
     /// Holds a world, and syncs its commits if they are to outlive the process.
-    pub(crate) fn new(inner: Inner<E>, caps: Caps) -> io::Result<Self> {
+    pub(crate) fn new(inner: Inner, caps: Caps) -> io::Result<Self> {
         let syncs = inner.options.durability != Durability::Fast;
         let mut handle = Self {
             inner: Arc::new(inner),
@@ -51,7 +51,7 @@ impl<E: Engine> Handle<E> {
         Ok(handle)
     }
 
-    pub(crate) fn inner(&self) -> &Inner<E> {
+    pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }
 
@@ -73,12 +73,12 @@ impl<E: Engine> Handle<E> {
         Ok(())
     }
 
-    pub(crate) fn visitor(&self) -> Visitor<E> {
+    pub(crate) fn visitor(&self) -> Visitor {
         Visitor { inner: Arc::downgrade(&self.inner), visits: Arc::clone(&self.visits) }
     }
 }
 
-impl<E: Engine> Drop for Handle<E> {
+impl Drop for Handle {
     fn drop(&mut self) {
         if let Err(error) = self.inner.close() {
             tracing::error!(%error, world = ?self.inner, "closing the world failed");
@@ -97,22 +97,22 @@ impl<E: Engine> Drop for Handle<E> {
     }
 }
 
-impl<E: Engine> Visitor<E> {
+impl Visitor {
     /// Shows the world, or says which commit was synced last before it was gone.
-    pub(crate) fn visit<T>(&self, see: impl FnOnce(&Inner<E>) -> T) -> Result<T, u64> {
+    pub(crate) fn visit<T>(&self, see: impl FnOnce(&Inner) -> T) -> Result<T, u64> {
         let _until_it_is_dropped = self.visits.begin()?;
         let inner = self.inner.upgrade().expect("a world is not dropped while it is visited");
         Ok(see(&inner))
     }
 }
 
-impl<E: Engine> Clone for Visitor<E> {
+impl Clone for Visitor {
     fn clone(&self) -> Self {
         Self { inner: Weak::clone(&self.inner), visits: Arc::clone(&self.visits) }
     }
 }
 
-impl<E: Engine> fmt::Debug for Visitor<E> {
+impl fmt::Debug for Visitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Visitor").finish_non_exhaustive()
     }

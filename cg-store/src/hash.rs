@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::chunk::{Area, decode};
 use crate::delta::walk_folded;
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
 use crate::error::{Damage, Error};
 use crate::meta;
 use crate::object::scan_objects;
@@ -36,7 +36,7 @@ impl std::fmt::Display for ContentHash {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads and
     /// decodes the world.
     ///
@@ -139,11 +139,11 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Adds the chunks of an area, and shows each to `also`.
-    fn hash_chunks<V: ReadView>(
+    fn hash_chunks(
         &self,
-        view: &V,
+        view: &dyn Readable,
         catalog: &Catalog,
         area: Area,
         sum: &mut Sum,
@@ -317,8 +317,8 @@ impl Sum {
 }
 
 /// Shows every row of a family, and stops at the first error.
-fn scan_rows<V: ReadView>(
-    view: &V,
+fn scan_rows(
+    view: &dyn Readable,
     family: Family,
     mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::chunk::{Area, Cubes, StoredChunk, walk_live, walk_one};
 use crate::delta::{Folding, walk_folded};
-use crate::engine::{ALL_KEYS, Engine, Met, ReadView, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
 use crate::entity;
 use crate::error::{Damage, Error};
 use crate::world::World;
@@ -26,7 +26,7 @@ pub struct StoredPlace {
     pub tier: Tier,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Shows every live chunk of an area as it is stored, each once whatever its tier, until `visit` breaks.
     ///
     /// Chunks come in Morton order, the order of their keys. What is damaged is shown as an error, once for each 16³ cube
@@ -160,8 +160,8 @@ impl<E: Engine> World<E> {
 }
 
 /// Shows every entity of a view.
-pub(crate) fn entities<V: ReadView, B>(
-    view: &V,
+pub(crate) fn entities<B>(
+    view: &dyn Readable,
     mut visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
     let stopped = scan_past_damage(view, Family::Entity, ALL_KEYS, |met| {

@@ -20,15 +20,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::engine::{CommitSeq, Engine, EngineError};
+use crate::engine::{CommitSeq, Engine, EngineError, Snapshot};
 use crate::gate::{Gate, Passed};
 
 /// So many threads borrow without disturbing each other.
 const SHARDS: usize = 16;
 
 /// Where a world keeps its engine.
-pub(crate) struct EngineSlot<E> {
-    shards: [Shard<E>; SHARDS],
+pub(crate) struct EngineSlot {
+    shards: [Shard; SHARDS],
     /// The newest commit that was written, and that was synced, for those who must not wait for a replacement.
     reached: [AtomicU64; 2],
     /// Why there is no engine.
@@ -38,23 +38,23 @@ pub(crate) struct EngineSlot<E> {
 
 /// One of the locks, in lines of memory of its own.
 #[repr(align(128))]
-struct Shard<E>(RwLock<Option<Arc<E>>>);
+struct Shard(RwLock<Option<Arc<dyn Engine>>>);
 
 /// A borrowed engine.
-pub(crate) struct Lease<'s, E> {
-    engine: MappedRwLockReadGuard<'s, E>,
+pub(crate) struct Lease<'s> {
+    engine: MappedRwLockReadGuard<'s, dyn Engine>,
     gate: &'s Gate,
 }
 
 /// An engine that nobody else has borrowed.
-pub(crate) struct Vacant<'s, E> {
-    slot: &'s EngineSlot<E>,
-    shards: Vec<RwLockWriteGuard<'s, Option<Arc<E>>>>,
+pub(crate) struct Vacant<'s> {
+    slot: &'s EngineSlot,
+    shards: Vec<RwLockWriteGuard<'s, Option<Arc<dyn Engine>>>>,
 }
 
-impl<E: Engine> EngineSlot<E> {
-    pub(crate) fn new(engine: E) -> Self {
-        let engine = Arc::new(engine);
+impl EngineSlot {
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+        let engine: Arc<dyn Engine> = Arc::from(engine);
         Self {
             shards: std::array::from_fn(|_| Shard(RwLock::new(Some(Arc::clone(&engine))))),
             reached: [AtomicU64::new(0), AtomicU64::new(0)],
@@ -68,7 +68,7 @@ impl<E: Engine> EngineSlot<E> {
     /// # Errors
     /// [`EngineError::NotReopened`] if a replacement failed so that there is none.
     #[inline]
-    pub(crate) fn lease(&self) -> Result<Lease<'_, E>, EngineError> {
+    pub(crate) fn lease(&self) -> Result<Lease<'_>, EngineError> {
         let found = RwLockReadGuard::try_map(self.shard().read(), Option::as_deref);
         let lease = |engine| Lease { engine, gate: &self.gate };
         found.map(lease).map_err(|_| self.gone())
@@ -84,7 +84,7 @@ impl<E: Engine> EngineSlot<E> {
     }
 
     /// Waits until nobody has borrowed the engine, and keeps everybody from it; `None` if that takes too long.
-    pub(crate) fn vacate(&self, at_most: Duration) -> Option<Vacant<'_, E>> {
+    pub(crate) fn vacate(&self, at_most: Duration) -> Option<Vacant<'_>> {
         for (kept, now) in self.reached.iter().zip(self.reached()) {
             kept.store(now.get(), Ordering::Release);
         }
@@ -98,7 +98,7 @@ impl<E: Engine> EngineSlot<E> {
         &self.gate
     }
 
-    fn shard(&self) -> &RwLock<Option<Arc<E>>> {
+    fn shard(&self) -> &RwLock<Option<Arc<dyn Engine>>> {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
@@ -116,9 +116,9 @@ impl<E: Engine> EngineSlot<E> {
     }
 }
 
-impl<E: Engine> Vacant<'_, E> {
+impl Vacant<'_> {
     /// The engine, if there is one.
-    pub(crate) fn engine(&self) -> Option<&E> {
+    pub(crate) fn engine(&self) -> Option<&dyn Engine> {
         self.shards.first().and_then(|shard| shard.as_deref())
     }
 
@@ -128,8 +128,8 @@ impl<E: Engine> Vacant<'_, E> {
     }
 
     /// Puts another engine in its place, and lets everybody have it.
-    pub(crate) fn fill(mut self, engine: E) {
-        let engine = Arc::new(engine);
+    pub(crate) fn fill(mut self, engine: Box<dyn Engine>) {
+        let engine: Arc<dyn Engine> = Arc::from(engine);
         *self.slot.gone.lock() = None;
         for shard in &mut self.shards {
             **shard = Some(Arc::clone(&engine));
@@ -142,19 +142,19 @@ impl<E: Engine> Vacant<'_, E> {
     }
 }
 
-impl<E: Engine> Lease<'_, E> {
+impl Lease<'_> {
     /// A state of the engine in which each commit is wholly there or not at all. Waits while a commit is carried out
     /// that is too large for one batch.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`] if that got stuck.
-    pub(crate) fn snapshot(&self) -> Result<E::Snapshot<'_>, EngineError> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         let _passed = self.at_rest()?;
-        Ok(self.engine.snapshot())
+        self.engine.snapshot()
     }
 
     /// The engine as it is now, for one who reads a single chunk or record, or who asks the queue about the rest. Never waits.
-    pub(crate) fn snapshot_of_now(&self) -> E::Snapshot<'_> {
+    pub(crate) fn snapshot_of_now(&self) -> Result<Snapshot<'_>, EngineError> {
         self.engine.snapshot()
     }
 
@@ -167,16 +167,16 @@ impl<E: Engine> Lease<'_, E> {
     }
 }
 
-impl<E> Deref for Lease<'_, E> {
-    type Target = E;
+impl Deref for Lease<'_> {
+    type Target = dyn Engine;
 
     #[inline]
-    fn deref(&self) -> &E {
-        &self.engine
+    fn deref(&self) -> &dyn Engine {
+        &*self.engine
     }
 }
 
-impl<E> fmt::Debug for Lease<'_, E> {
+impl fmt::Debug for Lease<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").finish_non_exhaustive()
     }
@@ -191,12 +191,12 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
 
-    fn with_commits(count: usize) -> MemEngine {
+    fn with_commits(count: usize) -> Box<dyn Engine> {
         let engine = MemEngine::new();
         for _ in 0..count {
             engine.commit(Batch::new(), &[], Level::Process).unwrap();
         }
-        engine
+        Box::new(engine)
     }
 
     #[test]

@@ -9,7 +9,6 @@ use cg_tiering::{GameClock, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
 use crate::delta::{Unsettled, Which};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::opacity::TileBehind;
 use crate::stats::Counters;
@@ -108,7 +107,7 @@ impl Maintenance {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
     /// A time before the one that was told last counts as that one: [`set_clock`](Self::set_clock) sets it back.

@@ -11,7 +11,7 @@ use cg_format::{DecodeError, Problem, Section};
 use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
 
-use crate::engine::{ALL_KEYS, Batch, ReadView, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
 use crate::error::{Damage, Error, OpenError};
 use crate::forget::read_forgotten;
 use crate::options::{StoreLimits, WorldOptions};
@@ -40,7 +40,7 @@ impl WorldRows {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if a row's frame, the limits, what is forgotten or the shape of the records are damaged, [`Error::Registry`] if the registry does not decode.
-    pub(crate) fn read<V: ReadView>(view: &V) -> Result<Self, Error> {
+    pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
         let forgotten_before = read_forgotten(view)?;
         Ok(Self { catalog, limits, forgotten_before, record_shape: read_record_shape(view)? })
@@ -66,7 +66,7 @@ pub(crate) fn is_property(key: &[u8]) -> bool {
 }
 
 /// The world's limits, or `None` in an engine that holds no world yet.
-fn read_limits<V: ReadView>(view: &V) -> Result<Option<StoreLimits>, Error> {
+fn read_limits(view: &dyn Readable) -> Result<Option<StoreLimits>, Error> {
     let Some(row) = view.get(Space::WorldMeta, LIMITS_KEY)? else { return Ok(None) };
     let limits =
         FrameView::open(Space::WorldMeta, LIMITS_KEY, &row).and_then(|frame| decode_limits(frame.payload()));
@@ -112,7 +112,7 @@ fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
 }
 
 /// The shape of the tree of records, or `None` where it was never written.
-fn read_record_shape<V: ReadView>(view: &V) -> Result<Option<RecordShape>, Error> {
+fn read_record_shape(view: &dyn Readable) -> Result<Option<RecordShape>, Error> {
     let Some(row) = view.get(Space::WorldMeta, RECORD_SHAPE_KEY)? else { return Ok(None) };
     let shape = FrameView::open(Space::WorldMeta, RECORD_SHAPE_KEY, &row)
         .and_then(|frame| decode_record_shape(frame.payload()));
@@ -154,7 +154,7 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
 ///
 /// # Errors
 /// [`Error::Corrupt`] if a row's frame is damaged, [`Error::Registry`] if its content does not decode.
-pub(crate) fn read_catalog<V: ReadView>(view: &V) -> Result<Catalog, Error> {
+pub(crate) fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
     let rows = registry_rows(view)?;
     if rows.is_empty() {
         return Ok(Catalog::new());
@@ -163,7 +163,7 @@ pub(crate) fn read_catalog<V: ReadView>(view: &V) -> Result<Catalog, Error> {
 }
 
 /// The registry's rows by name, their frames checked.
-pub(crate) fn registry_rows<V: ReadView>(view: &V) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+pub(crate) fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut rows = BTreeMap::new();
     let failed = view.scan(Family::WorldMeta, ALL_KEYS, |key, row| {
         let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) else {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::cache::CacheStats;
 use crate::durations::Durations;
-use crate::engine::Engine;
 use crate::stats::Stats;
 use crate::world::World;
 
@@ -45,7 +44,7 @@ pub struct Metrics {
     pub free_bytes: Option<u64>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// How the world is doing. Asks the system for the room on the disk, and otherwise reads counters.
     pub fn metrics(&self) -> Metrics {
         let inner = self.unsettled();

@@ -8,7 +8,7 @@ use cg_format::frame::FrameView;
 use cg_format::key::Family;
 use cg_registry::Name;
 
-use crate::engine::{Engine, ReadView as _};
+use crate::engine::ReadableExt as _;
 use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
@@ -70,7 +70,7 @@ impl fmt::Display for Property {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// A property as last committed, or `None` if it was never set. One key read.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.found_property(property)?.map(|(bytes, _)| bytes))
     }

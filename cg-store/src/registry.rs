@@ -55,7 +55,7 @@ impl Registry {
     }
 
     /// Begins with a catalog: what is stored of it is folded into whole rows, and what is new is stored.
-    pub(crate) fn begin<E: Engine>(engine: &E, catalog: Catalog) -> Result<Self, Error> {
+    pub(crate) fn begin(engine: &dyn Engine, catalog: Catalog) -> Result<Self, Error> {
         let registry = Self { current: RwLock::new(Arc::new(catalog)) };
         if !engine.caps().read_only {
             registry.fold(engine)?;
@@ -64,7 +64,7 @@ impl Registry {
     }
 
     /// Folds the rows of names issued since the world was opened into the whole rows.
-    pub(crate) fn fold<E: Engine>(&self, engine: &E) -> Result<(), Error> {
+    pub(crate) fn fold(&self, engine: &dyn Engine) -> Result<(), Error> {
         let batch = folded(engine, &self.catalog())?;
         if !batch.is_empty() {
             engine.commit(batch, &[], Level::Process)?;
@@ -74,7 +74,7 @@ impl Registry {
 }
 
 /// A batch that leaves exactly the catalog's whole rows; empty if they are there already.
-fn folded<E: Engine>(engine: &E, catalog: &Catalog) -> Result<Batch, Error> {
+fn folded(engine: &dyn Engine, catalog: &Catalog) -> Result<Batch, Error> {
     let mut stored = meta::registry_rows(engine)?;
     let mut batch = Batch::new();
     for (name, bytes) in catalog.encode_full() {
@@ -92,7 +92,7 @@ fn put(batch: &mut Batch, name: &str, bytes: Vec<u8>) {
     batch.put(Space::WorldMeta, name, Draft::plain(Codec::None, 0, |out| out.extend(bytes)), Stamp::Commit);
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The registry as it is now: names, ids and schemas. Cheap; it goes on answering as it was when it grows.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.unsettled().registry.catalog()
@@ -225,7 +225,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Folds the registry's rows for the last time. The caller holds the commit lock: a registration under way would
     /// find its rows folded away before it is in the catalog.
     pub(crate) fn fold_registry(&self, _held: &Committing<'_>) -> Result<(), Error> {

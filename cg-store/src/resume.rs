@@ -35,27 +35,27 @@ const PAUSE: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is known of an engine that is being replaced, from the first try to the one that succeeds.
-pub(crate) struct Resumption<E> {
-    begun: Option<Begun<E>>,
+pub(crate) struct Resumption {
+    begun: Option<Begun>,
     /// A commit past the queue whose write failed, and what it changes: it may be on the disk.
     in_doubt: Option<(u64, Vec<ConflictKey>)>,
 }
 
-impl<E> Resumption<E> {
+impl Resumption {
     /// Nothing failed.
     pub(crate) const NONE: Self = Self { begun: None, in_doubt: None };
 }
 
-struct Begun<E> {
+struct Begun {
     /// Why the world is read-only.
     cause: Arc<EngineError>,
     /// The newest commit that was reported as written.
     promised: u64,
     /// Known as soon as the engine has stood still.
-    reopen: Option<Reopen<E>>,
+    reopen: Option<Reopen>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
     /// is room on the disk again. Does nothing if the world is writable.
     ///
@@ -83,7 +83,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Writes a batch past the queue, which is empty, as the next commit, and returns its number. `written` is what it
     /// changes. The caller holds the commit lock.
     ///
@@ -175,8 +175,8 @@ impl<E: Engine> Inner<E> {
     /// Replaces the engine by one that was opened anew, and brings memory up to what it holds.
     fn reopen(
         &self,
-        mut vacant: Vacant<'_, E>,
-        begun: &mut Begun<E>,
+        mut vacant: Vacant<'_>,
+        begun: &mut Begun,
         committing: &mut Committing<'_>,
         in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
     ) -> Result<(), Error> {
@@ -208,16 +208,16 @@ impl<E: Engine> Inner<E> {
             }
         };
         let found = engine.last_commit().get();
-        let learnt = self.learn(&engine, found, committing, in_doubt);
+        let learnt = self.learn(&*engine, found, committing, in_doubt);
         self.put_back(vacant, engine, &begun.cause);
         learnt
     }
 
     /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
     /// counts and is not carried out to its end.
-    fn put_back(&self, vacant: Vacant<'_, E>, engine: E, cause: &Arc<EngineError>) {
+    fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
         // Nobody has borrowed the engine, so nobody has passed.
-        if unfinished::is_left(&engine) {
+        if unfinished::is_left(&*engine) {
             self.engine.gate().close().stuck(Arc::clone(cause));
         } else {
             self.engine.gate().open();
@@ -228,7 +228,7 @@ impl<E: Engine> Inner<E> {
     /// Brings memory up to what an engine holds that was opened anew.
     fn learn(
         &self,
-        engine: &E,
+        engine: &dyn Engine,
         found: u64,
         committing: &mut Committing<'_>,
         in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
@@ -269,7 +269,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::atomic::AtomicU64;
 
-    fn set(world: &World<MemEngine>, token: u8) -> Result<(), Error> {
+    fn set(world: &World, token: u8) -> Result<(), Error> {
         let set = world.transaction_at(Durability::Process, |tx| {
             tx.set_property(Property::Time, Some(vec![token]));
             tx.save(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// A world whose next write fails, and what says which write that is.
-    fn about_to_fail(free: &Arc<AtomicU64>) -> (World<MemEngine>, Arc<AtomicU64>) {
+    fn about_to_fail(free: &Arc<AtomicU64>) -> (World, Arc<AtomicU64>) {
         let fails_at = Arc::new(AtomicU64::new(0));
         let engine = MemEngine::new().with_fault({
             let fails_at = Arc::clone(&fails_at);

@@ -17,7 +17,7 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Met, Stamp, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, ReadableExt as _, Stamp, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::transaction::{Changes, commit_snapshot};
 use crate::world::{Inner, World};
@@ -76,7 +76,7 @@ pub(crate) struct SnapshotChange {
     before: Vec<u32>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Keeps a value under a name; returns the commit that did.
     ///
     /// One commit, whatever its length: it is there whole or not at all, after any crash. One that is longer than a batch
@@ -126,7 +126,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being carried out to its end, which may be that of
     /// the snapshot; and what the engine says.
-    pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader<E>>, Error> {
+    pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader>, Error> {
         let inner = self.settled()?;
         let engine = inner.engine()?;
         // A head that is there before its parts is of a snapshot that is being carried out.
@@ -193,7 +193,7 @@ impl SnapshotChange {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     fn snapshot_head(&self, name: &str) -> Result<Option<Head>, Error> {
         let row_key = row_key(name, 0)?;
         let engine = self.engine()?;
@@ -310,8 +310,8 @@ fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<KeptSnapshot, DamagedSna
 ///
 /// What was read is of one snapshot: if it is deleted meanwhile, or another is kept under its name, the next part is
 /// [`Error::SnapshotReplaced`]. That and damage are errors of kind [`io::ErrorKind::InvalidData`] that carry the [`Error`].
-pub struct SnapshotReader<E: Engine> {
-    world: World<E>,
+pub struct SnapshotReader {
+    world: World,
     name: String,
     head: Head,
     at: u64,
@@ -319,14 +319,14 @@ pub struct SnapshotReader<E: Engine> {
     last: Option<(u32, Vec<u8>)>,
 }
 
-impl<E: Engine> SnapshotReader<E> {
+impl SnapshotReader {
     /// The length of the value.
     pub const fn len_bytes(&self) -> u64 {
         self.head.len_bytes
     }
 }
 
-impl<E: Engine> Read for SnapshotReader<E> {
+impl Read for SnapshotReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at >= self.head.len_bytes {
             return Ok(0);
@@ -346,7 +346,7 @@ impl<E: Engine> Read for SnapshotReader<E> {
     }
 }
 
-impl<E: Engine> Seek for SnapshotReader<E> {
+impl Seek for SnapshotReader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
             SeekFrom::Start(at) => Some(at),
@@ -358,7 +358,7 @@ impl<E: Engine> Seek for SnapshotReader<E> {
     }
 }
 
-impl<E: Engine> std::fmt::Debug for SnapshotReader<E> {
+impl std::fmt::Debug for SnapshotReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SnapshotReader")
             .field("name", &self.name)

@@ -6,12 +6,11 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource, Lookup, SchemaView};
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::transaction::Transaction;
 use crate::world::World;
 
-impl<E: Engine> ChunkSource for World<E> {
+impl ChunkSource for World {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
@@ -28,7 +27,7 @@ impl<E: Engine> ChunkSource for World<E> {
     }
 }
 
-impl<E: Engine> EntitySource for World<E> {
+impl EntitySource for World {
     type Error = Error;
 
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
@@ -36,7 +35,7 @@ impl<E: Engine> EntitySource for World<E> {
     }
 }
 
-impl<E: Engine> ChunkSink for Transaction<'_, E> {
+impl ChunkSink for Transaction<'_> {
     type Error = Error;
 
     fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
@@ -50,7 +49,7 @@ impl<E: Engine> ChunkSink for Transaction<'_, E> {
     }
 }
 
-impl<E: Engine> Editor for Transaction<'_, E> {
+impl Editor for Transaction<'_> {
     fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Transaction::load(self, at)
     }

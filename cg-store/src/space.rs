@@ -55,7 +55,7 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::NoRoom`] if there is not.
-    pub(crate) fn check_now<E: Engine>(&self, engine: &E) -> Result<(), Error> {
+    pub(crate) fn check_now(&self, engine: &dyn Engine) -> Result<(), Error> {
         self.ask_again();
         self.check(engine, 0)
     }
@@ -64,7 +64,7 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::NoRoom`] if it does not.
-    pub(crate) fn check<E: Engine>(&self, engine: &E, len_bytes: u64) -> Result<(), Error> {
+    pub(crate) fn check(&self, engine: &dyn Engine, len_bytes: u64) -> Result<(), Error> {
         self.check_part(engine, len_bytes, 1)
     }
 
@@ -73,7 +73,7 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::NoRoom`] if there is not.
-    pub(crate) fn check_to_shrink<E: Engine>(&self, engine: &E) -> Result<(), Error> {
+    pub(crate) fn check_to_shrink(&self, engine: &dyn Engine) -> Result<(), Error> {
         self.check_part(engine, 0, PART_FOR_SHRINKING)
     }
 
@@ -82,7 +82,7 @@ impl Space {
         *self.asked.lock() = None;
     }
 
-    fn check_part<E: Engine>(&self, engine: &E, len_bytes: u64, one_of: u64) -> Result<(), Error> {
+    fn check_part(&self, engine: &dyn Engine, len_bytes: u64, one_of: u64) -> Result<(), Error> {
         if self.min_free_bytes == Some(0) {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Space {
         }
     }
 
-    fn ask<E: Engine>(&self, engine: &E) -> Asked {
+    fn ask(&self, engine: &dyn Engine) -> Asked {
         let of_disk = || {
             let part = engine.disk_bytes().map(|bytes| bytes / PART_OF_DISK);
             part.unwrap_or(MOST_BYTES).min(MOST_BYTES)
@@ -121,7 +121,7 @@ impl Space {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Whether there is room for maintenance to write. Asks the system now and then.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub(crate) struct SteadySync {
 
 impl SteadySync {
     /// Starts to sync a world's commits.
-    pub(crate) fn start<E: Engine>(world: Visitor<E>) -> io::Result<Self> {
+    pub(crate) fn start(world: Visitor) -> io::Result<Self> {
         let work = move || {
             give_way();
             let mut has_told = false;
@@ -55,7 +55,7 @@ impl SteadySync {
 }
 
 /// Syncs, if there is anything to sync.
-fn step(engine: &impl Engine) -> Result<(), EngineError> {
+fn step(engine: &dyn Engine) -> Result<(), EngineError> {
     if engine.last_commit() <= engine.last_synced() {
         return Ok(());
     }

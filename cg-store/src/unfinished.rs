@@ -1,7 +1,7 @@
 //! What an engine holds of commits that were too large for one batch when it is opened: finished before anything is read.
 
 #[cfg(feature = "rocks")]
-use crate::engine::ReadView;
+use crate::engine::Readable;
 use crate::engine::staged::Unfinished;
 use crate::engine::{Engine, EngineError, Place};
 use crate::error::{Error, OpenError};
@@ -11,7 +11,7 @@ use crate::error::{Error, OpenError};
 /// # Errors
 /// [`OpenError::UnfinishedCommit`] if there is something to be carried out and the engine is open for reading only;
 /// [`OpenError::DamagedCommit`], before which nothing was changed; what the engine says.
-pub(crate) fn finish<E: Engine>(engine: &E) -> Result<(), Error> {
+pub(crate) fn finish(engine: &dyn Engine) -> Result<(), Error> {
     let unfinished = Unfinished::find(engine).map_err(in_parts)?;
     if engine.caps().read_only {
         return match unfinished.first_commit() {
@@ -23,7 +23,7 @@ pub(crate) fn finish<E: Engine>(engine: &E) -> Result<(), Error> {
 }
 
 /// Whether a commit counts and is not carried out to its end, as far as anybody can tell.
-pub(crate) fn is_left<E: Engine>(engine: &E) -> bool {
+pub(crate) fn is_left(engine: &dyn Engine) -> bool {
     Unfinished::find(engine).map_or(true, |unfinished| unfinished.first_commit().is_some())
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn is_left<E: Engine>(engine: &E) -> bool {
 /// # Errors
 /// [`OpenError::DamagedCommit`], and what the engine says.
 #[cfg(feature = "rocks")]
-pub(crate) fn check<V: ReadView>(view: &V) -> Result<(), Error> {
+pub(crate) fn check(view: &dyn Readable) -> Result<(), Error> {
     Unfinished::find(view).map(drop).map_err(in_parts)
 }
 

@@ -62,36 +62,27 @@ pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// With the feature `rocks`, `World` alone is `World<RocksEngine>`, a world on disk. Without that feature a type names its
-/// engine, so that the feature changes the meaning of none:
-#[cfg_attr(not(feature = "rocks"), doc = "```compile_fail\nfn show(world: &cg_store::World) {}\n```")]
-/// ```
-/// use cg_store::{World, engine::MemEngine};
-/// fn show(world: &World<MemEngine>) {}
-/// ```
-pub struct World<
-    #[cfg(feature = "rocks")] E: Engine = crate::engine::RocksEngine,
-    #[cfg(not(feature = "rocks"))] E: Engine,
-> {
-    handle: Arc<Handle<E>>,
+/// A world in memory and one on disk have this one type, with and without the feature `rocks`.
+pub struct World {
+    handle: Arc<Handle>,
 }
 
-impl<E: Engine> Clone for World<E> {
+impl Clone for World {
     fn clone(&self) -> Self {
         Self { handle: Arc::clone(&self.handle) }
     }
 }
 
-impl<E: Engine> std::fmt::Debug for World<E> {
+impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.unsettled().fmt(f)
     }
 }
 
 /// What all handles of a world share.
-pub(crate) struct Inner<E: Engine> {
-    pub(crate) engine: EngineSlot<E>,
-    pub(crate) resumption: Mutex<Resumption<E>>,
+pub(crate) struct Inner {
+    pub(crate) engine: EngineSlot,
+    pub(crate) resumption: Mutex<Resumption>,
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
@@ -125,7 +116,7 @@ pub(crate) struct Inner<E: Engine> {
     closed: AtomicBool,
 }
 
-impl World<MemEngine> {
+impl World {
     /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
     ///
     /// # Errors
@@ -135,11 +126,11 @@ impl World<MemEngine> {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// A world over an engine of any kind, with an identity and a change of the stored names: for tests.
     #[doc(hidden)]
     pub fn over(
-        engine: E,
+        engine: impl Engine,
         uuid: Uuid,
         change: impl FnOnce(&mut cg_registry::Catalog) -> Result<(), Error>,
         options: &WorldOptions,
@@ -147,31 +138,35 @@ impl<E: Engine> World<E> {
         let mut rows = WorldRows::read(&engine)?;
         change(&mut rows.catalog)?;
         let file = WorldFile { uuid, incarnation: uuid, state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(engine, rows, file, None, options)
+        Self::begin(Box::new(engine), rows, file, None, options)
     }
 
     /// A world over an engine of one's own, which fails where it was told to: for tests.
     #[doc(hidden)]
-    pub fn temporary_over(engine: E, packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
+    pub fn temporary_over(
+        engine: impl Engine,
+        packs: &[PackManifest],
+        options: &WorldOptions,
+    ) -> Result<Self, Error> {
         let file = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
         let mut rows = WorldRows::read(&engine)?;
         Registry::grow(&mut rows.catalog, packs, &options.packs)?;
-        Self::begin(engine, rows, file, None, options)
+        Self::begin(Box::new(engine), rows, file, None, options)
     }
 
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
     /// grown by what packs offer.
     pub(crate) fn begin(
-        engine: E,
+        engine: Box<dyn Engine>,
         rows: WorldRows,
         file: WorldFile,
         directory: Option<PathBuf>,
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
-        unfinished::finish(&engine)?;
+        unfinished::finish(&*engine)?;
         let record_shape = rows.shape_for(options)?;
-        let registry = Registry::begin(&engine, rows.catalog)?;
+        let registry = Registry::begin(&*engine, rows.catalog)?;
         let mut batch = Batch::new();
         let limits = rows.limits.unwrap_or(options.limits);
         if rows.limits.is_none() {
@@ -186,11 +181,11 @@ impl<E: Engine> World<E> {
         }
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
-        let clock = tiering::read_clock(&engine)?;
+        let clock = tiering::read_clock(&*engine)?;
         let caps = engine.caps();
         let inner = Inner {
             commits: CommitLog::new(engine.last_commit().get()),
-            deltas: DeltaIndex::read(&engine)?,
+            deltas: DeltaIndex::read(&*engine)?,
             queue: Arc::new(WriteBehind::new(options.queue_bytes)),
             hand_overs: Arc::default(),
             keeping: Mutex::default(),
@@ -226,7 +221,7 @@ impl<E: Engine> World<E> {
 
     /// The world, whatever was handed over to it: for who looks at no content, or settles what it needs.
     #[inline]
-    pub(crate) fn unsettled(&self) -> &Inner<E> {
+    pub(crate) fn unsettled(&self) -> &Inner {
         self.handle.inner()
     }
 
@@ -243,7 +238,7 @@ impl<E: Engine> World<E> {
         Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
     }
 
-    pub(crate) fn visitor(&self) -> Visitor<E> {
+    pub(crate) fn visitor(&self) -> Visitor {
         self.handle.visitor()
     }
 
@@ -302,7 +297,7 @@ impl<E: Engine> World<E> {
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
-    pub fn engine(&self) -> impl Deref<Target = E> + '_ {
+    pub fn engine(&self) -> impl Deref<Target = dyn Engine> + '_ {
         self.unsettled().engine().expect("tests and tools look at worlds that have one")
     }
 
@@ -365,7 +360,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
@@ -377,7 +372,7 @@ impl<E: Engine> Inner<E> {
 
     /// The engine, for as long as the value is held. Waits while it is being replaced.
     #[inline]
-    pub(crate) fn engine(&self) -> Result<Lease<'_, E>, EngineError> {
+    pub(crate) fn engine(&self) -> Result<Lease<'_>, EngineError> {
         self.engine.lease()
     }
 
@@ -405,7 +400,7 @@ impl<E: Engine> Inner<E> {
     }
 }
 
-impl<E: Engine> std::fmt::Debug for Inner<E> {
+impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").field("uuid", &self.file.uuid).finish_non_exhaustive()
     }

@@ -4,7 +4,6 @@
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
-use cg_store::engine::MemEngine;
 use cg_store::prelude::{Chunk, World, WorldOptions};
 use cg_store::{
     AnswerLimits, Error, MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, VerifyDepth,
@@ -51,16 +50,16 @@ fn check_sealed(bytes: &[u8]) -> bool {
     true
 }
 
-fn world() -> World<MemEngine> {
+fn world() -> World {
     World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
 }
 
-fn names(world: &World<MemEngine>) -> usize {
+fn names(world: &World) -> usize {
     let catalog = world.catalog();
     ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum()
 }
 
-fn stored(world: &World<MemEngine>) -> String {
+fn stored(world: &World) -> String {
     world.content_hash().expect("no damage").to_string()
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cg_snapshot::{RestoreJob, RestoreOptions, Snapshot, capture};
-use cg_store::engine::RocksEngine;
 use cg_store::{Durability, World, WorldOptions};
 use criterion::Criterion;
 use tempfile::TempDir;
@@ -18,7 +17,7 @@ const SECTIONS_AT_ONCE: usize = 256;
 
 /// A world that holds an arena.
 struct Stored {
-    world: World<RocksEngine>,
+    world: World,
     /// Removed when the world is dropped.
     _dir: TempDir,
 }

@@ -1,11 +1,10 @@
 //! What reading a box asks of memory: room for one cold cluster, however many the box has.
 
 use cg_format::CellOrder;
-use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
 
 /// 16×4×4 chunks in each of so many cold clusters, with enough in each chunk that it matters how many are held.
-fn world(clusters: i64) -> (World<MemEngine>, Dimension) {
+fn world(clusters: i64) -> (World, Dimension) {
     let options = WorldOptions { cache_bytes: 0, ..WorldOptions::default() };
     let world = World::temporary(&[], &options).expect("no pack can disagree");
     let dimension = world.register_dimension("game:overworld").expect("a name");

@@ -8,7 +8,7 @@ use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, EntityId, Tier};
-use cg_store::engine::{MemEngine, Resources};
+use cg_store::engine::Resources;
 use cg_store::{MoveCounts, World, WorldOptions};
 use cg_tiering::{CubeAt, GameTick, PlayerAt};
 
@@ -27,7 +27,7 @@ const UNDER_WAY: usize = 8 * THREADS;
 
 /// A settled world to which a player has just come back: he stands in the middle and has asked for what he sees.
 struct Return {
-    world: World<MemEngine>,
+    world: World,
     player: PlayerAt,
     view: Vec<ChunkAt>,
 }

@@ -11,7 +11,6 @@ use cg_cli::import::{Unfinished, unfinished};
 use cg_cli::mapping::name;
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::RocksEngine;
 use cg_store::{Census, TierCensus};
 use serde::Serialize;
 
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 
 /// Every dimension that is registered or that a chunk names.
 fn dimensions(
-    layouts: &Layouts<'_, RocksEngine>,
+    layouts: &Layouts<'_>,
     catalog: &Catalog,
     census: &Census,
 ) -> Result<BTreeMap<String, DimensionReport>, Failure> {

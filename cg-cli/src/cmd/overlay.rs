@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::RocksEngine;
 use cg_store::{Arenas, Difference, Overlay};
 use clap::ValueHint;
 use serde::Serialize;
@@ -118,7 +117,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
         Command::Promote(args) => promote(args, out),
         Command::SetAside(args) => {
             args.yes.confirm(LOST)?;
-            let found = Arenas::<DiskWorld, RocksEngine>::set_aside_damaged_commit(&args.arenas, &options())?;
+            let found = Arenas::<DiskWorld>::set_aside_damaged_commit(&args.arenas, &options())?;
             show_commit(found, "run `cg overlay diff` now", out)
         }
     }
@@ -127,7 +126,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
     let base = world.open()?;
-    let overlay: Overlay<DiskWorld, RocksEngine> =
+    let overlay: Overlay<DiskWorld> =
         Arenas::open_read_only(arenas, base, &world.options())?.resume(*arena)?;
     let catalog = overlay.catalog()?;
     let diff = overlay.diff()?;

@@ -13,7 +13,6 @@ use cg_format::{BlockPos, Limits};
 use cg_registry::{Catalog, Registration};
 use cg_snapshot::pack::PackInfo;
 use cg_snapshot::{Merge, RestoreOptions, RestoreReport, Snapshot};
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 use clap::{ValueEnum, ValueHint};
 use serde::Serialize;
@@ -189,10 +188,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// What would be done to a world, its names after that, and how many of them are new.
-fn would_do<E: Engine>(
+fn would_do(
     args: &Args,
     pack: &Checked,
-    world: &World<E>,
+    world: &World,
     options: RestoreOptions,
 ) -> Result<(Done, Arc<Catalog>, u64), Failure> {
     check_lengths(&pack.info, world)?;
@@ -234,7 +233,7 @@ fn by_chunks(at: Option<&[i64]>, region: Option<&Snapshot>) -> Result<[i64; 3], 
 }
 
 /// Refuses an object that no transaction of the world could take.
-fn check_lengths<E: Engine>(info: &PackInfo, world: &World<E>) -> Result<(), Failure> {
+fn check_lengths(info: &PackInfo, world: &World) -> Result<(), Failure> {
     let (len_bytes, limit_bytes) = (info.longest_object_bytes, world.limits().object_bytes);
     if len_bytes <= limit_bytes {
         return Ok(());

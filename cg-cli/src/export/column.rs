@@ -6,7 +6,6 @@ use std::sync::Arc;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::Engine;
 use cg_store::prelude::Property;
 use cg_store::{Error, ObjectKey, World};
 
@@ -29,17 +28,17 @@ pub(super) struct Built {
 }
 
 /// Builds the columns of one dimension.
-pub(super) struct ColumnBuilder<'a, E: Engine> {
-    world: &'a World<E>,
+pub(super) struct ColumnBuilder<'a> {
+    world: &'a World,
     catalog: &'a Catalog,
     dimension: Dimension,
     dimension_name: &'a str,
     ids: Ids,
 }
 
-impl<'a, E: Engine> ColumnBuilder<'a, E> {
+impl<'a> ColumnBuilder<'a> {
     pub(super) fn new(
-        world: &'a World<E>,
+        world: &'a World,
         catalog: &'a Catalog,
         dimension: Dimension,
         dimension_name: &'a str,

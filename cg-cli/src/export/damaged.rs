@@ -3,7 +3,6 @@
 //! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
 //! would be nothing for ever, so such a column is left out, or says that it was only begun.
 
-use cg_store::engine::Engine;
 use serde::Serialize;
 
 use super::ExportReport;
@@ -39,7 +38,7 @@ pub struct DamagedColumn {
     pub is_written: bool,
 }
 
-impl<E: Engine> Region<'_, E> {
+impl Region<'_> {
     /// Whether a column that was built may be written. One of which chunks are lost is noted in the report.
     pub(super) fn may_write(&self, built: &mut Built, report: &mut ExportReport) -> bool {
         let Built { column, back, lost, .. } = built;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use cg_format::entity::Entity;
 use cg_format::{EntityId, EntitySource};
 use cg_registry::Catalog;
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 
 use super::{DATA_VERSION, ExportReport};
@@ -106,11 +105,7 @@ pub(crate) fn whole_entity<S: EntitySource<Error = Error>>(
 }
 
 /// The lists of a region, each in order.
-pub(super) fn listed<E: Engine>(
-    world: &World<E>,
-    roots: &[EntityId],
-    report: &mut ExportReport,
-) -> Result<Lists, Error> {
+pub(super) fn listed(world: &World, roots: &[EntityId], report: &mut ExportReport) -> Result<Lists, Error> {
     let catalog = world.catalog();
     let ids = Ids::find(&catalog);
     let mut lists = BTreeMap::<_, Vec<Listed>>::new();

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cg_store::World;
-use cg_store::engine::Engine;
 
 use super::{ExportError, ExportReport};
 use crate::anvil::save::{self, Layout};
@@ -25,8 +24,8 @@ pub(super) fn folders_of(dimension: &str, placed: Option<&Path>) -> Vec<String> 
 /// Writes every file that a world has an object of, or those `below` some folders. None leaves the folder, replaces another or passes for a region.
 ///
 /// Holds one file in memory.
-pub(super) fn write<E: Engine>(
-    world: &World<E>,
+pub(super) fn write(
+    world: &World,
     dir: &Path,
     below: Option<&[String]>,
     report: &mut ExportReport,

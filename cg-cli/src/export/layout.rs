@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use cg_store::engine::{Engine, EngineError};
+use cg_store::engine::EngineError;
 use cg_store::{Error, World};
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ pub enum LayoutChoice {
 
 /// What a world says of the layout of its save.
 #[derive(Debug)]
-pub struct Layouts<'a, E: Engine> {
-    world: &'a World<E>,
+pub struct Layouts<'a> {
+    world: &'a World,
     /// The layout in which the game of the stored `level.dat` looks, if there is one.
     looks: Option<Layout>,
     level: Option<Level>,
@@ -48,12 +48,12 @@ pub struct Placed {
     pub folder: PathBuf,
 }
 
-impl<'a, E: Engine> Layouts<'a, E> {
+impl<'a> Layouts<'a> {
     /// Reads the stored `level.dat`. Where that cannot be read, `level.dat_old` tells, then the names of other files.
     ///
     /// # Errors
     /// If the engine fails.
-    pub fn read(world: &'a World<E>) -> Result<Self, Error> {
+    pub fn read(world: &'a World) -> Result<Self, Error> {
         let stored = |name| match world.objects().get(file_key(name)?) {
             Err(Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. })) => Ok(None),
             found => found.map(|found| found.map(|object| object.bytes)),
@@ -141,7 +141,7 @@ impl<'a, E: Engine> Layouts<'a, E> {
 }
 
 /// Whether a world holds files that only saves of the newer layout have.
-fn has_files_of_26<E: Engine>(world: &World<E>) -> Result<bool, Error> {
+fn has_files_of_26(world: &World) -> Result<bool, Error> {
     for folder in FOLDERS_OF_26 {
         let found =
             world.objects().for_each(format!("{FILE_PREFIX}{folder}/"), |_| ControlFlow::Break(()))?;

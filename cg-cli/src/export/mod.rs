@@ -42,7 +42,6 @@ use std::path::{Path, PathBuf};
 use cg_format::Dimension;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
-use cg_store::engine::Engine;
 use serde::Serialize;
 
 pub use self::damaged::{Damaged, DamagedColumn};
@@ -159,8 +158,8 @@ impl ExportReport {
 ///
 /// # Errors
 /// [`ExportError`]. The files that were finished are whole; the one begun is gone.
-pub fn export<E: Engine>(
-    world: &World<E>,
+pub fn export(
+    world: &World,
     dir: &Path,
     options: &ExportOptions,
     mut watch: impl FnMut(ExportProgress),
@@ -212,8 +211,8 @@ pub fn export<E: Engine>(
 }
 
 /// The folder of each dimension, or why it has none; notes the layouts in the report.
-fn folders<E: Engine>(
-    world: &World<E>,
+fn folders(
+    world: &World,
     catalog: &Catalog,
     only: Option<Dimension>,
     options: &ExportOptions,

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use cg_format::{ChunkBox, ChunkPos, Dimension};
 use cg_registry::Catalog;
-use cg_store::engine::Engine;
 use cg_store::{Area, World};
 
 use super::column::{Built, ColumnBuilder};
@@ -37,8 +36,8 @@ enum Beside {
 }
 
 /// One region on its way out.
-pub(super) struct Region<'a, E: Engine> {
-    pub(super) world: &'a World<E>,
+pub(super) struct Region<'a> {
+    pub(super) world: &'a World,
     pub(super) catalog: &'a Catalog,
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
@@ -50,7 +49,7 @@ pub(super) struct Region<'a, E: Engine> {
     pub(super) damaged: Damaged,
 }
 
-impl<E: Engine> Region<'_, E> {
+impl Region<'_> {
     /// Writes the region's files; gives the count of entities that ride others in it.
     pub(super) fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<u64, ExportError> {
         let (mut columns, is_whole) = self.chunks()?;
@@ -127,7 +126,7 @@ impl<E: Engine> Region<'_, E> {
     /// Writes points of interest: those of blocks that are as they were, and those that came without blocks.
     fn write_points(
         &self,
-        builder: &ColumnBuilder<'_, E>,
+        builder: &ColumnBuilder<'_>,
         columns: BTreeMap<Slot, ((i32, i32), Beside)>,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
@@ -145,7 +144,7 @@ impl<E: Engine> Region<'_, E> {
 
     fn write_entities(
         &self,
-        builder: &ColumnBuilder<'_, E>,
+        builder: &ColumnBuilder<'_>,
         listed: Lists,
         entity_slots: Vec<(i32, i32)>,
         report: &mut ExportReport,

@@ -5,7 +5,6 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{Dimension, EntityId};
 use cg_registry::{Catalog, ListKind};
-use cg_store::engine::Engine;
 use cg_store::{Area, Error, ObjectKey, World};
 
 use super::{ExportReport, SECTION_Y, entities};
@@ -43,8 +42,8 @@ pub(super) struct Survey {
 }
 
 /// The regions of a world, or of one of its dimensions.
-pub(super) fn survey<E: Engine>(
-    world: &World<E>,
+pub(super) fn survey(
+    world: &World,
     catalog: &Catalog,
     only: Option<Dimension>,
     report: &mut ExportReport,
@@ -123,11 +122,7 @@ pub(super) fn survey<E: Engine>(
 }
 
 /// Counts what no save has a place for. What belongs to no dimension counts only if all are exported.
-fn not_for_saves<E: Engine>(
-    world: &World<E>,
-    only: Option<Dimension>,
-    report: &mut ExportReport,
-) -> Result<(), Error> {
+fn not_for_saves(world: &World, only: Option<Dimension>, report: &mut ExportReport) -> Result<(), Error> {
     world.records().for_each(|record| {
         match record {
             Ok((_, record)) if only.is_some_and(|only| only != record.position.dimension()) => {}
@@ -163,8 +158,8 @@ fn not_for_saves<E: Engine>(
 }
 
 /// Finds the slots of which an import kept objects.
-fn kept_slots<E: Engine>(
-    world: &World<E>,
+fn kept_slots(
+    world: &World,
     dimension: Dimension,
     name: &str,
     with_columns: bool,

@@ -7,7 +7,6 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
 use cg_registry::{Catalog, Name, Registration};
-use cg_store::engine::Engine;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, ObjectKey, World};
 use uuid::Uuid;
@@ -33,8 +32,8 @@ const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run o
 const GONE: &str =
     "it is gone since an earlier run of this import began to read it, and was not read to its end";
 /// An import's only writer.
-pub(super) struct Importer<'a, E: Engine> {
-    pub(super) world: &'a World<E>,
+pub(super) struct Importer<'a> {
+    pub(super) world: &'a World,
     pub(super) ids: Ids,
     pub(super) head: Head,
     pub(super) source: &'a Source,
@@ -81,9 +80,9 @@ pub(super) struct Pending {
     pub(super) len_bytes: usize,
 }
 
-impl<'a, E: Engine> Importer<'a, E> {
+impl<'a> Importer<'a> {
     pub(super) fn new(
-        world: &'a World<E>,
+        world: &'a World,
         source: &'a Source,
         ids: Ids,
         head: Head,

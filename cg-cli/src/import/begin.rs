@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
 use super::files;
@@ -17,8 +16,8 @@ use crate::mapping::leftovers;
 pub(super) const LEVEL: &str = "level.dat";
 
 /// Finds an import to continue, or begins one.
-pub(super) fn begin<E: Engine>(
-    world: &World<E>,
+pub(super) fn begin(
+    world: &World,
     source: &mut Source,
     options: &ImportOptions,
 ) -> Result<Head, ImportError> {
@@ -73,7 +72,7 @@ pub(super) fn begin<E: Engine>(
 
 /// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
 /// brings.
-fn put<E: Engine>(world: &World<E>, head: &Head, deleted: &[String]) -> Result<(), Error> {
+fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
     world.transaction(|tx| {
         for name in deleted {
             tx.delete_object(leftovers::file_key(name)?)?;
@@ -85,13 +84,13 @@ fn put<E: Engine>(world: &World<E>, head: &Head, deleted: &[String]) -> Result<(
 }
 
 /// The bytes of the `level.dat` that a world holds.
-pub(super) fn stored_level<E: Engine>(world: &World<E>) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn stored_level(world: &World) -> Result<Option<Vec<u8>>, Error> {
     let level = world.objects().get(leftovers::file_key(LEVEL)?)?;
     Ok(level.map(|level| level.bytes.to_vec()))
 }
 
 /// The files of a world's save that the imported save does not have; none unless that is a whole save.
-pub(super) fn files_of_before<E: Engine>(world: &World<E>, source: &Source) -> Result<Vec<String>, Error> {
+pub(super) fn files_of_before(world: &World, source: &Source) -> Result<Vec<String>, Error> {
     let names: BTreeSet<&str> = source.others.files.iter().map(|(name, _)| name.as_str()).collect();
     if !names.contains(LEVEL) {
         return Ok(Vec::new());
@@ -128,7 +127,7 @@ fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLeve
     Some(ReplacedLevel { was: Level::read(stored), is: source.save.level.clone() })
 }
 
-fn is_empty<E: Engine>(world: &World<E>) -> Result<bool, Error> {
+fn is_empty(world: &World) -> Result<bool, Error> {
     let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
     let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
     let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;

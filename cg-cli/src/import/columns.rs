@@ -12,7 +12,6 @@ use cg_format::entity::{Owner, Reason};
 use cg_format::{BlockId, ChunkAt, SchemaView};
 use cg_registry::Catalog;
 use cg_store::Error;
-use cg_store::engine::Engine;
 
 use super::apply::{Importer, listed_block_entities};
 use super::prepare::{PreparedColumn, list_block_entities};
@@ -26,7 +25,7 @@ use crate::mapping::{Ids, NO_CHUNK, name, place};
 /// The chunks of a column that the world has.
 type Old = BTreeMap<ChunkAt, Arc<Chunk>>;
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Takes a column.
     pub(super) fn column(
         &mut self,

@@ -3,7 +3,6 @@
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
@@ -36,7 +35,7 @@ enum Holder {
     Damaged(String),
 }
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Whether entities of the file still wait; takes up the last page of them when no others do.
     pub(super) fn has_waiting(&mut self) -> Result<bool, ImportError> {
         if !self.progress.waiting.is_empty() {
@@ -244,10 +243,7 @@ impl<E: Engine> Importer<'_, E> {
 }
 
 /// Those of some entities that wait for their chunk and whose chunk is stored by now, as that chunk's.
-pub(super) fn adopted<E: Engine>(
-    world: &World<E>,
-    waiting: &[Uuid],
-) -> Result<Vec<(EntityId, Entity)>, Error> {
+pub(super) fn adopted(world: &World, waiting: &[Uuid]) -> Result<Vec<(EntityId, Entity)>, Error> {
     let mut adopted = Vec::new();
     for id in waiting.iter().copied().map(EntityId::new) {
         let Some(entity) = unless_damaged(world.entity(id))?.flatten() else { continue };

@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
 use cg_store::{Error, ObjectKey};
 
@@ -23,7 +22,7 @@ const OVERHEAD_BYTES: u64 = 4096;
 /// What an object takes besides its key and its bytes, generously.
 const OBJECT_BYTES: usize = 512;
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
     pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
         let dimension = &self.dimension_name;

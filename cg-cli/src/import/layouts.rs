@@ -1,6 +1,5 @@
 //! The end of an import: in which layout each dimension was met, for the export.
 
-use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
 use cg_store::{Error, ObjectKey};
 
@@ -13,7 +12,7 @@ use crate::anvil::save::{is_moved, stray_of};
 use crate::mapping::layout::{MetLayout, digest_of_level, layout_key};
 use crate::mapping::unless_damaged;
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Stores the layouts and forgets the progress, in one transaction; adds to the report what is of the whole save.
     pub(super) fn end(&mut self, report: &mut ImportReport) -> Result<(), ImportError> {
         let layouts = self.layouts()?;

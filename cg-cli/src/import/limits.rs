@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
-use cg_store::engine::Engine;
 
 use super::apply::{Importer, TRANSACTION_BYTES};
 use crate::anvil::region::Slot;
@@ -12,7 +11,7 @@ use crate::anvil::region::Slot;
 /// What a row's frame and key add to its bytes, generously.
 const ROW_OVERHEAD_BYTES: u64 = 256;
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Whether one transaction can hold a column; reports it if not.
     pub(super) fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
         // Some of what is pending may go with it.

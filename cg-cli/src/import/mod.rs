@@ -58,7 +58,6 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::available_parallelism;
 
 use cg_store::World;
-use cg_store::engine::Engine;
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
@@ -272,9 +271,9 @@ impl ImportOptions {
 ///
 /// # Errors
 /// [`ImportError`]. What was committed before stays, and the next run continues there.
-pub fn import<E: Engine>(
+pub fn import(
     path: &Path,
-    world: &World<E>,
+    world: &World,
     options: &ImportOptions,
     mut watch: impl FnMut(ImportProgress),
 ) -> Result<ImportReport, ImportError> {

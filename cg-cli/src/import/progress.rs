@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use cg_registry::Name;
-use cg_store::engine::Engine;
 use cg_store::prelude::{Property, Transaction};
 use cg_store::{Error, World};
 use serde::de::DeserializeOwned;
@@ -185,20 +184,20 @@ impl FileProgress {
     }
 }
 
-pub(super) fn head<E: Engine>(world: &World<E>) -> Result<Option<Head>, ImportError> {
+pub(super) fn head(world: &World) -> Result<Option<Head>, ImportError> {
     read(world, HEAD)
 }
 
-pub(super) fn put_head<E: Engine>(tx: &mut Transaction<'_, E>, head: &Head) {
+pub(super) fn put_head(tx: &mut Transaction<'_>, head: &Head) {
     put(tx, HEAD, head);
 }
 
 /// How far a file is, by its number; `None` if no file of that number was begun.
-pub(super) fn file<E: Engine>(world: &World<E>, number: usize) -> Result<Option<FileProgress>, ImportError> {
+pub(super) fn file(world: &World, number: usize) -> Result<Option<FileProgress>, ImportError> {
     read(world, &file_name(number))
 }
 
-pub(super) fn put_file<E: Engine>(tx: &mut Transaction<'_, E>, number: usize, progress: &FileProgress) {
+pub(super) fn put_file(tx: &mut Transaction<'_>, number: usize, progress: &FileProgress) {
     put(tx, &file_name(number), progress);
 }
 
@@ -208,7 +207,7 @@ pub(super) fn page_name(file: usize, page: u32) -> Name {
 }
 
 /// The entities of a page.
-pub(super) fn page<E: Engine>(world: &World<E>, file: usize, page: u32) -> Result<Vec<Uuid>, ImportError> {
+pub(super) fn page(world: &World, file: usize, page: u32) -> Result<Vec<Uuid>, ImportError> {
     Ok(read(world, page_name(file, page).as_str())?.unwrap_or_default())
 }
 
@@ -223,16 +222,16 @@ pub(super) fn met_name(file: usize, next_slot: u16, page: u32) -> Name {
 }
 
 /// The entities of the world that an import met.
-pub(super) fn met<E: Engine>(world: &World<E>) -> Result<HashSet<Uuid>, ImportError> {
+pub(super) fn met(world: &World) -> Result<HashSet<Uuid>, ImportError> {
     let mut met = HashSet::new();
     for name in all(world)?.iter().filter(|name| name.as_str().starts_with(MET)) {
-        met.extend(read::<_, Vec<Uuid>>(world, name.as_str())?.unwrap_or_default());
+        met.extend(read::<Vec<Uuid>>(world, name.as_str())?.unwrap_or_default());
     }
     Ok(met)
 }
 
 /// The properties in which a world keeps the progress of an import, damaged ones too.
-pub(super) fn all<E: Engine>(world: &World<E>) -> Result<Vec<Name>, Error> {
+pub(super) fn all(world: &World) -> Result<Vec<Name>, Error> {
     let mut names = Vec::new();
     let failed = world.for_each_property(PROGRESS_PREFIX, |property| {
         match property {
@@ -253,7 +252,7 @@ fn progress_name(key: &[u8]) -> Option<Name> {
 }
 
 /// Forgets the progress of an import.
-pub(super) fn clear<E: Engine>(tx: &mut Transaction<'_, E>, all: Vec<Name>) {
+pub(super) fn clear(tx: &mut Transaction<'_>, all: Vec<Name>) {
     for name in all {
         tx.set_property(Property::Named(name), None);
     }
@@ -267,7 +266,7 @@ fn property(name: &str) -> Property {
     Property::Named(Name::new(name).expect("a literal name and a number"))
 }
 
-fn read<E: Engine, T: DeserializeOwned>(world: &World<E>, name: &str) -> Result<Option<T>, ImportError> {
+fn read<T: DeserializeOwned>(world: &World, name: &str) -> Result<Option<T>, ImportError> {
     let unreadable = |why: String| ImportError::Progress { property: name.to_owned(), why };
     let bytes = world.property(&property(name)).map_err(|error| match error {
         error if is_damage(&error) => unreadable(error.to_string()),
@@ -277,7 +276,7 @@ fn read<E: Engine, T: DeserializeOwned>(world: &World<E>, name: &str) -> Result<
     serde_json::from_slice(&bytes).map(Some).map_err(|error| unreadable(error.to_string()))
 }
 
-fn put<E: Engine>(tx: &mut Transaction<'_, E>, name: &str, value: &impl Serialize) {
+fn put(tx: &mut Transaction<'_>, name: &str, value: &impl Serialize) {
     let bytes = serde_json::to_vec(value).expect("plain data is JSON");
     tx.set_property(property(name), Some(bytes));
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension, EntityId};
-use cg_store::engine::Engine;
 use cg_store::prelude::Property;
 use cg_store::{Area, Error, World};
 
@@ -56,7 +55,7 @@ pub(super) struct RegionChunks {
 
 impl RegionChunks {
     /// Looks at the keys of a region, and opens clusters up to their directories.
-    fn find<E: Engine>(world: &World<E>, (dimension, region): (Dimension, RegionPos)) -> Result<Self, Error> {
+    fn find(world: &World, (dimension, region): (Dimension, RegionPos)) -> Result<Self, Error> {
         let corner = |d: i64, y: i64| {
             let (x, z) = (i64::from(region.x()) * 32 + d, i64::from(region.z()) * 32 + d);
             ChunkPos::new(x, y, z).expect("a region lies inside the world")
@@ -81,7 +80,7 @@ impl RegionChunks {
 pub(super) type ByColumn = BTreeMap<(Dimension, (i32, i32)), Vec<EntityId>>;
 
 /// The entities that an import left without a chunk, because there was none where they are. Reads every entity once.
-pub(super) fn without_chunk<E: Engine>(world: &World<E>) -> Result<ByColumn, Error> {
+pub(super) fn without_chunk(world: &World) -> Result<ByColumn, Error> {
     let mut found = ByColumn::new();
     world.for_each_entity(|entity| {
         // What is damaged belongs to no column that could be replaced.
@@ -96,7 +95,7 @@ pub(super) fn without_chunk<E: Engine>(world: &World<E>) -> Result<ByColumn, Err
     Ok(found)
 }
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// What the world has of a column that this import did not bring, or what of it is damaged. Of a region, and of the next
     /// columns of the same, its keys are looked at once.
     pub(super) fn stored(&mut self, x: i32, z: i32) -> Result<Result<StoredColumn, Damaged>, ImportError> {

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 
 use cg_store::directory::{ENGINE_DIR, FILE_NAME};
-use cg_store::engine::RocksEngine;
 use cg_store::prelude::{OpenError, WorldOptions};
 use cg_store::{Error, StoreLimits, World};
 
@@ -18,7 +17,7 @@ const ENTITY_BYTES: u64 = 16 << 20;
 ///
 /// # Errors
 /// As [`World::open`] and [`World::create`]; a directory with anything else in it is left alone.
-pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World<RocksEngine>, Error> {
+pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World, Error> {
     if makes_world(dir)? {
         for name in [FILE_NAME, TEMPORARY_NAME] {
             match fs::remove_file(dir.join(name)) {

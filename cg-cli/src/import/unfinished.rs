@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
 use cg_store::{Error, World};
 use serde::Serialize;
@@ -27,7 +26,7 @@ pub struct Unfinished {
 ///
 /// # Errors
 /// If the engine fails.
-pub fn unfinished<E: Engine>(world: &World<E>) -> Result<Option<Unfinished>, Error> {
+pub fn unfinished(world: &World) -> Result<Option<Unfinished>, Error> {
     // Where the names cannot be read, there is no telling.
     if unless_damaged(progress::all(world))?.is_none_or(|all| all.is_empty()) {
         return Ok(None);
@@ -50,7 +49,7 @@ pub fn unfinished<E: Engine>(world: &World<E>) -> Result<Option<Unfinished>, Err
 ///
 /// # Errors
 /// [`ImportError::Finished`] if there is none, and what the store says.
-pub fn abandon<E: Engine>(world: &World<E>) -> Result<Unfinished, ImportError> {
+pub fn abandon(world: &World) -> Result<Unfinished, ImportError> {
     let unfinished = unfinished(world)?.ok_or(ImportError::Finished)?;
     for number in 0.. {
         let file = match readable(progress::file(world, number))? {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
-use cg_store::engine::Engine;
 use cg_store::{Area, Error, LostChunks, World};
 
 use super::strip::Seen;
@@ -56,8 +55,8 @@ pub(super) struct StripTiles {
 
 impl Extent {
     /// Looks for chunks, in a box or everywhere; `None` if there are neither chunks nor damage.
-    pub(super) fn find<E: Engine>(
-        world: &World<E>,
+    pub(super) fn find(
+        world: &World,
         dimension: Dimension,
         area: Option<BlockBox>,
     ) -> Result<Option<Self>, Error> {

@@ -33,7 +33,6 @@ mod surface;
 use cg_format::{BlockBox, Dimension, Tier};
 use cg_registry::ListKind;
 use cg_store::World;
-use cg_store::engine::Engine;
 
 pub use colour::{Paint, paint_of};
 pub use image::Image;
@@ -166,11 +165,7 @@ pub enum MapError {
 ///
 /// # Errors
 /// The variants of [`MapError`]. A damaged chunk is no error: see [`Map::unreadable`].
-pub fn render<E: Engine>(
-    world: &World<E>,
-    options: &MapOptions,
-    mut progress: impl FnMut(f64),
-) -> Result<Map, MapError> {
+pub fn render(world: &World, options: &MapOptions, mut progress: impl FnMut(f64)) -> Result<Map, MapError> {
     let mut extent = Extent::find(world, options.dimension, options.area)?.ok_or(MapError::Empty)?;
     let scale = scale(&extent, options.scale_blocks)?;
     let [width, height] = size_px(&extent, scale);

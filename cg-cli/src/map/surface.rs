@@ -7,7 +7,6 @@ use cg_format::{
     BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos, Tier,
 };
 use cg_registry::Catalog;
-use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
 use super::colour::{Paint, paint_of};
@@ -29,8 +28,8 @@ const DEEP_WATER: [f32; 3] = [28.0, 58.0, 130.0];
 const TILE_CHUNKS: i64 = 16;
 
 /// Draws tiles of a world.
-pub(super) struct Surface<'w, E: Engine> {
-    world: &'w World<E>,
+pub(super) struct Surface<'w> {
+    world: &'w World,
     catalog: &'w Catalog,
     dimension: Dimension,
     area: Option<BlockBox>,
@@ -166,9 +165,9 @@ impl Sight {
     }
 }
 
-impl<'w, E: Engine> Surface<'w, E> {
+impl<'w> Surface<'w> {
     pub(super) fn new(
-        world: &'w World<E>,
+        world: &'w World,
         catalog: &'w Catalog,
         dimension: Dimension,
         area: Option<BlockBox>,

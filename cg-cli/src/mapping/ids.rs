@@ -2,7 +2,6 @@
 
 use cg_format::{ComponentId, SideKind};
 use cg_registry::{Catalog, ComponentOffer, Name, Registration};
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 
 use super::{
@@ -49,7 +48,7 @@ impl Ids {
     ///
     /// # Errors
     /// If a component of the name is there with another shape, and what the store says.
-    pub fn register<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+    pub fn register(world: &World) -> Result<Self, Error> {
         Self::register_with(world, &[BIOMES, BLOCK_LIGHT, SKY_LIGHT, STATUS, BLOCK_ENTITIES, COLUMN])
     }
 
@@ -57,11 +56,11 @@ impl Ids {
     ///
     /// # Errors
     /// As [`register`](Self::register).
-    pub fn register_for_schematic<E: Engine>(world: &World<E>) -> Result<Self, Error> {
+    pub fn register_for_schematic(world: &World) -> Result<Self, Error> {
         Self::register_with(world, &[BIOMES, BLOCK_ENTITIES, DATA_VERSION, BLOCK_BIOMES])
     }
 
-    fn register_with<E: Engine>(world: &World<E>, sides: &[&str]) -> Result<Self, Error> {
+    fn register_with(world: &World, sides: &[&str]) -> Result<Self, Error> {
         let name = |text: &str| Name::new(text).expect("a literal name");
         let component = |text: &str| ComponentOffer::variable(name(text));
         let catalog = world.register(&Registration {

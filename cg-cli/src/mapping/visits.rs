@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use cg_format::{ChunkBox, Dimension};
-use cg_store::engine::Engine;
 use cg_store::{Area, Error, World};
 
 use super::Ids;
@@ -32,7 +31,7 @@ impl Visits {
     ///
     /// # Errors
     /// What the engine says, damage apart.
-    pub fn read<E: Engine>(world: &World<E>, dimension: Dimension) -> Result<Self, Error> {
+    pub fn read(world: &World, dimension: Dimension) -> Result<Self, Error> {
         let (mut visits, mut decoder) = (Self::default(), Decoder::default());
         let Some(column) = Ids::find(&world.catalog()).column else { return Ok(visits) };
         world.for_each_decoded(Area::Box(dimension, ChunkBox::EVERYTHING), |decoded| {

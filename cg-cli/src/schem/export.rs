@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use cg_format::{BlockBox, Dimension};
 use cg_snapshot::schem::{SchemError, SchemHead, SchemWriter};
-use cg_store::engine::Engine;
 use cg_store::{Error, World};
 use serde::Serialize;
 
@@ -93,8 +92,8 @@ impl ExportError {
 ///
 /// # Errors
 /// [`ExportError`].
-pub fn export<E: Engine>(
-    world: &World<E>,
+pub fn export(
+    world: &World,
     dimension: Dimension,
     area: BlockBox,
     file: &Path,
@@ -127,8 +126,8 @@ fn failed(file: &Path, trouble: Trouble) -> ExportError {
     }
 }
 
-fn write<E: Engine>(
-    survey: &mut Survey<'_, '_, E>,
+fn write(
+    survey: &mut Survey<'_, '_>,
     slabs: Slabs,
     out: &mut NewFile,
     head: SchemHead,
@@ -174,8 +173,8 @@ fn write<E: Engine>(
     })
 }
 
-fn write_grids<E: Engine, W: io::Write>(
-    survey: &mut Survey<'_, '_, E>,
+fn write_grids<W: io::Write>(
+    survey: &mut Survey<'_, '_>,
     slabs: Slabs,
     writer: &mut SchemWriter<W>,
     mut watch: impl FnMut(u64),

@@ -9,7 +9,6 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::Catalog;
 use cg_snapshot::schem::{Cells, Grid, GridShape};
-use cg_store::engine::Engine;
 use cg_store::prelude::Durability;
 use cg_store::{Error, World};
 use serde::Serialize;
@@ -98,9 +97,9 @@ impl From<Error> for ImportError {
 ///
 /// # Errors
 /// [`ImportError`].
-pub fn import<E: Engine>(
+pub fn import(
     file: &SchemFile,
-    world: &World<E>,
+    world: &World,
     dimension: Dimension,
     corner: BlockPos,
     mut watch: impl FnMut(u64),
@@ -150,9 +149,9 @@ fn area(corner: BlockPos, size: [u16; 3]) -> Option<BlockBox> {
     Some(BlockBox::new(corner, far))
 }
 
-pub(super) struct Importer<'a, E: Engine> {
+pub(super) struct Importer<'a> {
     pub(super) file: &'a SchemFile,
-    pub(super) world: &'a World<E>,
+    pub(super) world: &'a World,
     pub(super) dimension: Dimension,
     pub(super) area: BlockBox,
     pub(super) ids: Ids,
@@ -174,7 +173,7 @@ pub(super) struct Pending {
     pub(super) len_bytes: usize,
 }
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     pub(super) fn not_carried(&mut self, what: impl Into<String>, count: u64) {
         if count > 0 {
             *self.report.not_carried.entry(what.into()).or_default() += count;

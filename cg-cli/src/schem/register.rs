@@ -7,7 +7,6 @@ use cg_format::LocalPos;
 use cg_registry::{Catalog, Registration};
 use cg_snapshot::schem::Grid;
 use cg_store::Error;
-use cg_store::engine::Engine;
 
 use super::import::{ImportError, Importer, block};
 use super::paste::Kind;
@@ -16,7 +15,7 @@ use super::state;
 use crate::anvil::water;
 use crate::mapping::{kind, name};
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     /// Blocks of other namespaces that are seen with a block entity: they own one from now on.
     fn owners_seen(&self) -> Result<HashSet<String>, ImportError> {
         let mut seen = HashSet::new();

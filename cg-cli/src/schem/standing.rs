@@ -6,7 +6,6 @@ use cg_format::entity::{Owner, Reason};
 use cg_format::{ChunkAt, EntityId, EntityTypeId};
 use cg_registry::Catalog;
 use cg_store::Error;
-use cg_store::engine::Engine;
 
 use super::entity::{Arrival, Arriving};
 use super::import::{ImportError, Importer};
@@ -32,7 +31,7 @@ enum Holder {
     Another,
 }
 
-impl<E: Engine> Importer<'_, E> {
+impl Importer<'_> {
     fn arrival(&self) -> Arrival {
         let corner = self.area.min();
         let data_version = self.file.schematic.data_version();

@@ -11,7 +11,6 @@ use cg_format::{
 };
 use cg_registry::{Catalog, ListKind};
 use cg_snapshot::schem::{BlockEntity, MAX_STATES, SchemEntity, SchemError};
-use cg_store::engine::Engine;
 use cg_store::{Error, Still};
 
 use super::biomes::Biomes;
@@ -57,8 +56,8 @@ impl Shown {
 }
 
 /// What a box holds.
-pub(super) struct Survey<'s, 'w, E: Engine> {
-    still: &'s Still<'w, E>,
+pub(super) struct Survey<'s, 'w> {
+    still: &'s Still<'w>,
     catalog: Arc<Catalog>,
     ids: Ids,
     dimension: Dimension,
@@ -76,8 +75,8 @@ pub(super) struct Survey<'s, 'w, E: Engine> {
     pub(super) missed: BTreeMap<String, u64>,
 }
 
-impl<'s, 'w, E: Engine> Survey<'s, 'w, E> {
-    pub(super) fn new(still: &'s Still<'w, E>, dimension: Dimension, area: BlockBox) -> Self {
+impl<'s, 'w> Survey<'s, 'w> {
+    pub(super) fn new(still: &'s Still<'w>, dimension: Dimension, area: BlockBox) -> Self {
         let catalog = Arc::clone(still.catalog());
         let ids = Ids::find(&catalog);
         Self {

@@ -26,7 +26,7 @@ fn options() -> WorldOptions {
 }
 
 /// A world with the names that are used below.
-fn world_over<E: Engine>(engine: E) -> Result<World<E>, Error> {
+fn world_over<E: Engine>(engine: E) -> Result<World, Error> {
     let world = World::over(engine, Uuid::from_u128(5), |_| Ok(()), &options())?;
     if world.catalog().dimension("game:arena").is_none() {
         world.register_dimension("game:arena")?;
@@ -103,7 +103,7 @@ trait Target: ChunkSource<Error = Error> + EntitySource<Error = Error> + Sync + 
     }
 }
 
-impl<E: Engine> Target for World<E> {
+impl Target for World {
     fn names(&self) -> Arc<Catalog> {
         self.catalog()
     }
@@ -118,7 +118,7 @@ impl<E: Engine> Target for World<E> {
     }
 }
 
-impl<S: Base, E: Engine> Target for Overlay<S, E> {
+impl<S: Base> Target for Overlay<S> {
     fn names(&self) -> Arc<Catalog> {
         self.catalog().expect("over its base")
     }
@@ -187,7 +187,7 @@ fn in_memory(fuse: &Fuse) -> impl Fn() -> Surviving + use<> {
 }
 
 /// One on disk.
-fn on_disk(fuse: &Fuse) -> impl Fn() -> Surviving<RocksEngine> + use<> {
+fn on_disk(fuse: &Fuse) -> impl Fn() -> Surviving + use<> {
     let (dir, fuse) = (TempDir::new().expect("a temporary directory"), fuse.clone());
     let options = RocksOptions::new(Resources::new(16 << 20, 1));
     move || {
@@ -201,10 +201,7 @@ fn on_disk(fuse: &Fuse) -> impl Fn() -> Surviving<RocksEngine> + use<> {
     }
 }
 
-fn arena<E: Engine>(
-    engine: E,
-    base: &World<cg_store::engine::MemEngine>,
-) -> Result<impl Target + use<E>, Error> {
+fn arena<E: Engine>(engine: E, base: &World) -> Result<impl Target + use<E>, Error> {
     let arenas = Arenas::over(engine, base.clone(), &options())?;
     if arenas.list().is_empty() { arenas.lease("a match", GameTick::new(1)) } else { arenas.resume(0) }
 }

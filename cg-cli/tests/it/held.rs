@@ -7,7 +7,6 @@ use std::path::Path;
 use cg_cli::anvil::{Decoder, Payload, nbt, water};
 use cg_cli::mapping::{Ids, Origin, name};
 use cg_store::Area;
-use cg_store::engine::RocksEngine;
 use cg_store::prelude::*;
 use serde_json::{Value, json};
 
@@ -28,7 +27,7 @@ pub(crate) struct Held {
     pub(crate) heights: Option<(i64, i64)>,
 }
 
-pub(crate) fn open(dir: &Path) -> World<RocksEngine> {
+pub(crate) fn open(dir: &Path) -> World {
     World::open(dir, &[], &WorldOptions::process()).expect("the world opens")
 }
 
@@ -37,7 +36,7 @@ fn kind(nbt: &[u8]) -> String {
     nbt.text("id").expect("an id").lossy().into_owned()
 }
 
-pub(crate) fn count(world: &World<RocksEngine>) -> Held {
+pub(crate) fn count(world: &World) -> Held {
     let catalog = world.catalog();
     let ids = Ids::find(&catalog);
     let mut held = Held::default();
@@ -140,7 +139,7 @@ impl Held {
 }
 
 /// The state of a block as a save would say it.
-pub(crate) fn state(world: &World<RocksEngine>, dimension: Dimension, [x, y, z]: [i64; 3]) -> Option<String> {
+pub(crate) fn state(world: &World, dimension: Dimension, [x, y, z]: [i64; 3]) -> Option<String> {
     let pos = BlockPos::new(x, y, z);
     let chunk = world.load(ChunkAt::new(dimension, pos.chunk())).expect("no damage")?;
     let catalog = world.catalog();
@@ -153,7 +152,7 @@ pub(crate) fn state(world: &World<RocksEngine>, dimension: Dimension, [x, y, z]:
 }
 
 /// The kinds of the block entities that a block owns or that lie beside it at its place.
-pub(crate) fn block_entities(world: &World<RocksEngine>, dimension: Dimension, pos: [i64; 3]) -> Vec<String> {
+pub(crate) fn block_entities(world: &World, dimension: Dimension, pos: [i64; 3]) -> Vec<String> {
     let block = BlockPos::new(pos[0], pos[1], pos[2]);
     let ids = Ids::find(&world.catalog());
     let Some(chunk) = world.load(ChunkAt::new(dimension, block.chunk())).expect("no damage") else {

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use cg_cli::import::{ImportOptions, ImportReport, import};
 use cg_format::Tier;
-use cg_store::engine::RocksEngine;
 use cg_store::prelude::*;
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use crate::{held, round, worlds};
 
 /// Imports into a new world and opens that again.
 #[track_caller]
-pub(crate) fn imported(save: &Path, dir: &Path) -> (World<RocksEngine>, ImportReport) {
+pub(crate) fn imported(save: &Path, dir: &Path) -> (World, ImportReport) {
     let world = World::create(dir, &[], &WorldOptions::process()).expect("a new world");
     let report = import(save, &world, &ImportOptions::default(), |_| {}).expect("an import");
     world.close().expect("closed");
@@ -62,7 +61,7 @@ fn check(file: &str) {
 
 /// Lets a month pass with nobody near: all of the world lies in cold clusters, holds what it held, and is small.
 #[track_caller]
-fn check_settled(file: &str, truth: &Value, dir: &Path, world: World<RocksEngine>, source: &Path) {
+fn check_settled(file: &str, truth: &Value, dir: &Path, world: World, source: &Path) {
     let (hash, chunks) = (world.content_hash().expect("no damage"), world.census().expect("counts").chunks());
     let counts = world.settle_tiers(30 * 24 * 60 * 60 * 20, |_| {}).expect("settles");
     assert_eq!((counts.cooled, counts.refused), (chunks, 0), "{file}");

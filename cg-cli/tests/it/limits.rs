@@ -8,18 +8,17 @@ use cg_cli::anvil::region::Slot;
 use cg_cli::anvil::{nbt, write};
 use cg_cli::import::{ImportError, ImportOptions, ImportReport, Unlisted, Unreadable, import};
 use cg_store::StoreLimits;
-use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
 use expect_test::expect;
 
 use crate::maker::{self, Stored, patterned};
 
-fn world() -> World<MemEngine> {
+fn world() -> World {
     World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
 }
 
 /// Imports with a stop after every third transaction, as often as it takes.
-fn imported_in_parts(save: &Path, world: &World<MemEngine>) -> ImportReport {
+fn imported_in_parts(save: &Path, world: &World) -> ImportReport {
     let options = ImportOptions { stop_after_transactions: Some(3), ..ImportOptions::default() };
     loop {
         match import(save, world, &options, |_| {}) {

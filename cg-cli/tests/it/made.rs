@@ -8,7 +8,6 @@ use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
 use cg_cli::anvil::{nbt, save, write};
 use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import};
 use cg_store::World;
-use cg_store::engine::RocksEngine;
 use cg_store::prelude::*;
 use expect_test::expect;
 
@@ -152,7 +151,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
     columns
 }
 
-fn hash(world: &World<RocksEngine>) -> String {
+fn hash(world: &World) -> String {
     world.content_hash().expect("no damage").to_string()
 }
 
@@ -258,11 +257,7 @@ fn every_awkward_shape_arrives_and_comes_back() {
     assert_eq!(hash(&again), hash(&world));
 }
 
-fn run(
-    save: &Path,
-    dir: &Path,
-    options: ImportOptions,
-) -> Result<(World<RocksEngine>, ImportReport), ImportError> {
+fn run(save: &Path, dir: &Path, options: ImportOptions) -> Result<(World, ImportReport), ImportError> {
     let world = held::open(dir);
     let report = import(save, &world, &options, |_| {})?;
     Ok((world, report))

@@ -9,12 +9,11 @@ use cg_cli::anvil::nbt::Tag;
 use cg_cli::anvil::save;
 use cg_cli::export::{ExportOptions, ExportReport, export};
 use cg_store::World;
-use cg_store::engine::RocksEngine;
 
 use crate::import::imported;
 use crate::{leftovers, worlds};
 
-pub(crate) fn exported(world: &World<RocksEngine>, dir: &Path) -> ExportReport {
+pub(crate) fn exported(world: &World, dir: &Path) -> ExportReport {
     let report = export(world, dir, &ExportOptions::default(), |_| {}).expect("an export");
     assert_eq!(report.not_exported, BTreeMap::new());
     assert_eq!(report.changed_columns, 0);
@@ -89,7 +88,7 @@ pub(crate) fn check_columns(file: &str, before: &[&Column], after: &[&Column]) {
 
 /// Exports an imported file, compares it with the file, and imports it again.
 #[track_caller]
-pub(crate) fn check(file: &str, source: &Path, world: &World<RocksEngine>) {
+pub(crate) fn check(file: &str, source: &Path, world: &World) {
     let folder = tempfile::tempdir().expect("a directory");
     let target = folder.path().join("save");
     exported(world, &target);
@@ -113,6 +112,6 @@ pub(crate) fn check(file: &str, source: &Path, world: &World<RocksEngine>) {
     // The file alone, for a save's world also knows the layout of its dimensions.
     let (again, report) = imported(&found.path, again.path());
     assert!(report.unreadable.is_empty(), "{file}: {report:?}");
-    let hash = |world: &World<RocksEngine>| world.content_hash().expect("no damage").to_string();
+    let hash = |world: &World| world.content_hash().expect("no damage").to_string();
     assert_eq!(hash(&again), hash(world), "{file}");
 }

@@ -6,12 +6,12 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkPos, ClusterTier, Space, key};
 
 use crate::cache::{Absence, Ticket};
-use crate::engine::{Engine, ReadView};
+use crate::engine::{Readable, ReadableExt as _};
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Asks about the cubes of a chunk that was found absent, if it is time to; says whether they are known to hold
     /// nothing now.
     ///
@@ -28,7 +28,7 @@ impl<E: Engine> Inner<E> {
     fn ask_about_cubes(&self, at: ChunkAt) -> Result<Absence, Error> {
         // Between two looks a move may carry rows from where the second looks to where the first has looked.
         let engine = self.engine()?;
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         let cold = at.pos.cluster(ClusterTier::L2);
         Counters::add(&self.counters.engine_reads, 1);
         if view.get(Space::ClusterL2, &key::cluster(at.dimension, cold))?.is_some() {
@@ -48,7 +48,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Whether there is any row from one key to another.
-    fn has_row<V: ReadView>(&self, view: &V, family: Family, keys: [&[u8]; 2]) -> Result<bool, Error> {
+    fn has_row(&self, view: &dyn Readable, family: Family, keys: [&[u8]; 2]) -> Result<bool, Error> {
         Counters::add(&self.counters.engine_reads, 1);
         let [first, last] = keys.map(Bound::Included);
         let found = view.scan(family, (first, last), |_, _| {

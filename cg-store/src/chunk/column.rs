@@ -5,14 +5,13 @@ use std::ops::RangeInclusive;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
 
 use crate::cache::{CacheStats, Column, ColumnAt, KeepId};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
 /// The most chunks of a column that are given at once.
 pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 
-impl<E: Engine> World<E> {
+impl World {
     /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.
     pub const MAX_COLUMN_CHUNKS: u64 = MAX_COLUMN_CHUNKS;
 

@@ -9,7 +9,7 @@ use cg_format::cluster::Slot;
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
-use crate::engine::{EngineError, Met, ReadView, scan_past_damage};
+use crate::engine::{EngineError, Met, Readable, scan_past_damage};
 use crate::error::Error;
 use crate::stats::Counters;
 
@@ -123,8 +123,8 @@ impl Cubes {
     ///
     /// # Errors
     /// If the engine fails.
-    pub(crate) fn first<V: ReadView>(
-        view: &V,
+    pub(crate) fn first(
+        view: &dyn Readable,
         counters: &Counters,
         dimension: Dimension,
         area: ChunkBox,
@@ -138,9 +138,9 @@ impl Cubes {
     ///
     /// # Errors
     /// If the engine fails.
-    pub(crate) fn next<V: ReadView>(
+    pub(crate) fn next(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         counters: &Counters,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
         self.next_with(view, counters, &mut Err)
@@ -151,9 +151,9 @@ impl Cubes {
     ///
     /// # Errors
     /// If the engine fails otherwise, and what `damaged` returns.
-    pub(crate) fn next_past_damage<V: ReadView>(
+    pub(crate) fn next_past_damage(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         counters: &Counters,
         damaged: &mut Vec<Error>,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
@@ -163,9 +163,9 @@ impl Cubes {
         })
     }
 
-    fn next_with<V: ReadView>(
+    fn next_with(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         counters: &Counters,
         damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
@@ -210,8 +210,8 @@ fn cube(x: i64, y: i64, z: i64) -> ClusterPos {
 }
 
 /// The first cube from a place on, and up to a last one, that has a row in any tier.
-fn next_stored<V: ReadView>(
-    view: &V,
+fn next_stored(
+    view: &dyn Readable,
     counters: &Counters,
     from: Start,
     last: Option<(Dimension, ClusterPos)>,

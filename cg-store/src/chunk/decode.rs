@@ -5,12 +5,11 @@ use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
 use cg_registry::{Catalog, Schema, UpgradeFunctions, Upgrader};
 
 use super::StoredChunk;
-use crate::engine::Engine;
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Decodes a stored chunk and upgrades it in memory. Upgrading is no change: nothing is written.
     pub(crate) fn decode(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
         Counters::add(&self.counters.chunks_decoded, 1);

@@ -8,7 +8,7 @@ use cg_format::frame::{FrameKind, FrameView};
 use cg_format::{ChunkAt, ClusterTier, Limits, Lookup, Problem, Section, Space, Tier, key};
 
 use super::StoredChunk;
-use crate::engine::{Engine, ReadView};
+use crate::engine::{Engine, Readable};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -16,8 +16,8 @@ use crate::stats::Counters;
 ///
 /// Costs one key read if the chunk is hot, else up to three; twice that if the chunk was not found warm while others
 /// committed. Of a cluster, only the chunk's 4³ group is decompressed.
-pub(crate) fn find<E: Engine, T>(
-    engine: &E,
+pub(crate) fn find<T>(
+    engine: &dyn Engine,
     counters: &Counters,
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
@@ -25,13 +25,13 @@ pub(crate) fn find<E: Engine, T>(
     let before = engine.batch_count();
     match look_up(engine, counters, at, || engine.batch_count() != before, read)? {
         Found::Settled(found) => Ok(found),
-        Found::Torn(read) => find_in(&engine.snapshot(), counters, at, read),
+        Found::Torn(read) => find_in(&engine.snapshot()?, counters, at, read),
     }
 }
 
 /// As [`find`], in a view in which nothing moves.
-pub(crate) fn find_in<V: ReadView, T>(
-    view: &V,
+pub(crate) fn find_in<T>(
+    view: &dyn Readable,
     counters: &Counters,
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
@@ -53,8 +53,8 @@ enum Found<T, R> {
 /// Between two of its reads the chunk may be saved into the hottest tier and its slot then be dropped from its
 /// cluster, so that none of the reads meets the live copy. That takes commits, so what is found below the warm tier,
 /// or not found at all, counts only if there were none since the lookup began.
-fn look_up<V: ReadView, T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
-    view: &V,
+fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
+    view: &dyn Readable,
     counters: &Counters,
     at: ChunkAt,
     has_moved: impl Fn() -> bool,

@@ -9,7 +9,7 @@ use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Space, key};
 
 use super::StoredChunk;
 use super::find::{hot, in_group};
-use crate::engine::{Engine, ReadView};
+use crate::engine::{Engine, Readable};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -21,8 +21,8 @@ const ROWS_AT_ONCE: usize = 1024;
 /// Costs one call for the hot rows, then one read for each cluster of the first tier that may hold one of the rest.
 /// Of a cluster, only the 4³ groups of chunks that are asked for are decompressed, each once. A damaged row fails the
 /// chunks that lie in it and no others.
-pub(crate) fn find_many<E: Engine, T>(
-    engine: &E,
+pub(crate) fn find_many<T>(
+    engine: &dyn Engine,
     counters: &Counters,
     at: &[ChunkAt],
     mut read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
@@ -33,14 +33,14 @@ pub(crate) fn find_many<E: Engine, T>(
     // A chunk may have left a tier behind the search and entered one in front of it. That takes commits, so what was
     // not found counts only if there were none; a chunk that was found cold may have been saved hot meanwhile.
     if engine.batch_count() != before && search.begin_again() {
-        search.run(&engine.snapshot(), counters, &mut read);
+        search.run_on_snapshot(engine, counters, &mut read);
     }
     search.end()
 }
 
 /// As [`find_many`], in a view that nothing changes.
-pub(crate) fn find_many_in<V: ReadView, T>(
-    view: &V,
+pub(crate) fn find_many_in<T>(
+    view: &dyn Readable,
     counters: &Counters,
     at: &[ChunkAt],
     mut read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
@@ -82,9 +82,9 @@ impl<'p, T> Search<'p, T> {
         self.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotHere))).collect()
     }
 
-    fn run<V: ReadView>(
+    fn run(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         counters: &Counters,
         read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
     ) {
@@ -97,10 +97,26 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Looks for the missing chunks among the hot rows.
-    fn hot<V: ReadView>(
+    /// Runs on a snapshot of the engine. An engine that gives none fails one chunk each time.
+    fn run_on_snapshot(
         &mut self,
-        view: &V,
+        engine: &dyn Engine,
+        counters: &Counters,
+        read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
+    ) {
+        while let Some(place) = self.missing.last().copied() {
+            match engine.snapshot() {
+                Ok(view) => return self.run(&view, counters, read),
+                Err(error) => self.found[place] = Some(Err(error.into())),
+            }
+            self.missing.pop();
+        }
+    }
+
+    /// Looks for the missing chunks among the hot rows.
+    fn hot(
+        &mut self,
+        view: &dyn Readable,
         counters: &Counters,
         read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
     ) {
@@ -131,10 +147,10 @@ impl<'p, T> Search<'p, T> {
     }
 
     /// Looks for the missing chunks in the clusters of a tier, one cluster at a time: a cold one is large.
-    fn clusters<V: ReadView>(
+    fn clusters(
         &mut self,
         tier: ClusterTier,
-        view: &V,
+        view: &dyn Readable,
         counters: &Counters,
         read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
     ) {

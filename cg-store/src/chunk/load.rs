@@ -14,7 +14,6 @@ use super::decode::upgrade;
 use super::{StoredChunk, find, find_in, find_many};
 use crate::cache::{Stored, Ticket};
 use crate::delta::{Deltas, Said, fold_said, fold_stored, show_folded};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::pool::caught;
 use crate::stats::Counters;
@@ -39,7 +38,7 @@ pub struct PendingChunks {
 
 type LoadResult = Result<Option<Arc<Chunk>>, Error>;
 
-impl<E: Engine> World<E> {
+impl World {
     /// A chunk, or `None` if it is not stored: generate it then.
     ///
     /// Costs a look into memory; else one key read when hot, up to three when cold, and decoding. May block on disk.
@@ -126,7 +125,7 @@ impl<E: Engine> World<E> {
         let (world, at) = (self.visitor(), at.to_vec());
         self.unsettled().pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
-            let load = |world: &Inner<E>| {
+            let load = |world: &Inner| {
                 world.await_acceptance(&at);
                 world.load_many(&at)
             };
@@ -176,7 +175,7 @@ fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
     at.iter().map(|at| Err(Error::LoadPanicked { at: *at, message: message.to_owned() })).collect()
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// A chunk as last committed.
     #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
@@ -229,7 +228,7 @@ impl<E: Engine> Inner<E> {
         if !self.deltas.has(at) {
             return find(&*engine, &self.counters, at, |stored| self.read(&catalog, stored));
         }
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         find_in(&view, &self.counters, at, |stored| {
             self.read_folded(&catalog, stored, || fold_stored(&view, &catalog, stored))
         })
@@ -250,7 +249,7 @@ impl<E: Engine> Inner<E> {
                 show_folded(fold_said(&said, &catalog(), stored)?, stored, read)
             }),
             Deltas::Stored => {
-                let view = engine.snapshot_of_now();
+                let view = engine.snapshot_of_now()?;
                 find_in(&view, &self.counters, at, |stored| {
                     show_folded(fold_stored(&view, &catalog(), stored)?, stored, read)
                 })

@@ -12,28 +12,28 @@ use cg_registry::Catalog;
 use super::find_many::find_many_in;
 use crate::cache::{ChunkCache, Moment};
 use crate::delta::{WithDeltas, fold_stored};
-use crate::engine::{Engine, ReadView as _};
+use crate::engine::{Engine, Readable as _, Snapshot};
 use crate::error::Error;
 use crate::iterate::entities;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
 
 /// The world as it was at one moment, in the engine and in memory alike.
-pub(crate) struct StillWorld<'w, E: Engine> {
-    world: &'w Inner<E>,
-    view: E::Snapshot<'w>,
+pub(crate) struct StillWorld<'w> {
+    world: &'w Inner,
+    view: Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
     with_deltas: WithDeltas,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
     /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
-    pub(crate) fn still<'w>(&'w self, engine: &'w E) -> Result<StillWorld<'w, E>, Error> {
+    pub(crate) fn still<'w>(&'w self, engine: &'w dyn Engine) -> Result<StillWorld<'w>, Error> {
         self.check_open()?;
         let _no_commit = self.commit_alone()?;
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         Ok(StillWorld {
             with_deltas: WithDeltas::of(&view)?,
             world: self,
@@ -44,7 +44,7 @@ impl<E: Engine> Inner<E> {
     }
 }
 
-impl<E: Engine> StillWorld<'_, E> {
+impl StillWorld<'_> {
     /// Shows the stored ones of some chunks, in no order, and says how many are not stored.
     ///
     /// Costs what [`find_many_in`] costs for those that memory does not have. Chunks of one cluster that are to be read
@@ -102,11 +102,11 @@ impl<E: Engine> StillWorld<'_, E> {
 /// The world as it was at one moment, as a source: what is committed or moved while it is read is not seen.
 ///
 /// Chunks come from memory where memory has them as they were then. It keeps old rows alive: hold it no longer than needed.
-pub struct Still<'w, E: Engine> {
-    still: StillWorld<'w, E>,
+pub struct Still<'w> {
+    still: StillWorld<'w>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Shows the world as it is now, to be read for a while: for snapshots, maps and exports of one state.
     ///
     /// Waits until nothing is queued and for a commit under way; the closure runs on the calling thread, without a lock.
@@ -134,14 +134,14 @@ impl<E: Engine> World<E> {
     ///
     /// # Errors
     /// [`Error::Closed`], and what a queued write failed with.
-    pub fn still<T>(&self, read: impl FnOnce(&Still<'_, E>) -> T) -> Result<T, Error> {
+    pub fn still<T>(&self, read: impl FnOnce(&Still<'_>) -> T) -> Result<T, Error> {
         let engine = self.settled()?.engine()?;
-        let still = Still { still: self.settled()?.still(&engine)? };
+        let still = Still { still: self.settled()?.still(&*engine)? };
         Ok(read(&still))
     }
 }
 
-impl<E: Engine> Still<'_, E> {
+impl Still<'_> {
     /// The registry as it was at that moment, which issued the ids of what is read.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.still.catalog
@@ -159,7 +159,7 @@ impl<E: Engine> Still<'_, E> {
     }
 }
 
-impl<E: Engine> ChunkSource for Still<'_, E> {
+impl ChunkSource for Still<'_> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
@@ -185,7 +185,7 @@ impl<E: Engine> ChunkSource for Still<'_, E> {
     }
 }
 
-impl<E: Engine> EntitySource for Still<'_, E> {
+impl EntitySource for Still<'_> {
     type Error = Error;
 
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
@@ -195,7 +195,7 @@ impl<E: Engine> EntitySource for Still<'_, E> {
     }
 }
 
-impl<E: Engine> std::fmt::Debug for Still<'_, E> {
+impl std::fmt::Debug for Still<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Still").field("world", self.still.world).finish_non_exhaustive()
     }

@@ -11,7 +11,7 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, Dimension, Tier};
 use super::StoredChunk;
 use super::cubes::{Area, Cubes};
 use super::walk_cube::{OpenCluster, walk_cube};
-use crate::engine::{Engine, ReadView};
+use crate::engine::Readable;
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -55,7 +55,7 @@ impl Live<'_, '_> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The stored chunks of a box.
     ///
     /// Tells them from keys and from the directories of clusters: no chunk is decoded and no group decompressed.
@@ -81,8 +81,8 @@ impl<E: Engine> Inner<E> {
 ///
 /// # Errors
 /// If the engine fails.
-pub(crate) fn walk<V: ReadView, B>(
-    view: &V,
+pub(crate) fn walk<B>(
+    view: &dyn Readable,
     counters: &Counters,
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
@@ -91,8 +91,8 @@ pub(crate) fn walk<V: ReadView, B>(
 }
 
 /// As [`walk`], of one cube.
-pub(crate) fn walk_one<V: ReadView, B>(
-    view: &V,
+pub(crate) fn walk_one<B>(
+    view: &dyn Readable,
     counters: &Counters,
     area: Area,
     cube: (Dimension, ClusterPos),
@@ -112,8 +112,8 @@ fn show<B>(
 }
 
 /// As [`walk`], without reading the chunks.
-pub(crate) fn walk_live<V: ReadView, B>(
-    view: &V,
+pub(crate) fn walk_live<B>(
+    view: &dyn Readable,
     counters: &Counters,
     area: Area,
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,

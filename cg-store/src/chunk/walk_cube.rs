@@ -15,7 +15,7 @@ use cg_format::{
 use super::cubes::{Area, keys_of};
 use super::find::hot;
 use super::walk::Live;
-use crate::engine::{EngineError, Met, ReadView, scan_past_damage};
+use crate::engine::{EngineError, Met, Readable, scan_past_damage};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -26,8 +26,8 @@ const GROUP_CHUNKS: u16 = 64;
 ///
 /// Costs one read, and for each range of keys that the area has in the cube a seek for the warm clusters and one for the
 /// hot rows, and one more for the hot rows of each warm cluster.
-pub(super) fn walk_cube<V: ReadView, B>(
-    view: &V,
+pub(super) fn walk_cube<B>(
+    view: &dyn Readable,
     counters: &Counters,
     area: Area,
     (dimension, cube): (Dimension, ClusterPos),
@@ -73,8 +73,8 @@ pub(super) fn walk_cube<V: ReadView, B>(
 /// A step of a walk: it goes on, the visitor has enough, or the engine has failed.
 type Flow<B> = ControlFlow<Result<B, Error>>;
 
-struct CubeWalk<'v, V, F> {
-    view: &'v V,
+struct CubeWalk<'v, F> {
+    view: &'v dyn Readable,
     counters: &'v Counters,
     area: Area,
     dimension: Dimension,
@@ -93,7 +93,7 @@ enum Below<'b, 'r> {
     Hidden,
 }
 
-impl<V: ReadView, F> CubeWalk<'_, V, F> {
+impl<F> CubeWalk<'_, F> {
     /// Walks a range of keys whose ends are those of groups.
     fn part<B>(&mut self, part: Range<u16>) -> Flow<B>
     where

@@ -13,15 +13,15 @@ use cg_registry::{Catalog, Schema};
 use super::{Said, WithDeltas};
 use crate::chunk::decode::{decode_as_stored, schema_of};
 use crate::chunk::{Area, StoredChunk, walk};
-use crate::engine::{Engine, ReadView};
+use crate::engine::{Readable, ReadableExt as _};
 use crate::error::{Damage, Error};
 use crate::world::Inner;
 
 /// Decodes a chunk with the schema of its row and applies what its deltas say; its version is that of the last.
 ///
 /// The row and the deltas must be of one view.
-pub(crate) fn fold_stored<V: ReadView>(
-    view: &V,
+pub(crate) fn fold_stored(
+    view: &dyn Readable,
     catalog: &Catalog,
     stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
@@ -114,15 +114,15 @@ pub(crate) fn show_folded<T>(
 }
 
 /// What the deltas of a view say, for walks over it.
-pub(crate) struct Folding<'v, V> {
-    view: &'v V,
+pub(crate) struct Folding<'v> {
+    view: &'v dyn Readable,
     catalog: Arc<Catalog>,
     with_deltas: WithDeltas,
 }
 
-impl<'v, V: ReadView> Folding<'v, V> {
+impl<'v> Folding<'v> {
     /// Reads the keys of all deltas.
-    pub(crate) fn of<E: Engine>(world: &Inner<E>, view: &'v V) -> Result<Self, Error> {
+    pub(crate) fn of(world: &Inner, view: &'v dyn Readable) -> Result<Self, Error> {
         Ok(Self { view, catalog: world.registry.catalog(), with_deltas: WithDeltas::of(view)? })
     }
 
@@ -150,9 +150,9 @@ impl<'v, V: ReadView> Folding<'v, V> {
 }
 
 /// As [`walk`], every chunk with its deltas folded in. Reads the keys of all deltas first.
-pub(crate) fn walk_folded<V: ReadView, E: Engine, B>(
-    world: &Inner<E>,
-    view: &V,
+pub(crate) fn walk_folded<B>(
+    world: &Inner,
+    view: &dyn Readable,
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::known::{Gaps, each_delta};
 use super::said::{self, Said};
 use super::{MAX_CHUNKS, MAX_DELTAS, fold};
-use crate::engine::{Batch, ReadView};
+use crate::engine::{Batch, Readable};
 use crate::error::Error;
 
 /// What all deltas in memory may take, beside the commits of all: those of 80,000 chunks of which one block changed.
@@ -102,7 +102,7 @@ impl Chunks {
 
 impl DeltaIndex {
     /// Reads all deltas. What is damaged is found again by who asks for the chunk.
-    pub(crate) fn read<V: ReadView>(view: &V) -> Result<Self, Error> {
+    pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         let mut chunks = Chunks::default();
         chunks.gaps = each_delta(view, |at, seq, row| {
             let says = fold::read(&key::delta(at, seq), row).map(|(_, _, says)| says.into());

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use cg_format::ChunkAt;
 use cg_format::key::{self, Family};
 
-use crate::engine::{ALL_KEYS, Met, ReadView, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
 use crate::error::Error;
 
 /// Parts of the keys of deltas that nobody can read: a chunk whose deltas may lie there has some until the contrary is
@@ -38,8 +38,8 @@ impl Gaps {
 }
 
 /// Shows every delta's chunk, commit and row, in the order of the keys, and returns where nobody can tell.
-pub(super) fn each_delta<V: ReadView>(
-    view: &V,
+pub(super) fn each_delta(
+    view: &dyn Readable,
     mut visit: impl FnMut(ChunkAt, u64, &[u8]),
 ) -> Result<Gaps, Error> {
     let (mut gaps, mut last) = (Gaps::default(), None::<Vec<u8>>);
@@ -74,7 +74,7 @@ pub(crate) struct WithDeltas {
 
 impl WithDeltas {
     /// Reads the keys of all deltas.
-    pub(crate) fn of<V: ReadView>(view: &V) -> Result<Self, Error> {
+    pub(crate) fn of(view: &dyn Readable) -> Result<Self, Error> {
         let mut last = HashMap::new();
         // The keys of a chunk's deltas ascend with their commits, so the last one stays.
         let gaps = each_delta(view, |at, seq, _| {

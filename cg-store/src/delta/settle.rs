@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, Lookup, Space};
 
 use super::fold_stored;
 use crate::chunk::find_in;
-use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView as _};
+use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::tiering::Written;
@@ -34,7 +34,7 @@ struct Settling {
     last: u64,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Puts a chunk as its row and its deltas say into a row of its own, of the same version and schema generation, and
     /// deletes the deltas.
     ///
@@ -48,7 +48,7 @@ impl<E: Engine> Inner<E> {
     /// Reads what is to be written; `None` if no delta is.
     fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
         let engine = self.engine()?;
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         let row_key = key::chunk(at);
         let guard = match view.get(Space::ChunkL0, &row_key)? {
             Some(row) => Guard::same(Space::ChunkL0, row_key, &row),
@@ -99,14 +99,14 @@ impl<E: Engine> Inner<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::MemEngine;
+
     use crate::{World, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::{BlockId, BlockPos, ChunkPos, Dimension};
     use cg_tiering::CubeAt;
 
     /// A world with a chunk of stone and one delta on it.
-    fn world() -> (World<MemEngine>, ChunkAt, [BlockId; 2]) {
+    fn world() -> (World, ChunkAt, [BlockId; 2]) {
         let options = WorldOptions { deltas: true, ..WorldOptions::default() };
         let world = World::temporary(&[], &options).unwrap();
         let flat = world.register_dimension("game:flat").unwrap();
@@ -117,7 +117,7 @@ mod tests {
         (world, at, [stone, glass])
     }
 
-    fn save(world: &World<MemEngine>, at: ChunkAt, fill: BlockId, dots: BlockId) {
+    fn save(world: &World, at: ChunkAt, fill: BlockId, dots: BlockId) {
         let saved = world.transaction(|tx| {
             let schema = tx.catalog().current_schema();
             let mut chunk = Chunk::filled(fill, &schema)?;
@@ -130,12 +130,12 @@ mod tests {
         drop(saved.unwrap());
     }
 
-    fn set(world: &World<MemEngine>, dimension: Dimension, x: i64, block: BlockId) {
+    fn set(world: &World, dimension: Dimension, x: i64, block: BlockId) {
         drop(world.transaction(|tx| tx.set_block(dimension, BlockPos::new(x, 0, 0), block)).unwrap());
     }
 
     /// What is stored, past memory.
-    fn stored(world: &World<MemEngine>, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
+    fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
         world.view(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let (world, at, _) = world();
         let inner = world.unsettled();
         let before = stored(&world, at);
-        let warm = |world: &World<MemEngine>| {
+        let warm = |world: &World| {
             let heat = cg_tiering::Heat { last_access: cg_tiering::GameTick::new(0), moved_at: None };
             let inner = world.unsettled();
             crate::move_tier::demote_warm(&*inner.engine().unwrap(), &inner.counters, CubeAt::of(at), heat)

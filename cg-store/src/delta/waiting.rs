@@ -10,7 +10,6 @@ use cg_tiering::{CubeAt, GameTick};
 
 use super::settle::Settled;
 use super::{MAX_CHUNKS, MAX_DELTAS};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::tiering::{Due, Told};
 use crate::world::Inner;
@@ -34,7 +33,7 @@ pub(crate) enum Which {
     All,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Folds deltas of chunks that wait for it, and returns of how many. What is damaged stays as it is, and is told.
     ///
     /// Costs a look into two maps for each chunk that is considered; of one that is folded the reads of a load, and the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Bound, ControlFlow, Deref};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,8 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use super::batch::Op;
 use super::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure,
-    FamilyUsage, Guard, KeyRange, Level, ReadView, Reopen, Reopened, Usage, range,
+    FamilyUsage, Guard, KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot, Usage,
+    Value, range,
 };
 
 /// Rows in memory, for tests, fuzzing and throw-away worlds.
@@ -53,22 +54,9 @@ pub enum Fault {
 }
 
 /// The rows of a [`MemEngine`] as they were.
-#[derive(Clone)]
-pub struct MemSnapshot {
+struct MemSnapshot {
     rows: [Arc<Rows>; Family::ALL.len()],
     closed: Arc<AtomicBool>,
-}
-
-/// A value of a [`MemEngine`]: shared with the engine, not copied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemValue(Arc<[u8]>);
-
-impl Deref for MemValue {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
 }
 
 impl MemEngine {
@@ -108,39 +96,31 @@ impl Default for MemEngine {
     }
 }
 
-impl ReadView for MemEngine {
-    type Val<'a> = MemValue;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+impl Readable for MemEngine {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         check_open(&self.closed)?;
-        Ok(lookup(&self.state.read().rows, space, key))
+        Ok(lookup(&self.state.read().rows, space, key).map(Value::from))
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         let state = self.state.read();
         let one = |(space, key): &(Space, &[u8])| {
             check_open(&self.closed)?;
-            Ok(lookup(&state.rows, *space, key))
+            Ok(lookup(&state.rows, *space, key).map(Value::from))
         };
         keys.iter().map(one).collect()
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         check_open(&self.closed)?;
         // Without the lock: `visit` may commit.
-        let rows = Arc::clone(&self.state.read().rows[family as usize]);
-        Ok(visit_range(&rows, range, visit))
+        let rows = Arc::clone(&self.state.read().rows[scan.family as usize]);
+        visit_range(&rows, scan.range, visit);
+        Ok(())
     }
 }
 
 impl Engine for MemEngine {
-    type Snapshot<'a> = MemSnapshot;
-
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         let (len_bytes, max_bytes) = (batch.len_bytes(), self.max_batch_bytes);
         if len_bytes > max_bytes {
@@ -181,8 +161,10 @@ impl Engine for MemEngine {
         }
     }
 
-    fn snapshot(&self) -> MemSnapshot {
-        MemSnapshot { rows: self.state.read().rows.clone(), closed: Arc::clone(&self.closed) }
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        check_open(&self.closed)?;
+        let rows = self.state.read().rows.clone();
+        Ok(Box::new(MemSnapshot { rows, closed: Arc::clone(&self.closed) }))
     }
 
     fn sync(&self) -> Result<(), EngineError> {
@@ -227,7 +209,7 @@ impl Engine for MemEngine {
         self.state.read().failed.clone()
     }
 
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         let state = self.state.read();
         let (rows, last_commit, last_synced) = (state.rows.clone(), state.last_commit, state.last_synced);
         let (fault, free_bytes) = (Arc::clone(&self.fault), self.free_bytes.clone());
@@ -237,13 +219,13 @@ impl Engine for MemEngine {
                 (!expects(last_commit)).then(|| Failure::Write(Arc::new(EngineError::OpenedReadOnly)));
             let is_expected = failed.is_none();
             let state = State { rows: rows.clone(), last_commit, last_synced, failed, ..State::default() };
-            let engine = Self {
+            let engine = Box::new(Self {
                 state: RwLock::new(state),
                 closed: Arc::default(),
                 max_batch_bytes,
                 fault: Arc::clone(&fault),
                 free_bytes: free_bytes.clone(),
-            };
+            });
             Ok(if is_expected { Reopened::Writable(engine) } else { Reopened::Unexpected(engine) })
         })
     }
@@ -271,33 +253,20 @@ impl fmt::Debug for MemEngine {
     }
 }
 
-impl ReadView for MemSnapshot {
-    type Val<'a> = MemValue;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+impl Readable for MemSnapshot {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         check_open(&self.closed)?;
-        Ok(lookup(&self.rows, space, key))
+        Ok(lookup(&self.rows, space, key).map(Value::from))
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<MemValue>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         keys.iter().map(|(space, key)| self.get(*space, key)).collect()
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         check_open(&self.closed)?;
-        Ok(visit_range(&self.rows[family as usize], range, visit))
-    }
-}
-
-impl fmt::Debug for MemSnapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row_count: usize = self.rows.iter().map(|rows| rows.len()).sum();
-        f.debug_struct("MemSnapshot").field("row_count", &row_count).finish_non_exhaustive()
+        visit_range(&self.rows[scan.family as usize], scan.range, visit);
+        Ok(())
     }
 }
 
@@ -376,19 +345,14 @@ fn check_open(closed: &AtomicBool) -> Result<(), EngineError> {
     if closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
 }
 
-fn lookup(rows: &[Arc<Rows>; Family::ALL.len()], space: Space, key: &[u8]) -> Option<MemValue> {
-    rows[space.family() as usize].get(key).map(|value| MemValue(Arc::clone(value)))
+fn lookup(rows: &[Arc<Rows>; Family::ALL.len()], space: Space, key: &[u8]) -> Option<Arc<[u8]>> {
+    rows[space.family() as usize].get(key).map(Arc::clone)
 }
 
-fn visit_range<B>(
-    rows: &Rows,
-    range: KeyRange<'_>,
-    mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-) -> Option<B> {
-    if range::is_empty(range) {
-        return None;
+fn visit_range(rows: &Rows, range: KeyRange<'_>, visit: &mut RowVisitor<'_>) {
+    if !range::is_empty(range) {
+        let _broken = rows.range::<[u8], _>(range).try_for_each(|(key, value)| visit(key, value));
     }
-    rows.range::<[u8], _>(range).find_map(|(key, value)| visit(key, value).break_value())
 }
 
 fn usage_of((family, rows): (Family, &Arc<Rows>)) -> FamilyUsage {

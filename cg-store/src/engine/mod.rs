@@ -14,14 +14,14 @@
 //!   nothing was written. After a full disk and any other failure to write, the engine refuses further commits until it is opened
 //!   again ([`Engine::reopening`]): what reached the disk is then read back instead of guessed. Reads go on.
 //! - A commit is never tried again by the engine, nor is a failed sync.
-//! - In [`get_many`](ReadView::get_many) a damaged row fails its own key and no other.
+//! - In [`get_many`](Readable::get_many) a damaged row fails its own key and no other.
 //!
 //! ```
 //! use std::ops::{Bound, ControlFlow};
 //! use cg_format::Space;
 //! use cg_format::frame::{Codec, Draft, FrameView};
 //! use cg_format::key::Family;
-//! use cg_store::engine::{Batch, Engine, Guard, Level, MemEngine, ReadView, Stamp};
+//! use cg_store::engine::{Batch, Engine, Guard, Level, MemEngine, Readable, ReadableExt, Stamp};
 //!
 //! let engine = MemEngine::new();
 //! let mut batch = Batch::new();
@@ -42,7 +42,7 @@
 //! ```
 
 use std::fmt;
-use std::ops::{Bound, ControlFlow, Deref};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,22 +55,26 @@ mod error;
 mod mem;
 mod over;
 mod range;
+mod read;
 mod readable;
 mod resources;
 #[cfg(feature = "rocks")]
 pub mod rocks;
 pub(crate) mod staged;
+mod value;
 
 pub use batch::{Batch, Guard};
 pub use cg_format::frame::Stamp;
 pub(crate) use error::row_in_words;
 pub use error::{EngineError, Place, Table};
-pub use mem::{Fault, MemEngine, MemSnapshot, MemValue};
+pub use mem::{Fault, MemEngine};
+pub use read::{Readable, ReadableExt, RowVisitor, Scan};
 pub(crate) use readable::{Gaps, Met, Past, scan_past_damage};
 pub(crate) use resources::DEFAULT_MEMORY_BYTES;
 pub use resources::Resources;
 #[cfg(feature = "rocks")]
-pub use rocks::{Access, Examined, RocksEngine, RocksOptions, RocksSnapshot};
+pub use rocks::{Access, Examined, RocksEngine, RocksOptions};
+pub use value::Value;
 
 /// A lower and an upper end of a range of keys.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
@@ -87,59 +91,11 @@ pub const COMMIT_SEQUENCE_KEY: &[u8] = b"commitSequence";
 /// The largest batch that an engine takes unless it was opened with another limit: 64 MiB.
 pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
 
-/// What can be read: an engine as it is now, or a snapshot of it.
-pub trait ReadView {
-    /// A stored value, borrowed from the engine where it can be.
-    type Val<'a>: Deref<Target = [u8]>
-    where
-        Self: 'a;
-
-    /// The row's bytes: one key read. `None` if there is no row.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] if the engine finds the row damaged; [`EngineError::Closed`].
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError>;
-
-    /// As many rows as there are keys, in the order of the keys: cheaper than one [`get`](Self::get) each.
-    ///
-    /// All are read from one state of the engine. A damaged row fails its own key and no other.
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>>;
-
-    /// Shows the rows of a range in ascending order of their key bytes, until `visit` breaks.
-    ///
-    /// The rows are those of one state of the engine, whatever `visit` commits meanwhile. To go on later, scan
-    /// again from `Bound::Excluded` of the last key seen. An empty or inverted range shows nothing.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] at the first damaged place; rows before it were shown. [`EngineError::Closed`].
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError>;
-
-    /// As [`scan`](Self::scan), of rows that nobody is likely to ask for soon: they take no other rows' place in memory.
-    ///
-    /// # Errors
-    /// As [`scan`](Self::scan).
-    fn scan_past<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.scan(family, range, visit)
-    }
-}
+/// A state of an engine that later commits do not change; see [`Engine::snapshot`].
+pub type Snapshot<'e> = Box<dyn Readable + 'e>;
 
 /// Where rows are kept. See the [module](self) for what every engine promises.
-pub trait Engine: ReadView + Send + Sync + 'static {
-    /// A state of the engine that later commits do not change.
-    type Snapshot<'a>: ReadView + Send + Sync
-    where
-        Self: 'a;
-
+pub trait Engine: Readable + fmt::Debug + 'static {
     /// Whether there may be a row, for callers to whom a large one is not worth reading to know. `false` is certain where nothing is
     /// damaged.
     fn may_have(&self, space: Space, key: &[u8]) -> bool {
@@ -163,8 +119,9 @@ pub trait Engine: ReadView + Send + Sync + 'static {
 
     /// The state after the newest commit, unmoved by later ones. Cheap to take; holding one keeps old rows alive.
     ///
-    /// A snapshot of a closed engine answers [`EngineError::Closed`].
-    fn snapshot(&self) -> Self::Snapshot<'_>;
+    /// # Errors
+    /// [`EngineError::Closed`], which a snapshot taken before the engine was closed answers too.
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError>;
 
     /// Brings every commit made so far to [`Level::Power`]. Callers that come together share one sync.
     ///
@@ -217,9 +174,7 @@ pub trait Engine: ReadView + Send + Sync + 'static {
 
     /// How to open again what this engine has open. To be called once the engine, its snapshots and its values are
     /// dropped, and again if it fails.
-    fn reopening(&self) -> Reopen<Self>
-    where
-        Self: Sized;
+    fn reopening(&self) -> Reopen;
 
     /// What the system says is free where the engine writes; `None` if it cannot say.
     fn free_bytes(&self) -> Option<u64>;
@@ -262,31 +217,32 @@ impl Failure {
 ///
 /// # Errors
 /// What the disk says, if it cannot even be read.
-pub type Reopen<E> = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened<E>, EngineError> + Send>;
+pub type Reopen = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened, EngineError> + Send>;
 
 /// An engine that was opened again.
 #[derive(Debug)]
-pub enum Reopened<E> {
+pub enum Reopened {
     /// For writing.
-    Writable(E),
+    Writable(Box<dyn Engine>),
     /// For reading only: its newest commit is none that was expected.
-    Unexpected(E),
+    Unexpected(Box<dyn Engine>),
     /// For reading only: it cannot be opened for writing.
     Reader {
         /// The engine.
-        engine: E,
+        engine: Box<dyn Engine>,
         /// Why it can only be read.
         cause: EngineError,
     },
 }
 
-impl<E> Reopened<E> {
+impl Reopened {
     /// The same for an engine around this one.
-    pub fn map<F>(self, wrap: impl FnOnce(E) -> F) -> Reopened<F> {
+    #[must_use]
+    pub fn map<E: Engine>(self, wrap: impl FnOnce(Box<dyn Engine>) -> E) -> Self {
         match self {
-            Self::Writable(engine) => Reopened::Writable(wrap(engine)),
-            Self::Unexpected(engine) => Reopened::Unexpected(wrap(engine)),
-            Self::Reader { engine, cause } => Reopened::Reader { engine: wrap(engine), cause },
+            Self::Writable(engine) => Self::Writable(Box::new(wrap(engine))),
+            Self::Unexpected(engine) => Self::Unexpected(Box::new(wrap(engine))),
+            Self::Reader { engine, cause } => Self::Reader { engine: Box::new(wrap(engine)), cause },
         }
     }
 }

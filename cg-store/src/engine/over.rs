@@ -1,6 +1,6 @@
 //! Engines over another, as tests make them to fail, watch or outlive it: what they pass on as it is.
 
-/// Writes the calls of [`Engine`](crate::engine::Engine) or [`ReadView`](crate::engine::ReadView) that an engine or a
+/// Writes the calls of [`Engine`](crate::engine::Engine) or [`Readable`](crate::engine::Readable) that an engine or a
 /// snapshot passes on to the one in a field: `pass_on! { field => sync usage }` inside the implementation, with both traits
 /// in scope.
 #[doc(hidden)]
@@ -12,7 +12,7 @@ macro_rules! pass_on {
             &self,
             space: ::cg_format::Space,
             key: &[u8],
-        ) -> Result<Option<Self::Val<'_>>, $crate::engine::EngineError> {
+        ) -> Result<Option<$crate::engine::Value<'_>>, $crate::engine::EngineError> {
             self.$engine.get(space, key)
         }
     };
@@ -20,18 +20,17 @@ macro_rules! pass_on {
         fn get_many(
             &self,
             keys: &[(::cg_format::Space, &[u8])],
-        ) -> Vec<Result<Option<Self::Val<'_>>, $crate::engine::EngineError>> {
+        ) -> Vec<Result<Option<$crate::engine::Value<'_>>, $crate::engine::EngineError>> {
             self.$engine.get_many(keys)
         }
     };
-    (@scan $engine:ident) => {
-        fn scan<B>(
+    (@scan_rows $engine:ident) => {
+        fn scan_rows(
             &self,
-            family: ::cg_format::key::Family,
-            range: $crate::engine::KeyRange<'_>,
-            visit: impl FnMut(&[u8], &[u8]) -> ::std::ops::ControlFlow<B>,
-        ) -> Result<Option<B>, $crate::engine::EngineError> {
-            self.$engine.scan(family, range, visit)
+            scan: $crate::engine::Scan<'_>,
+            visit: &mut $crate::engine::RowVisitor<'_>,
+        ) -> Result<(), $crate::engine::EngineError> {
+            self.$engine.scan_rows(scan, visit)
         }
     };
     (@commit $engine:ident) => {
@@ -58,7 +57,7 @@ macro_rules! pass_on {
             self.$engine.checkpoint(dir)
         }
     };
-    (@snapshot $engine:ident) => { $crate::pass_on!(= $engine snapshot Self::Snapshot<'_>); };
+    (@snapshot $engine:ident) => { $crate::pass_on!(? $engine snapshot $crate::engine::Snapshot<'_>); };
     (@sync $engine:ident) => { $crate::pass_on!(? $engine sync ()); };
     (@flush $engine:ident) => { $crate::pass_on!(? $engine flush ()); };
     (@close $engine:ident) => { $crate::pass_on!(? $engine close ()); };

@@ -2,10 +2,9 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use cg_format::Space;
 use cg_format::key::Family;
 
-use super::{EngineError, KeyRange, ReadView};
+use super::{EngineError, KeyRange, Readable, ReadableExt as _, RowVisitor, Scan};
 
 /// What a scan meets.
 #[derive(Debug)]
@@ -65,14 +64,14 @@ impl Gaps {
     }
 }
 
-/// As [`ReadView::scan`], going on behind damage.
+/// As [`Readable::scan`], going on behind damage.
 ///
 /// A gap costs some hundred seeks.
 ///
 /// # Errors
 /// If the engine fails otherwise than by damage.
-pub(crate) fn scan_past_damage<V: ReadView, B>(
-    view: &V,
+pub(crate) fn scan_past_damage<B>(
+    view: &dyn Readable,
     family: Family,
     (from, to): KeyRange<'_>,
     mut visit: impl FnMut(Met<'_>) -> ControlFlow<B>,
@@ -106,30 +105,22 @@ pub(crate) fn scan_past_damage<V: ReadView, B>(
     }
 }
 
-/// A view whose scans are of rows that nobody is likely to ask for soon: see [`ReadView::scan_past`].
-pub(crate) struct Past<'v, V>(pub(crate) &'v V);
+/// A view whose scans are of rows that nobody is likely to ask for soon: see [`Scan::is_uncached`].
+pub(crate) struct Past<'v> {
+    rows: &'v dyn Readable,
+}
 
-impl<V: ReadView> ReadView for Past<'_, V> {
-    type Val<'a>
-        = V::Val<'a>
-    where
-        Self: 'a;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.0.get(space, key)
+impl<'v> Past<'v> {
+    pub(crate) fn new(rows: &'v dyn Readable) -> Self {
+        Self { rows }
     }
+}
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        self.0.get_many(keys)
-    }
+impl Readable for Past<'_> {
+    crate::pass_on! { rows => get get_many }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.0.scan_past(family, range, visit)
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        self.rows.scan_rows(Scan { is_uncached: true, ..scan }, visit)
     }
 }
 
@@ -138,8 +129,8 @@ impl<V: ReadView> ReadView for Past<'_, V> {
 /// Keys are taken for numbers. A seek fails from behind the key to the last one of the damaged block, so the end of that
 /// is searched for in doubling steps, and then by halving. So another damaged block far behind is not in the way; of one that
 /// is close, what lies between both may be counted to the gap.
-fn first_readable<V: ReadView>(
-    view: &V,
+fn first_readable(
+    view: &dyn Readable,
     family: Family,
     behind: &[u8],
     to: Bound<&[u8]>,
@@ -199,40 +190,36 @@ fn sum(number: &[u8], power: usize) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Place;
+    use cg_format::Space;
+
+    use crate::engine::{Place, Value};
 
     /// Rows of which some cannot be read: a seek to one of them, or a step onto it, fails.
     struct Damaged {
         rows: Vec<(Vec<u8>, bool)>,
     }
 
-    impl ReadView for Damaged {
-        type Val<'a> = Vec<u8>;
-
-        fn get(&self, _: Space, _: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+    impl Readable for Damaged {
+        fn get(&self, _: Space, _: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
             unreachable!("only scanned")
         }
 
-        fn get_many(&self, _: &[(Space, &[u8])]) -> Vec<Result<Option<Vec<u8>>, EngineError>> {
+        fn get_many(&self, _: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
             unreachable!("only scanned")
         }
 
-        fn scan<B>(
-            &self,
-            family: Family,
-            range: KeyRange<'_>,
-            mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-        ) -> Result<Option<B>, EngineError> {
+        fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
             use std::ops::RangeBounds as _;
+            let Scan { family, range, .. } = scan;
             for (key, is_sound) in self.rows.iter().filter(|(key, _)| range.contains(key.as_slice())) {
                 if !is_sound {
                     return Err(EngineError::Corrupt { place: Place::Family(family), message: "bad".into() });
                 }
-                if let ControlFlow::Break(value) = visit(key, b"row") {
-                    return Ok(Some(value));
+                if visit(key, b"row").is_break() {
+                    break;
                 }
             }
-            Ok(None)
+            Ok(())
         }
     }
 

@@ -26,7 +26,9 @@ use cg_format::staged::{Intent, PartWriter, StagedOp, StagedOps};
 use cg_format::{RecordId, Space};
 
 use super::batch::Op;
-use super::{Batch, COMMIT_SEQUENCE_KEY, Engine, EngineError, Guard, Level, Place, ReadView};
+use super::{
+    Batch, COMMIT_SEQUENCE_KEY, Engine, EngineError, Guard, Level, Place, Readable, ReadableExt as _,
+};
 
 /// A part is not made longer than this, unless what belongs together is.
 const PART_BYTES: u64 = 8 << 20;
@@ -92,8 +94,8 @@ impl Staged {
     ///
     /// # Errors
     /// What the engine says. The parts that were written mean nothing.
-    pub(crate) fn stage<E: Engine>(
-        engine: &E,
+    pub(crate) fn stage(
+        engine: &dyn Engine,
         batch: Batch,
         seq: u64,
         limit_bytes: u64,
@@ -124,9 +126,9 @@ impl Staged {
     }
 
     /// Adds what belongs together to the part that is being made, or to the next if it would grow too long.
-    fn close_group<E: Engine>(
+    fn close_group(
         &mut self,
-        engine: &E,
+        engine: &dyn Engine,
         part: &mut PartWriter,
         group: &mut PartWriter,
         part_bytes: u64,
@@ -139,7 +141,7 @@ impl Staged {
         Ok(())
     }
 
-    fn write_part<E: Engine>(&mut self, engine: &E, part: PartWriter) -> Result<(), EngineError> {
+    fn write_part(&mut self, engine: &dyn Engine, part: PartWriter) -> Result<(), EngineError> {
         let part_key = key::staged(self.seq, self.intent.part_count);
         let bytes = part.into_bytes();
         self.intent.add(&bytes);
@@ -153,7 +155,7 @@ impl Staged {
     ///
     /// # Errors
     /// [`EngineError::Conflict`] if somebody has committed since the number was given, and what else the engine says.
-    pub(crate) fn commit<E: Engine>(&self, engine: &E) -> Result<(), EngineError> {
+    pub(crate) fn commit(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         let mut batch = Batch::new();
         let draft = Draft::plain(Codec::None, 0, |out| self.intent.encode(out));
         batch.put(Space::Intent, key::intent(self.seq), draft, Stamp::Commit);
@@ -170,7 +172,7 @@ impl Staged {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for a part that is damaged or missing, and what else the engine says.
-    pub(crate) fn carry_out<E: Engine>(&self, engine: &E) -> Result<(), EngineError> {
+    pub(crate) fn carry_out(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for number in 0..self.intent.part_count {
             let mut batch = Batch::new();
             self.read_part(engine, number, |part_key, part| {
@@ -200,7 +202,7 @@ impl Staged {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for parts that are not what the intent says, and what else the engine says.
-    fn check_parts<V: ReadView>(&self, view: &V) -> Result<(), EngineError> {
+    fn check_parts(&self, view: &dyn Readable) -> Result<(), EngineError> {
         let mut found = Intent::default();
         for number in 0..self.intent.part_count {
             self.read_part(view, number, |part_key, part| {
@@ -218,9 +220,9 @@ impl Staged {
         Ok(())
     }
 
-    fn read_part<V: ReadView, T>(
+    fn read_part<T>(
         &self,
-        view: &V,
+        view: &dyn Readable,
         number: u32,
         read: impl FnOnce(&[u8], &[u8]) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
@@ -277,7 +279,7 @@ impl Unfinished {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for an intent that is damaged, or whose parts are; what else the engine says.
-    pub(crate) fn find<V: ReadView>(view: &V) -> Result<Self, EngineError> {
+    pub(crate) fn find(view: &dyn Readable) -> Result<Self, EngineError> {
         let mut found = Self::default();
         let tag = Space::Intent.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
@@ -324,7 +326,7 @@ impl Unfinished {
     ///
     /// # Errors
     /// What the engine says. May be done again.
-    pub(crate) fn finish<E: Engine>(&self, engine: &E) -> Result<(), EngineError> {
+    pub(crate) fn finish(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for staged in &self.committed {
             staged.carry_out(engine)?;
             tracing::info!(commit = staged.seq, parts = staged.intent.part_count, "carried a commit out");

@@ -4,7 +4,7 @@ use cg_format::{ChunkAt, Lookup};
 
 use super::queue::Waiting;
 use crate::cache::Stored;
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 use crate::error::Error;
 use crate::inside::{Doing, Inside};
 use crate::pool::told;
@@ -12,13 +12,13 @@ use crate::stats::Counters;
 use crate::transaction::accept_promised;
 use crate::world::{Inner, World};
 
-impl<E: Engine> World<E> {
+impl World {
     /// The world once everything that was handed over before is accepted or refused.
     ///
     /// # Errors
     /// Why the world takes no commits, if something waits for that.
     #[inline]
-    pub(crate) fn settled(&self) -> Result<&Inner<E>, Error> {
+    pub(crate) fn settled(&self) -> Result<&Inner, Error> {
         let inner = self.unsettled();
         inner.settle_hand_overs()?;
         Ok(inner)
@@ -29,7 +29,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// As [`settled`](Self::settled).
     #[inline]
-    pub(crate) fn settled_for(&self, at: &[ChunkAt]) -> Result<&Inner<E>, Error> {
+    pub(crate) fn settled_for(&self, at: &[ChunkAt]) -> Result<&Inner, Error> {
         let inner = self.unsettled();
         if inner.has_hand_overs() {
             inner.settle_for(at)?;
@@ -38,7 +38,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Whether anything waits to be accepted.
     #[inline]
     pub(crate) fn has_hand_overs(&self) -> bool {

@@ -6,7 +6,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::HandOvers;
-use crate::engine::Engine;
 use crate::handle::Visitor;
 use crate::pool::interrupt_nobody;
 use crate::world::Inner;
@@ -27,7 +26,7 @@ impl Accepter {
     /// Starts to accept what a world's queue holds.
     ///
     /// At the niceness of the thread that hands over first: whoever reads meanwhile may wait for it.
-    pub(crate) fn start<E: Engine>(queue: Arc<HandOvers>, world: Visitor<E>) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<HandOvers>, world: Visitor) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {

@@ -7,7 +7,6 @@ use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{BlockId, BlockPos, ChunkAt, Dimension, EntityId, LocalPos, RecordId};
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::property::Property;
 use crate::transaction::{Transaction, Writes};
@@ -142,7 +141,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// As [`Transaction::set_block`].
-    pub(super) fn say<E: Engine>(&self, tx: &mut Transaction<'_, E>) -> Result<(), Error> {
+    pub(super) fn say(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
         tx.write_all(self.others.clone());
         let catalog = tx.current_catalog();
         let schema = catalog.current_schema();

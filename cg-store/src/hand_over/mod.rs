@@ -30,7 +30,7 @@ pub use ticket::HandedOver;
 use std::sync::Arc;
 
 use crate::durability::Durability;
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::World;
@@ -58,7 +58,7 @@ impl From<Box<Refused>> for Error {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
     ///
     /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
@@ -92,7 +92,7 @@ impl<E: Engine> World<E> {
     /// # Errors
     /// [`Error::Busy`] if the queue has no room; [`Error::NoRoom`] if the disk has too little; [`Error::Closed`]; and why the
     /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
-    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver<E>, Box<Refused>> {
+    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver, Box<Refused>> {
         let inner = self.unsettled();
         if inner.door.get().is_some() {
             // A promotion that closes the door must not wait for a queue behind it.

@@ -15,7 +15,7 @@ use crate::options::WorldOptions;
 use crate::{Peek, Property};
 
 /// A world with one kind of block and one dimension, whose engine fails to write this commit.
-fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World<MemEngine>, Chunk) {
+fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World, Chunk) {
     let engine = MemEngine::new().with_fault({
         let fails_at = Arc::clone(fails_at);
         move |seq| (seq.get() == fails_at.load(Ordering::Relaxed)).then_some(Fault::Write)
@@ -28,7 +28,7 @@ fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World<MemEngine>,
     (world, chunk)
 }
 
-fn world() -> (World<MemEngine>, Chunk) {
+fn world() -> (World, Chunk) {
     failing_at(&Arc::default(), 64 << 20)
 }
 
@@ -174,9 +174,9 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
 }
 
 /// Queues a commit past what was handed over, and waits until writing it has failed.
-fn set_time_and_fail(world: &World<MemEngine>) {
+fn set_time_and_fail(world: &World) {
     let inner = world.unsettled();
-    let set = |tx: &mut crate::Transaction<'_, MemEngine>| {
+    let set = |tx: &mut crate::Transaction<'_>| {
         tx.set_property(Property::Time, Some(vec![1]));
         Ok(())
     };

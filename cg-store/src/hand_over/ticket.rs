@@ -6,7 +6,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::HandOvers;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::transaction::Committed;
@@ -83,18 +82,18 @@ impl Outcome {
 }
 
 /// A batch that was handed over: tells what became of it. Keeps no world open, and may be dropped.
-pub struct HandedOver<E: Engine> {
-    world: Visitor<E>,
+pub struct HandedOver {
+    world: Visitor,
     queue: Arc<HandOvers>,
     outcome: Arc<Outcome>,
 }
 
-impl<E: Engine> HandedOver<E> {
-    pub(super) fn waiting(world: Visitor<E>, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
+impl HandedOver {
+    pub(super) fn waiting(world: Visitor, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
         Self { world, queue, outcome }
     }
 
-    pub(super) fn accepted(world: Visitor<E>, queue: Arc<HandOvers>, seq: u64) -> Self {
+    pub(super) fn accepted(world: Visitor, queue: Arc<HandOvers>, seq: u64) -> Self {
         Self { world, queue, outcome: Arc::new(Outcome::accepted_as(seq)) }
     }
 
@@ -110,7 +109,7 @@ impl<E: Engine> HandedOver<E> {
     /// What a [transaction](crate::World::transaction) of these writes would be refused for: nothing of it was written.
     /// [`Error::Closed`] if the world was closed before it could be accepted. Why the world takes no commits, if it does
     /// not and is open: the batch waits, and is accepted when the world is [resumed](crate::World::resume).
-    pub fn wait(self) -> Result<Committed<(), E>, Error> {
+    pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_settled() {
             // A world that is gone has settled it since the first look.
             self.world.visit(|world| world.settle_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
@@ -120,7 +119,7 @@ impl<E: Engine> HandedOver<E> {
     }
 }
 
-impl<E: Engine> Drop for HandedOver<E> {
+impl Drop for HandedOver {
     fn drop(&mut self) {
         if let Some(refusal) = self.outcome.forget() {
             self.queue.add_untold(refusal);
@@ -128,7 +127,7 @@ impl<E: Engine> Drop for HandedOver<E> {
     }
 }
 
-impl<E: Engine> fmt::Debug for HandedOver<E> {
+impl fmt::Debug for HandedOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandedOver").field("outcome", &self.outcome).finish_non_exhaustive()
     }

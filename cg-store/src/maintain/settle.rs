@@ -7,7 +7,7 @@ use cg_format::key::Family;
 use cg_tiering::{CubeAt, GameTick};
 
 use crate::delta::Which;
-use crate::engine::{ALL_KEYS, Engine};
+use crate::engine::ALL_KEYS;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::hot_keys;
@@ -17,7 +17,7 @@ use crate::world::{Inner, World};
 /// Settling does what it has found when it has found so much.
 const STEPS_GATHERED: u64 = 1 << 12;
 
-impl<E: Engine> World<E> {
+impl World {
     /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
     /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
     ///
@@ -51,7 +51,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Takes all steps. Where there is too little room, what was moved away is compacted, and the rest is taken then.
     /// `given_back` is how much had been moved when that was done last.
     ///
@@ -59,7 +59,7 @@ impl<E: Engine> Inner<E> {
     /// [`Error::NoRoom`] if that makes too little.
     fn work_with_room(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,
@@ -124,7 +124,7 @@ impl<E: Engine> Inner<E> {
     /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
     fn settle(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         due: Due,
         progress: &mut impl FnMut(&MoveCounts),

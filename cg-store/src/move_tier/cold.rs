@@ -16,7 +16,7 @@ use cg_tiering::{ClusterAt, CubeAt, Heat};
 use super::cube::{HotRows, bit, group_of, row_of};
 use super::warm::demote_warm;
 use super::{MoveWrites, Outcome, past_damage};
-use crate::engine::{Engine, Guard, ReadView as _};
+use crate::engine::{Engine, Guard, Readable as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
@@ -73,7 +73,7 @@ impl ColdMerge {
     /// Begins to merge cubes into their cold cluster. Costs the read of the cluster.
     ///
     /// `Err` in the answer says that the cluster is damaged.
-    pub(crate) fn begin<E: Engine>(engine: &E, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
+    pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
         let (space, row_key) = row_of(cluster);
         let base = match engine.get(space, &row_key).map_err(Error::from) {
             Ok(base) => base.map(|row| row.to_vec()),
@@ -108,9 +108,9 @@ impl ColdMerge {
     /// be made at once.
     ///
     /// `Err` in the answer says why the group stays as it is stored, and the cube's rows where they are.
-    pub(crate) fn make<E: Engine>(
+    pub(crate) fn make(
         &self,
-        engine: &E,
+        engine: &dyn Engine,
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
@@ -121,22 +121,22 @@ impl ColdMerge {
         }
     }
 
-    fn make_of_sound<E: Engine>(
+    fn make_of_sound(
         &self,
-        engine: &E,
+        engine: &dyn Engine,
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
     ) -> Result<Result<GroupMade, Outcome>, Error> {
         let group = group_of(cube, TIER);
-        let mut hot = HotRows::read(&engine.snapshot(), cube, &mut MoveWrites::default())?;
+        let mut hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
         if hot.rows.len() > HOT_ROWS_TAKEN {
             match demote_warm(engine, counters, cube, heat)? {
                 Outcome::Done(_) | Outcome::Nothing => {}
                 end => return Ok(Err(end)),
             }
         }
-        let view = engine.snapshot();
+        let view = engine.snapshot()?;
         let mut writes = MoveWrites::default();
         hot = HotRows::read(&view, cube, &mut writes)?;
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
@@ -200,7 +200,7 @@ impl ColdMerge {
     }
 
     /// Writes the cluster in place of all that is in it now, and says how that ended.
-    pub(crate) fn commit<E: Engine>(mut self, engine: &E, counters: &Counters) -> Result<ColdEnd, Error> {
+    pub(crate) fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<ColdEnd, Error> {
         let mut left_out = Vec::new();
         let cluster = loop {
             if self.made.is_empty() {

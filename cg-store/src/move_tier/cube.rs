@@ -9,7 +9,7 @@ use cg_tiering::{ClusterAt, CubeAt};
 
 use super::MoveWrites;
 use crate::chunk::hot;
-use crate::engine::{Guard, ReadView};
+use crate::engine::{Guard, Readable, ReadableExt as _};
 use crate::error::Error;
 
 /// The cube's group in its cluster of a tier.
@@ -73,7 +73,7 @@ impl HotRow {
 
 impl HotRows {
     /// Reads them by one scan of their range.
-    pub(super) fn read<V: ReadView>(view: &V, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
+    pub(super) fn read(view: &dyn Readable, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
         let mut found = Self::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));

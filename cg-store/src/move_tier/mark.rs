@@ -6,7 +6,7 @@ use cg_tiering::CubeAt;
 
 use super::cube::{HotRows, row_of};
 use super::{MoveWrites, Outcome};
-use crate::engine::{Engine, ReadView as _};
+use crate::engine::{Engine, Readable as _};
 use crate::error::Error;
 use crate::stats::Counters;
 
@@ -15,13 +15,13 @@ use crate::stats::Counters;
 /// The clusters are not guarded: only moves put a chunk into one, they take it from a row, and one move runs at a time.
 /// Below a damaged cluster nobody can tell what it holds, so there all marks stay. Costs a scan of the cube's hot rows
 /// and the directories of its two clusters.
-pub(crate) fn forget_marks<E: Engine>(
-    engine: &E,
+pub(crate) fn forget_marks(
+    engine: &dyn Engine,
     counters: &Counters,
     cube: CubeAt,
     before: u64,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot();
+    let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
     let mut marks = HotRows::read(&view, cube, &mut writes)?.rows;
     marks.retain(|row| row.value.is_none() && row.info.version < before);

@@ -84,7 +84,7 @@ impl MoveWrites {
         self.moved += other.moved;
     }
 
-    fn commit<E: Engine>(mut self, engine: &E, counters: &Counters) -> Result<Outcome, Error> {
+    fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<Outcome, Error> {
         if self.batch.is_empty() {
             return Ok(Outcome::Nothing);
         }

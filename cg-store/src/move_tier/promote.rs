@@ -7,15 +7,15 @@ use cg_tiering::CubeAt;
 
 use super::cube::{HotRows, bit, chunk_at, group_of, row_of};
 use super::{MoveWrites, Outcome};
-use crate::engine::{Engine, Guard, ReadView as _};
+use crate::engine::{Engine, Guard, Readable as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
 /// Puts every live chunk of a cube into the hottest tier. What its clusters hold is shadowed from then on.
 ///
 /// Costs one scan, up to two cluster reads and the decompression of one group of each.
-pub(crate) fn promote<E: Engine>(engine: &E, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
-    let view = engine.snapshot();
+pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
+    let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
     let mut settled = HotRows::read(&view, cube, &mut writes)?.places;
     // What is hot already is neither read again nor counted.

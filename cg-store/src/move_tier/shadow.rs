@@ -12,7 +12,7 @@ use cg_tiering::{ClusterAt, ShadowedSlots};
 use super::cube::{hot_keys, row_of};
 use super::{MoveWrites, Outcome};
 use crate::chunk::hot;
-use crate::engine::{Engine, Guard, ReadView};
+use crate::engine::{Engine, Guard, Readable, ReadableExt as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -22,13 +22,13 @@ use crate::stats::Counters;
 /// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
 /// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
 /// warm clusters in it.
-pub(crate) fn drop_shadows<E: Engine>(
-    engine: &E,
+pub(crate) fn drop_shadows(
+    engine: &dyn Engine,
     counters: &Counters,
     at: ClusterAt,
     should_rewrite: impl FnOnce(ShadowedSlots) -> bool,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot();
+    let view = engine.snapshot()?;
     let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
     let damage = |problem| Damage::of_row(space, &row_key, at.to_string(), problem);
     Counters::add(&counters.engine_reads, 1);
@@ -64,7 +64,7 @@ pub(crate) fn drop_shadows<E: Engine>(
 }
 
 /// The slots of a cluster of which a hotter tier has a sound copy or a deletion mark.
-fn shadows<V: ReadView>(view: &V, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
+fn shadows(view: &dyn Readable, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
     let mut found = BTreeSet::new();
     let tier = cluster.pos.tier();
     let [first, last] = hot_keys(cluster);

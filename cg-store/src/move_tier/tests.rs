@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, ChunkPos, ClusterTier, Dimension, Space, key};
 use cg_tiering::{CubeAt, GameTick, Heat};
 
 use super::*;
-use crate::engine::{ALL_KEYS, MemEngine, ReadView as _};
+use crate::engine::{ALL_KEYS, MemEngine, Readable as _, ReadableExt as _};
 
 const HEAT: Heat = Heat { last_access: GameTick::new(3), moved_at: None };
 

@@ -7,7 +7,7 @@ use cg_tiering::{CubeAt, Heat};
 
 use super::cube::{HotRows, row_of};
 use super::{MoveWrites, Outcome};
-use crate::engine::{Engine, Guard, ReadView as _};
+use crate::engine::{Engine, Guard, Readable as _};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::tiering::put_heat;
@@ -17,13 +17,13 @@ use crate::tiering::put_heat;
 ///
 /// Deletion marks stay: they hide what the cold cluster may hold, and tell who asks what was deleted. Costs one scan of
 /// up to 64 rows, one cluster read and one compression.
-pub(crate) fn demote_warm<E: Engine>(
-    engine: &E,
+pub(crate) fn demote_warm(
+    engine: &dyn Engine,
     counters: &Counters,
     cube: CubeAt,
     heat: Heat,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot();
+    let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
     let hot = HotRows::read(&view, cube, &mut writes)?;
     if hot.rows.iter().all(|row| row.value.is_none()) {

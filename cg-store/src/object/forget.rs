@@ -8,11 +8,11 @@ use cg_format::frame::version_of;
 use cg_format::key::Family;
 
 use super::{ObjectKey, decode};
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Met, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, scan_past_damage};
 use crate::error::{ConflictKey, Error};
 use crate::world::Inner;
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The keys of objects that commits before this one deleted. Costs a scan of all objects. What cannot be read is not
     /// forgotten.
     pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {

@@ -6,7 +6,7 @@ use cg_format::key::Family;
 use cg_format::object::ObjectView;
 
 use super::{ObjectKey, Objects, decode};
-use crate::engine::{Engine, KeyRange, Met, ReadView, scan_past_damage};
+use crate::engine::{KeyRange, Met, Readable, scan_past_damage};
 use crate::error::Error;
 use crate::lease::Lease;
 
@@ -31,7 +31,7 @@ pub struct ObjectEntry {
     pub len_bytes: u64,
 }
 
-impl<E: Engine> Objects<E> {
+impl Objects {
     /// Up to so many objects, at least one, whose keys begin with a prefix, behind the position that the last page ended with.
     ///
     /// A position is a key and stays good for ever: it may be kept in a file, and its object may be gone. What is
@@ -82,7 +82,7 @@ impl<E: Engine> Objects<E> {
         })
     }
 
-    fn engine(&self) -> Result<Lease<'_, E>, Error> {
+    fn engine(&self) -> Result<Lease<'_>, Error> {
         self.world.settled()?.settled_engine()
     }
 }
@@ -95,8 +95,8 @@ impl ObjectEntry {
 }
 
 /// Shows the rows of objects whose keys begin with a prefix, behind a key; deleted ones too.
-pub(crate) fn scan_objects<V: ReadView, B>(
-    view: &V,
+pub(crate) fn scan_objects<B>(
+    view: &dyn Readable,
     prefix: &[u8],
     behind: Option<&[u8]>,
     mut visit: impl FnMut(Result<(&[u8], ObjectView<'_>), Error>) -> ControlFlow<B>,

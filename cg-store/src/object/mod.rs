@@ -23,7 +23,7 @@ pub use list::{ObjectEntry, ObjectPage};
 pub(crate) use list::{behind_all, range, scan_objects};
 pub(crate) use settle::{ObjectWrite, settle};
 
-use crate::engine::{Batch, Engine};
+use crate::engine::Batch;
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
@@ -104,18 +104,18 @@ impl StoredObject {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Objects<E: Engine> {
-    world: World<E>,
+pub struct Objects {
+    world: World,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The world's objects.
-    pub fn objects(&self) -> Objects<E> {
+    pub fn objects(&self) -> Objects {
         Objects { world: self.clone() }
     }
 }
 
-impl<E: Engine> Objects<E> {
+impl Objects {
     /// An object as last committed, or `None` if there is none. One key read.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl<E: Engine> Objects<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
         Ok(self.found_object(key)?.map(|(object, _)| object))
     }

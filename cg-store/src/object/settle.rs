@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ObjectKey, StoredObject};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::Inner;
 
@@ -64,8 +63,8 @@ impl ObjectWrite {
 }
 
 /// The objects that change, as they will be stored. One key read for each that is written.
-pub(crate) fn settle<E: Engine>(
-    world: &Inner<E>,
+pub(crate) fn settle(
+    world: &Inner,
     writes: &BTreeMap<ObjectKey, ObjectWrite>,
 ) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
     let mut settled = Vec::with_capacity(writes.len());

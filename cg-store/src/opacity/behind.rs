@@ -3,7 +3,6 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::Folding;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::pool;
@@ -32,7 +31,7 @@ pub(crate) struct FoldedTiles {
     pub(crate) is_all: bool,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Folds tiles that are known to have patches, one after the other, and returns when the deadline is there: the tile
     /// that is being folded by then is met again by the next call.
     ///
@@ -40,7 +39,7 @@ impl<E: Engine> Inner<E> {
     /// As [`fold_known_tile`](Self::fold_known_tile).
     pub(crate) fn fold_until(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         behind: &mut TileBehind,
         due: Due,
         told: &mut Told,
@@ -79,7 +78,7 @@ impl<E: Engine> Inner<E> {
         }
     }
 
-    fn fold_behind(&self, visitor: Visitor<E>) -> Receiver<Made> {
+    fn fold_behind(&self, visitor: Visitor) -> Receiver<Made> {
         let (sender, receiver) = channel();
         self.pool.spawn(move || {
             let mut damage = Vec::new();

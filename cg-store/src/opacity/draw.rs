@@ -11,7 +11,7 @@ use cg_registry::Catalog;
 use super::{Column, TileKey};
 use crate::chunk::{Area, StoredChunk};
 use crate::delta::walk_folded;
-use crate::engine::{Engine, ReadView};
+use crate::engine::Readable;
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -29,9 +29,9 @@ impl Drawing {
     ///
     /// # Errors
     /// If the engine fails.
-    pub(crate) fn of<V: ReadView, E: Engine>(
-        world: &Inner<E>,
-        view: &V,
+    pub(crate) fn of(
+        world: &Inner,
+        view: &dyn Readable,
         catalog: &Catalog,
         column: Column,
     ) -> Result<Self, Error> {

@@ -20,7 +20,9 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
-use crate::engine::{Batch, Engine, EngineError, Guard, Level, Met, Past, ReadView, Stamp, scan_past_damage};
+use crate::engine::{
+    Batch, EngineError, Guard, Level, Met, Past, Readable, ReadableExt as _, Stamp, scan_past_damage,
+};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 use crate::world::{Inner, World};
@@ -87,7 +89,7 @@ fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
     chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The opaque parts of the column of blocks at (x, z). Chunks that are not stored hide nothing.
     ///
     /// Costs one scan over the tile of 64×64 columns and its patches since the last folding.
@@ -122,7 +124,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Folds the first tile behind a key that has patches, and returns its key and whether it was folded; `None` if there is
     /// none.
     fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
@@ -179,7 +181,7 @@ impl<E: Engine> Inner<E> {
         let (mut passed, mut damage) = (0, None);
         // It goes through the whole map once, which would end up in the engine's cache.
         let engine = self.engine()?;
-        let found = scan_past_damage(&Past(&*engine), Family::OpacityMap, range, |met| {
+        let found = scan_past_damage(&Past::new(&*engine), Family::OpacityMap, range, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             passed += 1;
             let key = match met {
@@ -223,7 +225,7 @@ impl<E: Engine> Inner<E> {
     fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
         let engine = self.engine()?;
         // What it says of a column's chunks need not be of one commit: each patch is whole.
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
         for guard in guards.iter().filter(|guard| guard.space == Space::OpacityPatch) {
@@ -281,7 +283,7 @@ enum Found {
 }
 
 /// That a tile and its patches are what they are.
-fn guards_of_tile<V: ReadView>(view: &V, tile_key: &TileKey) -> Result<Vec<Guard>, Error> {
+fn guards_of_tile(view: &dyn Readable, tile_key: &TileKey) -> Result<Vec<Guard>, Error> {
     let mut guards = Vec::new();
     let behind = behind_tile(tile_key);
     // What lies behind the tile may be unreadable, and is none of its business.
@@ -297,7 +299,7 @@ fn guards_of_tile<V: ReadView>(view: &V, tile_key: &TileKey) -> Result<Vec<Guard
 }
 
 /// A tile with its patches folded in, or `None` if there is neither.
-pub(crate) fn folded<V: ReadView>(view: &V, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
     let mut tile: Option<Vec<u8>> = None;
     let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
     let mut failed = None;

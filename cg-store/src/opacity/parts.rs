@@ -7,7 +7,7 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension}
 
 use super::TileKey;
 use crate::chunk::{Area, Cubes};
-use crate::engine::ReadView;
+use crate::engine::{Readable, ReadableExt as _};
 use crate::error::Error;
 use crate::stats::Counters;
 
@@ -67,7 +67,7 @@ impl Column {
     }
 
     /// The lowest of its cubes that has a row in any tier.
-    fn first_cube<V: ReadView>(&self, view: &V, counters: &Counters) -> Result<Option<ClusterPos>, Error> {
+    fn first_cube(&self, view: &dyn Readable, counters: &Counters) -> Result<Option<ClusterPos>, Error> {
         Cubes::first(view, counters, self.dimension, self.area)
     }
 }
@@ -86,8 +86,8 @@ fn upright(min: ChunkPos, max: ChunkPos) -> ChunkBox {
 ///
 /// # Errors
 /// If the engine fails, and what `visit` returns.
-pub(crate) fn each_part<V: ReadView>(
-    view: &V,
+pub(crate) fn each_part(
+    view: &dyn Readable,
     counters: &Counters,
     mut visit: impl FnMut(Part) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -128,7 +128,7 @@ fn last_key(tile: &TileKey) -> Vec<u8> {
 }
 
 /// The tile of the first row behind a key, damaged or not.
-fn next_tile<V: ReadView>(view: &V, counters: &Counters, behind: &[u8]) -> Result<Option<TileKey>, Error> {
+fn next_tile(view: &dyn Readable, counters: &Counters, behind: &[u8]) -> Result<Option<TileKey>, Error> {
     let range = (Bound::Excluded(behind), Bound::Unbounded);
     Ok(view.scan(Family::OpacityMap, range, |key, _| {
         Counters::add(&counters.keys_scanned, 1);

@@ -11,14 +11,14 @@ use cg_format::key::Family;
 
 use super::{Column, Drawing, Part, TileKey, each_part};
 use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, EngineError, Stamp};
+use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
 use crate::error::Error;
 use crate::world::{Inner, World};
 
 /// How often a tile is drawn while others commit over it, before they are made to wait for it.
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
-impl<E: Engine> World<E> {
+impl World {
     /// Draws the opacity map again from the chunks; returns how many tiles were replaced: those that were wrong, and
     /// those whose patches were not folded in yet.
     ///
@@ -55,7 +55,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Draws a column's tiles from one reading of it.
     fn redraw_column(&self, column: Column, redrawn: &mut u64) -> Result<(), Error> {
         let begun = self.commits.begin();

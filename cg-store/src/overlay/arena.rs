@@ -52,7 +52,7 @@ impl DamagedArenas {
     }
 }
 
-impl<S: Base, E: Engine> Store<S, E> {
+impl<S: Base> Store<S> {
     /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
     pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
         self.give_lease_among(&self.arenas.lock(), arena)
@@ -170,7 +170,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
         let key = key::lease(from);
         let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
-        let lease = scan_past_damage(&self.engine, family, range, |met| match met {
+        let lease = scan_past_damage(&*self.engine, family, range, |met| match met {
             Met::Row(key, _) => ControlFlow::Break(key::lease_of(key)),
             Met::Gap { error, .. } => self.pass(&error),
         })?;
@@ -194,7 +194,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     ) -> Result<(), Error> {
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        scan_past_damage(&self.engine, family, range, |met| match met {
+        scan_past_damage(&*self.engine, family, range, |met| match met {
             Met::Row(key, _) => {
                 rows.push((space, key.to_vec()));
                 if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -220,8 +220,8 @@ impl Arena {
 }
 
 /// The first lease that was certainly never given.
-pub(super) fn read_next_lease<E: Engine>(
-    engine: &E,
+pub(super) fn read_next_lease(
+    engine: &dyn Engine,
     arenas: &BTreeMap<u32, Arc<Arena>>,
     damaged: &DamagedArenas,
 ) -> Result<u64, Error> {
@@ -243,7 +243,7 @@ fn arena_key(number: u32) -> String {
     format!("{ARENA_PREFIX}{number:08x}")
 }
 
-fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> {
+fn read_number(engine: &dyn Engine, key: &[u8]) -> Result<Option<u64>, Error> {
     let Some(row) = engine.get(Space::WorldMeta, key)? else { return Ok(None) };
     let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
         let mut reader = Reader::new(frame.payload(), Section::Overlay);
@@ -257,9 +257,7 @@ fn read_number<E: Engine>(engine: &E, key: &[u8]) -> Result<Option<u64>, Error> 
 }
 
 /// The arenas of a store, and those whose rows cannot be read: they keep nobody from the others.
-pub(super) fn read_arenas<E: Engine>(
-    engine: &E,
-) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
+pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
     let (mut arenas, mut damaged) = (BTreeMap::new(), DamagedArenas::default());
     let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
     scan_past_damage(engine, Family::WorldMeta, from, |met| {

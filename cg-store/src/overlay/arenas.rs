@@ -37,8 +37,8 @@ use crate::options::WorldOptions;
 /// assert_eq!(arenas.list()[0].holder, None);
 /// # Ok::<(), Error>(())
 /// ```
-pub struct Arenas<S: Base, E: Engine = MemEngine> {
-    store: Arc<Store<S, E>>,
+pub struct Arenas<S: Base> {
+    store: Arc<Store<S>>,
 }
 
 /// One arena of a pool.
@@ -55,7 +55,7 @@ pub struct ArenaInfo {
     pub is_open: bool,
 }
 
-impl<S: Base> Arenas<S, MemEngine> {
+impl<S: Base> Arenas<S> {
     /// A pool in memory.
     ///
     /// # Errors
@@ -65,18 +65,18 @@ impl<S: Base> Arenas<S, MemEngine> {
     }
 }
 
-impl<S: Base, E: Engine> Arenas<S, E> {
+impl<S: Base> Arenas<S> {
     /// A pool in an engine that holds one over the same base, or nothing.
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`], [`OverlayError::BaseReplaced`], [`OverlayError::BaseNames`], [`OverlayError::BaseGrew`],
     /// [`OverlayError::BaseSchema`] if the base is not the one that the arenas were written over; [`Error::Corrupt`].
     #[doc(hidden)]
-    pub fn over(engine: E, base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Ok(Self { store: Arc::new(Store::begin(engine, base, options)?) })
+    pub fn over(engine: impl Engine, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Ok(Self { store: Arc::new(Store::begin(Box::new(engine), base, options)?) })
     }
 
-    pub(super) const fn of(store: Arc<Store<S, E>>) -> Self {
+    pub(super) const fn of(store: Arc<Store<S>>) -> Self {
         Self { store }
     }
 
@@ -106,7 +106,7 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::HolderTooLong`], and what the engine says.
-    pub fn lease(&self, holder: &str, now: GameTick) -> Result<Overlay<S, E>, Error> {
+    pub fn lease(&self, holder: &str, now: GameTick) -> Result<Overlay<S>, Error> {
         let len_bytes = holder.len();
         if len_bytes > ArenaRow::MAX_HOLDER_LEN_BYTES {
             return Err(OverlayError::HolderTooLong { len_bytes }.into());
@@ -144,7 +144,7 @@ impl<S: Base, E: Engine> Arenas<S, E> {
     ///
     /// # Errors
     /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`]; [`Error::Corrupt`] if its row is damaged.
-    pub fn resume(&self, arena: u32) -> Result<Overlay<S, E>, Error> {
+    pub fn resume(&self, arena: u32) -> Result<Overlay<S>, Error> {
         self.store.check_base()?;
         let known = self.store.arenas.lock().get(&arena).cloned();
         let Some(known) = known else {
@@ -157,7 +157,7 @@ impl<S: Base, E: Engine> Arenas<S, E> {
         Ok(self.handle(known))
     }
 
-    fn handle(&self, arena: Arc<Arena>) -> Overlay<S, E> {
+    fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
         let tenancy = arena.tenancy.load(Ordering::Acquire);
         Overlay { store: Arc::clone(&self.store), arena, tenancy }
     }
@@ -264,12 +264,12 @@ impl<S: Base, E: Engine> Arenas<S, E> {
 
     /// The engine under the arenas, for tests and tools that look at single rows.
     #[doc(hidden)]
-    pub fn engine(&self) -> &E {
-        &self.store.engine
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.store.engine
     }
 }
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// Gives the arena back: empty, and free for the next who leases one. One put. Other handles to it are refused from then
     /// on.
     ///
@@ -282,7 +282,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Store<S, E> {
+impl<S: Base> Store<S> {
     /// Ends an arena's tenancy: empty under a lease that nobody had, and held by nobody.
     fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
@@ -296,13 +296,13 @@ impl<S: Base, E: Engine> Store<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Clone for Arenas<S, E> {
+impl<S: Base> Clone for Arenas<S> {
     fn clone(&self) -> Self {
         Self { store: Arc::clone(&self.store) }
     }
 }
 
-impl<S: Base, E: Engine> fmt::Debug for Arenas<S, E> {
+impl<S: Base> fmt::Debug for Arenas<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arenas").field("arenas", &self.list().len()).finish_non_exhaustive()
     }

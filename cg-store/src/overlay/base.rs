@@ -14,7 +14,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
-use crate::engine::{Engine, Level};
+use crate::engine::Level;
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::property::Property;
@@ -163,7 +163,7 @@ pub(super) fn without_deletion(found: Found<StoredObject>) -> Found<StoredObject
     })
 }
 
-impl<E: Engine> Base for World<E> {
+impl Base for World {
     fn identity(&self) -> Identity {
         Identity { uuid: self.uuid(), incarnation: self.incarnation() }
     }

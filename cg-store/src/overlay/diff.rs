@@ -11,7 +11,6 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use super::base::Base;
 use super::store::Written;
 use super::{Found, Overlay, origin_of};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
@@ -87,7 +86,7 @@ impl OverlayDiff {
     }
 }
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// Lists what the overlay shows otherwise than its base does. What was written and is equal again is not listed.
     ///
     /// Costs a scan of what was written, and the base's load of each place. Waits for a transaction under way and holds the

@@ -8,14 +8,14 @@ use super::base::Base;
 use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
 use crate::disk::{claim, rocks_options, sync_parent};
-use crate::engine::{Access, Engine as _, RocksEngine};
+use crate::engine::{Access, RocksEngine};
 use crate::error::{Error, OpenError};
 use crate::options::WorldOptions;
 
 /// The engine's directory inside an overlay's.
 const ENGINE_DIR: &str = "overlay";
 
-impl<S: Base> Arenas<S, RocksEngine> {
+impl<S: Base> Arenas<S> {
     /// Creates a pool of arenas in an empty or missing directory.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl<S: Base> Arenas<S, RocksEngine> {
     }
 }
 
-impl<S: Base> Overlay<S, RocksEngine> {
+impl<S: Base> Overlay<S> {
     /// Creates a pool of arenas and leases one of them.
     ///
     /// # Errors

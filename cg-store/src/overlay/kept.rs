@@ -14,12 +14,12 @@ use cg_format::{DecodeError, Lookup, Problem, RecordId, Section, Space};
 use super::base::Base;
 use super::store::{RecordEdit, Row, Store};
 use super::{Overlay, Shown};
-use crate::engine::{Batch, Engine, ReadView, Stamp};
+use crate::engine::{Batch, Readable, ReadableExt as _, Stamp};
 use crate::error::{Damage, Error};
 use crate::object::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject, behind_all, range};
 use crate::record::{self, RecordQuery, scan_area};
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// An object as the overlay shows it, or `None` if there is none. One key read for each layer.
     ///
     /// Its version counts on from the base's, and is the base's after a promotion.
@@ -119,7 +119,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
         let shape = self.store.base.record_shape();
         let below = self.store.base.records_in(query)?;
         let passed = self.store.gate.pass()?;
-        let view = self.store.engine.snapshot();
+        let view = self.store.engine.snapshot()?;
         drop(passed);
         let places: Vec<_> = below.iter().map(|(id, _)| key::overlay_record_place(lease, *id)).collect();
         let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
@@ -152,7 +152,7 @@ struct OwnObjects {
     next: Option<ObjectKey>,
 }
 
-impl<S: Base, E: Engine> Store<S, E> {
+impl<S: Base> Store<S> {
     /// An object's row in a lease; `None` if it has none. One key read.
     pub(super) fn object(&self, lease: u64, key: &ObjectKey) -> Result<Option<Row<StoredObject>>, Error> {
         let row_key = key::overlay_object(lease, key.as_bytes());
@@ -177,7 +177,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         let mut own = OwnObjects { rows: Vec::new(), next: None };
         let mut live = 0;
         let passed = self.gate.pass()?;
-        let view = self.engine.snapshot();
+        let view = self.engine.snapshot()?;
         drop(passed);
         let failed = view.scan(
             Family::Object,
@@ -203,7 +203,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// A record's row in a lease; `None` if it has none. Two key reads.
     pub(super) fn record(&self, lease: u64, id: RecordId) -> Result<Option<Row<Arc<Record>>>, Error> {
         let passed = self.gate.pass()?;
-        let view = self.engine.snapshot();
+        let view = self.engine.snapshot()?;
         drop(passed);
         let Some(bytes) = view.get(Space::RecordPlace, &key::overlay_record_place(lease, id))? else {
             return Ok(None);
@@ -237,8 +237,8 @@ pub(super) fn decode_object<'k>(
 }
 
 /// What a lease says of a record, by the row of its place.
-pub(super) fn read_record<V: ReadView>(
-    view: &V,
+pub(super) fn read_record(
+    view: &dyn Readable,
     lease: u64,
     id: RecordId,
     place: &[u8],

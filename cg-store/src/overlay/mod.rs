@@ -49,7 +49,7 @@ pub(crate) use store::holds_overlays;
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
-use crate::engine::{Engine, Level, MemEngine};
+use crate::engine::Level;
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::options::WorldOptions;
@@ -79,8 +79,8 @@ use crate::record::{RecordQuery, RecordShape};
 /// assert_eq!(arena.load(at)?, template.load(at)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Overlay<S: Base, E: Engine = MemEngine> {
-    store: Arc<Store<S, E>>,
+pub struct Overlay<S: Base> {
+    store: Arc<Store<S>>,
     arena: Arc<Arena>,
     /// Which tenancy of the arena the handle belongs to.
     tenancy: u64,
@@ -113,7 +113,7 @@ pub(crate) struct Shown<T> {
     pub(crate) origin: Origin,
 }
 
-impl<S: Base> Overlay<S, MemEngine> {
+impl<S: Base> Overlay<S> {
     /// An overlay in memory, gone with its last handle.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl<S: Base> Overlay<S, MemEngine> {
     }
 }
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// The arena's number among those of its store.
     pub fn arena(&self) -> u32 {
         self.arena.number
@@ -135,7 +135,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 
     /// All arenas of the overlay's store.
-    pub fn arenas(&self) -> Arenas<S, E> {
+    pub fn arenas(&self) -> Arenas<S> {
         Arenas::of(Arc::clone(&self.store))
     }
 
@@ -283,7 +283,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> ChunkSource for Overlay<S, E> {
+impl<S: Base> ChunkSource for Overlay<S> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
@@ -300,7 +300,7 @@ impl<S: Base, E: Engine> ChunkSource for Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> EntitySource for Overlay<S, E> {
+impl<S: Base> EntitySource for Overlay<S> {
     type Error = Error;
 
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
@@ -308,7 +308,7 @@ impl<S: Base, E: Engine> EntitySource for Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Base for Overlay<S, E> {
+impl<S: Base> Base for Overlay<S> {
     /// A reset makes it another base: what was written over it before was written over something else.
     fn identity(&self) -> Identity {
         let head = self.store.head();
@@ -379,13 +379,13 @@ impl<S: Base, E: Engine> Base for Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Clone for Overlay<S, E> {
+impl<S: Base> Clone for Overlay<S> {
     fn clone(&self) -> Self {
         Self { store: Arc::clone(&self.store), arena: Arc::clone(&self.arena), tenancy: self.tenancy }
     }
 }
 
-impl<S: Base, E: Engine> fmt::Debug for Overlay<S, E> {
+impl<S: Base> fmt::Debug for Overlay<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Overlay")
             .field("arena", &self.arena.number)

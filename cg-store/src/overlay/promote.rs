@@ -14,7 +14,6 @@ use super::base::{Base, PromoteTarget};
 use super::diff::{Change, Changed};
 use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
@@ -51,7 +50,7 @@ pub struct Promoted {
     pub changes: u64,
 }
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// Merges what the overlay shows otherwise into its base, whole or not at all, and empties the overlay.
     ///
     /// The base gets the overlay's own names first, then everything else in one transaction, which is safe from power cuts
@@ -226,7 +225,7 @@ macro_rules! takes {
     };
 }
 
-impl<E: Engine> Takes for Transaction<'_, E> {
+impl Takes for Transaction<'_> {
     fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
         let look = |some: &[ChunkAt]| self.load_many(some).into_iter().try_for_each(|read| read.map(drop));
         at.chunks(LOOKED_AT_ONCE).try_for_each(look)
@@ -235,7 +234,7 @@ impl<E: Engine> Takes for Transaction<'_, E> {
     takes!();
 }
 
-impl<S: Base, E: Engine> Takes for OverlayTransaction<'_, S, E> {
+impl<S: Base> Takes for OverlayTransaction<'_, S> {
     /// The rows remember what was there at this look, not what comes between it and the end.
     fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
         at.iter().try_for_each(|at| self.load(*at).map(drop))
@@ -263,7 +262,7 @@ fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<
     if expected == found { Ok(()) } else { Err(OverlayError::BaseChanged { key, expected, found }.into()) }
 }
 
-impl<E: Engine> PromoteTarget for World<E> {
+impl PromoteTarget for World {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let names = self.register(new)?;
         self.flush()?;
@@ -276,7 +275,7 @@ impl<E: Engine> PromoteTarget for World<E> {
     }
 }
 
-impl<S: Base, E: Engine> PromoteTarget for Overlay<S, E> {
+impl<S: Base> PromoteTarget for Overlay<S> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let names = self.register(new)?;
         self.arenas().flush()?;

@@ -14,11 +14,11 @@ use super::base::Base;
 use super::kept::whole;
 use super::store::{Row, Store};
 use super::{Overlay, Shown};
-use crate::engine::{Batch, Engine, ReadView as _, Stamp};
+use crate::engine::{Batch, Readable as _, ReadableExt as _, Stamp};
 use crate::error::{Damage, Error};
 use crate::property::Property;
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// A property as the overlay shows it, or `None` if there is none. One key read for each layer.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Store<S, E> {
+impl<S: Base> Store<S> {
     /// A property's row in a lease; `None` if it has none. One key read.
     fn property(&self, lease: u64, property: &Property) -> Result<Option<Row<Vec<u8>>>, Error> {
         let row_key = key::overlay_property(lease, property.row().1);
@@ -69,7 +69,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         mut show: impl FnMut(Name, Row<Vec<u8>>),
     ) -> Result<(), Error> {
         let passed = self.gate.pass()?;
-        let view = self.engine.snapshot();
+        let view = self.engine.snapshot()?;
         drop(passed);
         let from = key::overlay_property(lease, prefix.as_bytes());
         let range = (Bound::Included(from.as_slice()), Bound::Unbounded);

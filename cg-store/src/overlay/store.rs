@@ -48,7 +48,9 @@ use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
 use crate::delta::worth_a_delta;
-use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, ReadView as _, Stamp, staged};
+use crate::engine::{
+    Batch, CommitSeq, Engine, EngineError, Level, Readable as _, ReadableExt as _, Stamp, staged,
+};
 use crate::entity;
 use crate::error::{ConflictKey, Damage, Error};
 use crate::gate::{Closed, Gate};
@@ -74,9 +76,9 @@ pub(super) struct Row<T> {
 type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
 
 /// All arenas over one base.
-pub(super) struct Store<S, E: Engine> {
+pub(super) struct Store<S> {
     pub(super) base: S,
-    pub(super) engine: E,
+    pub(super) engine: Box<dyn Engine>,
     /// How many overlays there are up to this one.
     pub(super) layer: u8,
     pub(super) limits: StoreLimits,
@@ -175,15 +177,15 @@ impl Edits {
     }
 }
 
-impl<S: Base, E: Engine> Store<S, E> {
+impl<S: Base> Store<S> {
     /// Begins to use an engine that holds arenas over this base, or nothing yet.
-    pub(super) fn begin(engine: E, base: S, options: &WorldOptions) -> Result<Self, Error> {
+    pub(super) fn begin(engine: Box<dyn Engine>, base: S, options: &WorldOptions) -> Result<Self, Error> {
         /// A usual decoded chunk; only a hint for the size of the tables.
         const TYPICAL_BYTES: u64 = 2048;
         let layers = base.layers() + 1;
         let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
         let base_catalog = base.catalog();
-        let (mut head, names) = match read_head(&engine)? {
+        let (mut head, names) = match read_head(&*engine)? {
             None => {
                 let names = Names::of_base(&base_catalog);
                 let shared = names.shared;
@@ -195,10 +197,10 @@ impl<S: Base, E: Engine> Store<S, E> {
                 (head, names)
             }
         };
-        unfinished::finish(&engine)?;
+        unfinished::finish(&*engine)?;
         head.shared = names.shared;
-        let (arenas, damaged) = read_arenas(&engine)?;
-        let next_lease = read_next_lease(&engine, &arenas, &damaged)?;
+        let (arenas, damaged) = read_arenas(&*engine)?;
+        let next_lease = read_next_lease(&*engine, &arenas, &damaged)?;
         let counts = Counts::default();
         counts.damage_met.store((damaged.gaps + damaged.numbers.len()) as u64, Ordering::Relaxed);
         let capacity = (options.cache_bytes / TYPICAL_BYTES) as usize;
@@ -290,7 +292,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     /// Stores the head and the names over those of a base, as far as they are not stored yet.
     fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
         let catalog = names.unchecked(base);
-        let mut stored = meta::registry_rows(&self.engine)?;
+        let mut stored = meta::registry_rows(&*self.engine)?;
         let mut batch = Batch::new();
         for (name, bytes) in catalog.encode_full() {
             if stored.remove(&name).as_ref() != Some(&bytes) {
@@ -302,7 +304,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         }
         let mut head = self.head.lock();
         let now = Head { shared: names.shared, ..*head };
-        if !batch.is_empty() || read_head(&self.engine)? != Some(now) {
+        if !batch.is_empty() || read_head(&*self.engine)? != Some(now) {
             put(&mut batch, HEAD_KEY, |out| now.encode(out));
             self.commit(batch, self.level)?;
             *head = now;
@@ -423,7 +425,7 @@ impl<S: Base, E: Engine> Store<S, E> {
         mut show: impl FnMut(Written) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let passed = self.gate.pass()?;
-        let view = self.engine.snapshot();
+        let view = self.engine.snapshot()?;
         drop(passed);
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
@@ -554,7 +556,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Closed<'_>), EngineError> {
         let _in_order = self.numbering.lock();
         let seq = self.engine.last_commit().next().get();
-        Ok((seq, self.gate.write_in_parts(&self.engine, batch, seq, limit_bytes)?))
+        Ok((seq, self.gate.write_in_parts(&*self.engine, batch, seq, limit_bytes)?))
     }
 
     /// Makes everything that was written, here and below, as durable as a level says: below first.
@@ -581,7 +583,7 @@ impl<S: Base, E: Engine> Store<S, E> {
     }
 }
 
-impl<S, E: Engine> Drop for Store<S, E> {
+impl<S> Drop for Store<S> {
     fn drop(&mut self) {
         if let Err(error) = self.engine.close() {
             tracing::error!(%error, layer = self.layer, "closing the overlays failed");
@@ -589,7 +591,7 @@ impl<S, E: Engine> Drop for Store<S, E> {
     }
 }
 
-impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
+impl<S: fmt::Debug> fmt::Debug for Store<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("base", &self.base).field("layer", &self.layer).finish_non_exhaustive()
     }
@@ -597,7 +599,7 @@ impl<S: fmt::Debug, E: Engine> fmt::Debug for Store<S, E> {
 
 /// Whether an engine holds overlays.
 #[cfg(feature = "rocks")]
-pub(crate) fn holds_overlays<E: Engine>(engine: &E) -> Result<bool, Error> {
+pub(crate) fn holds_overlays(engine: &dyn Engine) -> Result<bool, Error> {
     Ok(read_head(engine)?.is_some())
 }
 
@@ -620,7 +622,7 @@ pub(super) fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>
     batch.put(Space::WorldMeta, key, Draft::plain(Codec::None, 0, write), Stamp::Commit);
 }
 
-fn read_head<E: Engine>(engine: &E) -> Result<Option<Head>, Error> {
+fn read_head(engine: &dyn Engine) -> Result<Option<Head>, Error> {
     let Some(row) = engine.get(Space::WorldMeta, HEAD_KEY)? else { return Ok(None) };
     let head =
         FrameView::open(Space::WorldMeta, HEAD_KEY, &row).and_then(|frame| Head::decode(frame.payload()));

@@ -21,7 +21,6 @@ use super::base::Base;
 use super::store::{Edits, RecordEdit};
 use super::{Overlay, Shown};
 use crate::cache::Stored;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
 use crate::property::Property;
@@ -34,8 +33,8 @@ use crate::transaction::{Check, Ground, Writes, set_side, settle};
 /// The rules are those of a world's [`Transaction`](crate::Transaction): references and owners of entities follow each
 /// other, ids must be registered, limits hold.
 #[derive(Debug)]
-pub struct OverlayTransaction<'o, S: Base, E: Engine> {
-    overlay: &'o Overlay<S, E>,
+pub struct OverlayTransaction<'o, S: Base> {
+    overlay: &'o Overlay<S>,
     catalog: Arc<Catalog>,
     writes: Writes,
     /// What was there when the closure looked first. What it writes is built on that, whatever the base did since.
@@ -54,7 +53,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-impl<S: Base, E: Engine> Overlay<S, E> {
+impl<S: Base> Overlay<S> {
     /// Runs a closure once and writes what it changed into the overlay as one batch, or nothing if it returns an error.
     ///
     /// One transaction runs at a time, and waits for the one before it; reads go on beside it. So it never meets a conflict.
@@ -64,7 +63,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     /// damage and limit errors of [`Error`]; the errors of [`catalog`](Self::catalog) and [`load`](Self::load).
     pub fn transaction<T, X: From<Error>>(
         &self,
-        body: impl FnOnce(&mut OverlayTransaction<'_, S, E>) -> Result<T, X>,
+        body: impl FnOnce(&mut OverlayTransaction<'_, S>) -> Result<T, X>,
     ) -> Result<T, X> {
         let _alone = self.write()?;
         let catalog = self.store.catalog()?;
@@ -93,7 +92,7 @@ impl<S: Base, E: Engine> Overlay<S, E> {
     }
 }
 
-impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
+impl<S: Base> OverlayTransaction<'_, S> {
     /// The overlay's names as they were when the transaction began.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -340,7 +339,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
         self.writes.write_object(key, ObjectWrite::PutAt(object.version, object.bytes.clone()))
     }
 
-    pub(super) fn overlay(&self) -> &Overlay<S, E> {
+    pub(super) fn overlay(&self) -> &Overlay<S> {
         self.overlay
     }
 
@@ -409,7 +408,7 @@ impl<S: Base, E: Engine> OverlayTransaction<'_, S, E> {
     }
 }
 
-impl<S: Base, E: Engine> ChunkSink for OverlayTransaction<'_, S, E> {
+impl<S: Base> ChunkSink for OverlayTransaction<'_, S> {
     type Error = Error;
 
     fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
@@ -423,7 +422,7 @@ impl<S: Base, E: Engine> ChunkSink for OverlayTransaction<'_, S, E> {
     }
 }
 
-impl<S: Base, E: Engine> Editor for OverlayTransaction<'_, S, E> {
+impl<S: Base> Editor for OverlayTransaction<'_, S> {
     fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         OverlayTransaction::load(self, at)
     }
@@ -452,8 +451,8 @@ impl<S: Base, E: Engine> Editor for OverlayTransaction<'_, S, E> {
 }
 
 /// What an overlay's transaction stands on, with what was there before the overlay.
-struct OverlayGround<'o, S: Base, E: Engine> {
-    overlay: &'o Overlay<S, E>,
+struct OverlayGround<'o, S: Base> {
+    overlay: &'o Overlay<S>,
     origins: RefCell<Origins>,
 }
 
@@ -466,14 +465,14 @@ struct Origins {
     records: BTreeMap<RecordId, Origin>,
 }
 
-impl<S: Base, E: Engine> OverlayGround<'_, S, E> {
+impl<S: Base> OverlayGround<'_, S> {
     fn note(&self, at: ChunkAt, shown: Shown<Arc<Chunk>>) -> Lookup<Stored> {
         self.origins.borrow_mut().chunks.insert(at, shown.origin);
         shown.found.map(|(chunk, from)| Stored { chunk, version: from.version, is_current: true })
     }
 }
 
-impl<S: Base, E: Engine> Ground for OverlayGround<'_, S, E> {
+impl<S: Base> Ground for OverlayGround<'_, S> {
     fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         Ok(self.note(at, self.overlay.show_chunk(at)?))
     }

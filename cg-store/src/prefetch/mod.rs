@@ -17,7 +17,6 @@ use cg_format::ChunkAt;
 use cg_tiering::{Ahead, Course, Courses, GameTick, PlayerAt};
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
 use crate::pool::caught;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
@@ -138,7 +137,7 @@ impl Prefetch {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Foresees what players will want, and has it fetched for as long as a budget says.
     pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
         let inner = self.unsettled();
@@ -152,7 +151,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Notes that a host asked for a chunk, and whether memory had it.
     #[inline]
     pub(crate) fn note_asked(&self, at: ChunkAt, in_memory: bool) {

@@ -7,14 +7,14 @@ use cg_format::{BlockPos, EntityId};
 
 use super::*;
 use crate::WorldOptions;
-use crate::engine::{MemEngine, Resources};
+use crate::engine::Resources;
 
 /// Budgets that last for all that is fetched here.
 const ENOUGH: Duration = Duration::from_secs(60);
 const WALKER: EntityId = EntityId::from_bytes([1; 16]);
 
 /// A world whose only two threads do nothing until the sender is dropped.
-fn held_up(prefetch: PrefetchOptions) -> (World<MemEngine>, Sender<()>) {
+fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
     let options =
         WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
@@ -32,12 +32,7 @@ fn held_up(prefetch: PrefetchOptions) -> (World<MemEngine>, Sender<()>) {
 }
 
 /// Players with these numbers walk along a line, one chunk in a second.
-fn walk(
-    world: &World<MemEngine>,
-    ids: &[u8],
-    ticks: std::ops::RangeInclusive<u64>,
-    block: impl Fn(i64) -> [i64; 3],
-) {
+fn walk(world: &World, ids: &[u8], ticks: std::ops::RangeInclusive<u64>, block: impl Fn(i64) -> [i64; 3]) {
     for tick in ticks {
         let [x, y, z] = block(tick as i64);
         let player = |id: &u8| {
@@ -49,7 +44,7 @@ fn walk(
     }
 }
 
-fn waiting(world: &World<MemEngine>) -> usize {
+fn waiting(world: &World) -> usize {
     let mut all = Vec::new();
     let queue = &mut world.unsettled().prefetch.as_ref().unwrap().queue.lock().waiting;
     let mut taken = Vec::new();
@@ -64,7 +59,7 @@ fn waiting(world: &World<MemEngine>) -> usize {
 }
 
 /// Waits until nothing is under way.
-fn settle(world: &World<MemEngine>) {
+fn settle(world: &World) {
     while world.unsettled().prefetch.as_ref().unwrap().queue.lock().is_served {
         std::thread::yield_now();
     }

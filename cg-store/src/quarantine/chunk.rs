@@ -12,7 +12,7 @@ use super::{Damaged, put_change_marks};
 use crate::chunk::decode::row_of;
 use crate::chunk::find_many;
 use crate::commit_log::Committing;
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Stamp};
+use crate::engine::{ALL_KEYS, Batch, EngineError, ReadableExt as _, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::opacity;
 use crate::transaction::reason;
@@ -48,7 +48,7 @@ struct DamagedChunks {
     chunks: Vec<(ChunkAt, (Space, Vec<u8>))>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Sets a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on.
     ///
     /// As [`set_aside_box`](Self::set_aside_box) of that chunk. `Ok(false)` if it is not damaged; nothing was written then.
@@ -102,7 +102,7 @@ pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<
     })
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Sets aside what is damaged of some chunks, in one commit or, if that is too large for one, in several. Returns how
     /// many were.
     fn set_damaged_aside(&self, places: &[ChunkAt]) -> Result<u64, Error> {

@@ -11,7 +11,7 @@ use cg_tiering::ClusterAt;
 
 use super::clusters_of;
 use crate::chunk::keys_of;
-use crate::engine::{Batch, Engine, EngineError, Guard, KeyRange, Level};
+use crate::engine::{Batch, EngineError, Guard, KeyRange, Level};
 use crate::error::Error;
 use crate::move_tier::{Outcome, drop_shadows, past_damage};
 use crate::world::Inner;
@@ -19,7 +19,7 @@ use crate::world::Inner;
 /// An empty range: nothing is rewritten, but a family whose files were not to be rewritten is looked at again.
 const NO_KEYS: KeyRange<'static> = (Bound::Excluded(&[]), Bound::Excluded(&[]));
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Clears what is damaged of a box, as far as no chunk is lost by it. Says whether nothing damaged is left. Moves wait
     /// meanwhile.
     pub(super) fn clear(&self, dimension: Dimension, bounds: ChunkBox) -> Result<bool, Error> {

@@ -22,7 +22,7 @@ pub struct CommitInPart {
     pub lost: Vec<(Vec<u8>, String)>,
 }
 
-impl World<RocksEngine> {
+impl World {
     /// Sets the damaged parts of a commit aside that keeps a world from being opened with
     /// [`OpenError::DamagedCommit`]: copies are kept in quarantine, the sound parts are carried out, and the world opens
     /// again. `Ok(None)` if no commit is damaged; nothing was written then.
@@ -48,7 +48,7 @@ impl World<RocksEngine> {
     }
 }
 
-impl<S: Base> Arenas<S, RocksEngine> {
+impl<S: Base> Arenas<S> {
     /// As [`World::set_aside_damaged_commit`], of a pool of arenas. Copies of what was damaged stay in the pool's engine.
     ///
     /// # Errors

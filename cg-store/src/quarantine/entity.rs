@@ -13,7 +13,7 @@ use crate::cache::{Announced, Stored};
 use crate::chunk::Area;
 use crate::chunk::decode::damage;
 use crate::delta::walk_folded;
-use crate::engine::{Batch, Engine, EngineError, Stamp};
+use crate::engine::{Batch, EngineError, Stamp};
 use crate::entity;
 use crate::error::{ConflictKey, Error};
 use crate::world::{Inner, World};
@@ -26,7 +26,7 @@ struct Released {
     chunk: Chunk,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Sets a damaged entity aside: its row is kept in quarantine, and the world has no such entity from then on.
     ///
     /// Its owner cannot be read any more, so the chunk that refers to it is searched for: a walk over every stored chunk,
@@ -80,7 +80,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// An entity's row, if it is damaged.
     fn damaged_entity(&self, id: EntityId) -> Result<Option<Damaged>, Error> {
         let row = key::entity(id);

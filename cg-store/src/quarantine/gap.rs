@@ -15,7 +15,8 @@ use cg_format::key::{self, CHUNK_LEN_BYTES};
 use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Space};
 
 use crate::engine::{
-    ALL_KEYS, Batch, Engine, EngineError, Guard, Level, Met, Place, ReadView, Table, scan_past_damage,
+    ALL_KEYS, Batch, EngineError, Guard, Level, Met, Place, Readable, ReadableExt as _, Table,
+    scan_past_damage,
 };
 use crate::error::Error;
 use crate::world::Inner;
@@ -111,7 +112,7 @@ impl Gap {
     /// Every key that a row in it may have, ascending, each with whether one was ever written in its cube; `None` if that is not known.
     ///
     /// A filter sends one absent key of a hundred to the damaged block. Where nothing was ever written, nothing is lost.
-    pub(crate) fn keys<V: ReadView>(&self, view: &V) -> Result<Option<Vec<(Key, bool)>>, Error> {
+    pub(crate) fn keys(&self, view: &dyn Readable) -> Result<Option<Vec<(Key, bool)>>, Error> {
         let end = self.end();
         let marked = self.marked_keys(view, &end)?;
         let mut keys = Vec::new();
@@ -130,7 +131,7 @@ impl Gap {
     }
 
     /// The keys in the cubes that were ever written to, ascending; `None` if the marks cannot be read.
-    fn marked_keys<V: ReadView>(&self, view: &V, end: &[u8]) -> Result<Option<Vec<Key>>, Error> {
+    fn marked_keys(&self, view: &dyn Readable, end: &[u8]) -> Result<Option<Vec<Key>>, Error> {
         let scale = if self.space == Space::ClusterL2 { ClusterTier::L2 } else { ClusterTier::L1 };
         let tag = Space::ChangeMark.index_tag().expect("it is in the index family");
         let (first, last) = ([tag, scale.scale_level()], [tag, scale.scale_level() + 1]);
@@ -169,7 +170,7 @@ impl Gap {
 
     /// The chunks whose rows cannot be read, in a box or in some that lie far apart, and how many rows they are; `None` if
     /// nobody can tell.
-    pub(crate) fn lost<V: ReadView>(&self, view: &V) -> Result<Option<Vec<(LostChunks, u64)>>, Error> {
+    pub(crate) fn lost(&self, view: &dyn Readable) -> Result<Option<Vec<(LostChunks, u64)>>, Error> {
         let Some(keys) = self.keys(view)? else { return Ok(None) };
         let mut boxes: Vec<(LostChunks, u64)> = Vec::new();
         for keys in keys.chunks(KEYS_AT_ONCE) {
@@ -192,13 +193,13 @@ impl Gap {
     }
 
     /// The first place in it: who sets that aside closes the gap if nothing in it is lost.
-    pub(crate) fn place<V: ReadView>(&self, view: &V) -> Result<Option<LostChunks>, Error> {
+    pub(crate) fn place(&self, view: &dyn Readable) -> Result<Option<LostChunks>, Error> {
         let first = self.keys(view)?.and_then(|keys| keys.first().copied());
         Ok(first.and_then(|(key, _)| LostChunks::of_row(self.space, &key)))
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Closes every gap that meets a range of keys of chunks or clusters, if no row in it is damaged. Says whether none is
     /// left.
     pub(super) fn close_gaps(&self, space: Space, keys: [Key; 2]) -> Result<bool, Error> {
@@ -215,7 +216,7 @@ impl<E: Engine> Inner<E> {
     /// The gaps that meet a range of keys, as whole as they are.
     fn gaps(&self, space: Space, [first, last]: &[Key; 2]) -> Result<Vec<Gap>, Error> {
         let engine = self.engine()?;
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         let goes_on = |next: Option<&[u8]>| match next {
             Some(next) if *next <= last[..] => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
@@ -264,7 +265,7 @@ impl<E: Engine> Inner<E> {
     fn close_gap(&self, gap: &Gap) -> Result<(), Error> {
         loop {
             let engine = self.engine()?;
-            let view = engine.snapshot_of_now();
+            let view = engine.snapshot_of_now()?;
             let Some(mut keys) = gap.keys(&view)? else { return Ok(()) };
             // The row before it is what the engine comes from.
             if let Some(behind) = gap.behind.as_deref().and_then(|key| Key::try_from(key).ok()) {

@@ -28,7 +28,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 
 use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, EngineError, Stamp};
+use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
 use crate::error::{ConflictKey, Damage, Error};
 use crate::world::{Inner, World};
 
@@ -72,7 +72,7 @@ struct Damaged {
     bytes: Vec<u8>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// What lies in quarantine, in the order of the rows' kinds and keys; copies of one row from the oldest.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Reads a row that is known to be damaged.
     fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
         let bytes = match self.engine()?.get(space, key) {

@@ -3,12 +3,12 @@
 use cg_format::Space;
 
 use super::Damaged;
-use crate::engine::{Batch, Engine, EngineError};
+use crate::engine::{Batch, EngineError};
 use crate::error::{ConflictKey, Error};
 use crate::object::{ObjectKey, decode};
 use crate::world::{Inner, World};
 
-impl<E: Engine> World<E> {
+impl World {
     /// Sets a damaged object aside: its row is kept in quarantine, and the world has no such object from then on.
     ///
     /// How often it was changed went with it: written anew it counts from 0, so caches that hold a copy must drop theirs,
@@ -33,7 +33,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// An object's row, if it is damaged.
     fn damaged_object(&self, key: &ObjectKey) -> Result<Option<Damaged>, Error> {
         match self.engine()?.get(Space::Object, key.as_bytes()) {

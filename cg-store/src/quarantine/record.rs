@@ -18,7 +18,7 @@ use cg_format::{RecordId, Space};
 
 use super::Damaged;
 use crate::commit_log::Committing;
-use crate::engine::{ALL_KEYS, Batch, Engine, EngineError, Met, Stamp, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_past_damage};
 use crate::error::{ConflictKey, Error};
 use crate::record::{decode, decode_place};
 use crate::world::{Inner, World};
@@ -38,7 +38,7 @@ enum Place {
     Damaged,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Sets a damaged record aside: its rows are kept in quarantine, and the world has no such record from then on. One
     /// that is sound, and whose place is damaged, lost or names another leaf, is found again instead; of one that lies in
     /// several leaves the one that was written last stays.
@@ -74,7 +74,7 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Every row of a record that can be met. Reads every record of the world.
     fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
         let uuid = id.to_bytes();

@@ -3,7 +3,7 @@
 use cg_format::Space;
 
 use super::Damaged;
-use crate::engine::{Batch, Engine};
+use crate::engine::Batch;
 use crate::error::{ConflictKey, Error};
 use crate::property::Property;
 use crate::world::World;
@@ -11,7 +11,7 @@ use crate::world::World;
 /// A row: what it is, its key, and its bytes as they are stored.
 pub(crate) type Row = (Space, Vec<u8>, Vec<u8>);
 
-impl<E: Engine> World<E> {
+impl World {
     /// Copies rows into quarantine, each in a commit of its own. The rows stay where they are.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What is committed while a row is being set aside: an engine that stops a scan in the middle to let it happen.
 
-use std::ops::ControlFlow;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::directory::{State, WorldFile};
-use crate::engine::{KeyRange, Level, MemEngine, MemSnapshot, MemValue, ReadView, Reopen};
+use crate::engine::{Engine, Level, MemEngine, Readable, Reopen, RowVisitor, Scan, Snapshot, Value};
 use crate::meta::WorldRows;
 use crate::{Durability, Property, WorldOptions};
 
@@ -30,12 +30,12 @@ type Hook = Mutex<Option<(Read, Box<dyn FnOnce() + Send>)>>;
 
 /// An engine in memory that does something once, after the first read of a kind.
 struct Watched {
-    engine: MemEngine,
+    engine: Box<dyn Engine>,
     hook: Arc<Hook>,
 }
 
-struct WatchedSnapshot {
-    snapshot: MemSnapshot,
+struct WatchedSnapshot<'e> {
+    snapshot: Snapshot<'e>,
     hook: Arc<Hook>,
 }
 
@@ -46,10 +46,8 @@ fn fire(hook: &Hook, read: Read) {
     }
 }
 
-impl ReadView for Watched {
-    type Val<'a> = MemValue;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<MemValue>, EngineError> {
+impl Readable for Watched {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         let found = self.engine.get(space, key);
         fire(&self.hook, Read::Row(space));
         found
@@ -57,47 +55,39 @@ impl ReadView for Watched {
 
     crate::pass_on! { engine => get_many }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        let found = self.engine.scan(family, range, visit);
-        fire(&self.hook, Read::Family(family));
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        let found = self.engine.scan_rows(scan, visit);
+        fire(&self.hook, Read::Family(scan.family));
         found
     }
 }
 
-impl ReadView for WatchedSnapshot {
-    type Val<'a> = MemValue;
-
+impl Readable for WatchedSnapshot<'_> {
     crate::pass_on! { snapshot => get get_many }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        let found = self.snapshot.scan(family, range, visit);
-        fire(&self.hook, Read::Family(family));
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        let found = self.snapshot.scan_rows(scan, visit);
+        fire(&self.hook, Read::Family(scan.family));
         found
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.engine.fmt(f)
     }
 }
 
 impl Engine for Watched {
-    type Snapshot<'a> = WatchedSnapshot;
-
     crate::pass_on! {
         engine => commit sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 
-    fn snapshot(&self) -> WatchedSnapshot {
-        WatchedSnapshot { snapshot: self.engine.snapshot(), hook: Arc::clone(&self.hook) }
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        Ok(Box::new(WatchedSnapshot { snapshot: self.engine.snapshot()?, hook: Arc::clone(&self.hook) }))
     }
 
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         let (reopen, hook) = (self.engine.reopening(), Arc::clone(&self.hook));
         Box::new(move |expects| Ok(reopen(expects)?.map(|engine| Self { engine, hook: Arc::clone(&hook) })))
     }
@@ -107,7 +97,7 @@ const COW: EntityId = EntityId::new(uuid::Uuid::from_u128(1));
 
 /// A world with a cow in a chunk, beside an empty one.
 struct Farm {
-    world: World<Watched>,
+    world: World,
     hook: Arc<Hook>,
     milk: ComponentId,
     stone: BlockId,
@@ -122,10 +112,10 @@ impl Farm {
 
     fn over(engine: MemEngine, options: &WorldOptions) -> Self {
         let hook = Arc::<Hook>::default();
-        let engine = Watched { engine, hook: Arc::clone(&hook) };
+        let engine = Watched { engine: Box::new(engine), hook: Arc::clone(&hook) };
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
         let rows = WorldRows::read(&engine).unwrap();
-        let world = World::begin(engine, rows, file, None, options).unwrap();
+        let world = World::begin(Box::new(engine), rows, file, None, options).unwrap();
         let overworld = world.register_dimension("game:overworld").unwrap();
         let kind = world.register_entity("game:cow").unwrap();
         let milk = ComponentOffer::fixed(Name::new("game:milk").unwrap(), 1);
@@ -154,11 +144,7 @@ impl Farm {
 
     /// Lets another thread do something with the world when something was read, and waits for it: if the reader held the
     /// commit lock, that would be for ever.
-    fn meanwhile(
-        &self,
-        read: Read,
-        change: impl FnOnce(&World<Watched>) -> Result<(), Error> + Send + 'static,
-    ) {
+    fn meanwhile(&self, read: Read, change: impl FnOnce(&World) -> Result<(), Error> + Send + 'static) {
         let world = self.world.clone();
         let act = move || {
             let (done, wait) = std::sync::mpsc::channel();
@@ -182,7 +168,7 @@ impl Farm {
 }
 
 /// Changes the cow.
-fn milked(world: &World<Watched>, milk: ComponentId) -> Result<(), Error> {
+fn milked(world: &World, milk: ComponentId) -> Result<(), Error> {
     let milked = world.transaction(|tx| {
         let mut cow = tx.entity(COW)?.expect("is there");
         cow.set_component(milk, vec![7])?;
@@ -193,7 +179,7 @@ fn milked(world: &World<Watched>, milk: ComponentId) -> Result<(), Error> {
 }
 
 /// Puts a stone into a cell.
-fn dig(world: &World<Watched>, at: ChunkAt, stone: BlockId) -> Result<(), Error> {
+fn dig(world: &World, at: ChunkAt, stone: BlockId) -> Result<(), Error> {
     let cell = at.pos.block(LocalPos::new(1, 1, 1));
     world.transaction(|tx| tx.set_block(at.dimension, cell, stone)).map(drop)
 }
@@ -243,8 +229,8 @@ impl SlowFarm {
     /// Does something that begins when one commit is being written, before which a change is accepted behind others.
     fn meanwhile<T: Send>(
         &self,
-        change: impl FnOnce(&World<Watched>) -> Result<(), Error>,
-        act: impl FnOnce(&World<Watched>) -> T + Send,
+        change: impl FnOnce(&World) -> Result<(), Error>,
+        act: impl FnOnce(&World) -> T + Send,
     ) -> T {
         let world = &self.farm.world;
         let queue = |n: u8| {
@@ -275,7 +261,7 @@ fn an_entity_whose_change_is_queued_meanwhile_is_detached_as_it_is_then() {
     let slow = SlowFarm::new();
     let Farm { world, at, milk, .. } = &slow.farm;
     slow.farm.spoil(Space::ChunkL0, &key::chunk(*at));
-    let milked = |world: &World<Watched>| milked(world, *milk);
+    let milked = |world: &World| milked(world, *milk);
     assert!(slow.meanwhile(milked, |world| world.set_aside(*at)).unwrap());
     let cow = world.entity(COW).unwrap().expect("lives on");
     assert_eq!(cow.component(*milk), Some(&[7][..]));
@@ -288,7 +274,7 @@ fn a_chunk_whose_change_is_queued_meanwhile_loses_nothing_but_the_reference() {
     let slow = SlowFarm::new();
     let Farm { world, at, stone, .. } = &slow.farm;
     slow.farm.spoil(Space::Entity, &key::entity(COW));
-    let dug = |world: &World<Watched>| dig(world, *at, *stone);
+    let dug = |world: &World| dig(world, *at, *stone);
     assert!(slow.meanwhile(dug, |world| world.set_aside_entity(COW)).unwrap());
     let chunk = world.load(*at).unwrap().expect("stays");
     assert_eq!((chunk.block(LocalPos::new(1, 1, 1)), chunk.entities()), (*stone, &[][..]));

@@ -20,7 +20,7 @@ pub(crate) use query::{scan_area, scan_records};
 pub(crate) use settle::{RecordChange, leaf_of, settle};
 pub use shape::{RecordSettings, RecordShape, ShapeError};
 
-use crate::engine::{Engine, EngineError, ReadView};
+use crate::engine::{EngineError, Readable};
 use crate::error::{Damage, Error};
 use crate::world::{Inner, World};
 
@@ -52,13 +52,13 @@ use crate::world::{Inner, World};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Records<E: Engine> {
-    world: World<E>,
+pub struct Records {
+    world: World,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The world's spatial records.
-    pub fn records(&self) -> Records<E> {
+    pub fn records(&self) -> Records {
         Records { world: self.clone() }
     }
 }
@@ -68,7 +68,7 @@ const INSERT_BYTES: usize = 4 << 20;
 /// And at most so many records.
 const INSERT_COUNT: usize = 8192;
 
-impl<E: Engine> Records<E> {
+impl Records {
     /// The shape of the tree, which the world keeps for ever.
     pub fn shape(&self) -> RecordShape {
         self.world.unsettled().record_shape
@@ -116,7 +116,7 @@ impl<E: Engine> Records<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     pub(crate) fn stored_record(&self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
         self.stored_records(&[id]).pop().unwrap_or(Ok(None))
     }
@@ -127,8 +127,9 @@ impl<E: Engine> Inner<E> {
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record are of one state.
-        let mut found = match self.engine() {
-            Ok(engine) => read_records(&engine.snapshot_of_now(), &others),
+        let read = || Ok(read_records(&self.engine()?.snapshot_of_now()?, &others));
+        let mut found = match read() {
+            Ok(found) => found,
             Err(error) => {
                 let cause = match error {
                     EngineError::NotReopened { cause } => cause,
@@ -147,14 +148,14 @@ impl<E: Engine> Inner<E> {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// A record with the commit that wrote it.
     pub(crate) fn found_record(&self, id: RecordId) -> Result<Option<(Arc<Record>, u64)>, Error> {
         if let Some((commit, queued)) = self.queue.record(id) {
             return Ok(queued.map(|record| (record, commit)));
         }
         let engine = self.engine()?;
-        let view = engine.snapshot_of_now();
+        let view = engine.snapshot_of_now()?;
         let Some(place) = view.get(Space::RecordPlace, &key::record_place(id))? else { return Ok(None) };
         let key = key::record(&decode_place(id, &place)?, id);
         let row = view.get(Space::Record, &key)?;
@@ -165,7 +166,7 @@ impl<E: Engine> Inner<E> {
 }
 
 /// The records of some ids as a view has them.
-fn read_records<V: ReadView>(view: &V, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
+fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
     let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
     let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
     let leaves = ids.iter().zip(view.get_many(&asked)).map(|(id, row)| match row {

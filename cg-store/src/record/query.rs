@@ -8,7 +8,7 @@ use cg_format::{BlockBox, Dimension, RecordId, Space};
 
 use super::shape::Cover;
 use super::{RecordShape, Records, decode};
-use crate::engine::{ALL_KEYS, Engine, Met, ReadView, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
 use crate::error::{Damage, Error};
 
 /// Which records are wanted: all of an area, or of these the newer ones, or those of one kind.
@@ -50,7 +50,7 @@ impl RecordQuery {
     }
 }
 
-impl<E: Engine> Records<E> {
+impl Records {
     /// What a query asks for, in the order of the tree.
     ///
     /// Costs one seek for each run of leaves that lie beside each other by key, and the rows in them.
@@ -110,8 +110,8 @@ enum End<B> {
 
 /// Shows the records of the leaves that a box touches, in the order of their keys, which all begin with a prefix: an
 /// overlay's lease, or nothing.
-pub(crate) fn scan_area<V: ReadView, B>(
-    view: &V,
+pub(crate) fn scan_area<B>(
+    view: &dyn Readable,
     prefix: &[u8],
     shape: RecordShape,
     dimension: Dimension,
@@ -161,8 +161,8 @@ pub(crate) fn scan_area<V: ReadView, B>(
 }
 
 /// Shows every record of a view. A key that is none is shown as an error.
-pub(crate) fn scan_records<V: ReadView, B>(
-    view: &V,
+pub(crate) fn scan_records<B>(
+    view: &dyn Readable,
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
     let ended = scan_past_damage(view, Family::Record, ALL_KEYS, |met| {

@@ -9,7 +9,7 @@ use cg_format::record::Record;
 use cg_format::{RecordId, Space};
 
 use super::RecordShape;
-use crate::engine::{Batch, Engine};
+use crate::engine::Batch;
 use crate::error::Error;
 use crate::world::Inner;
 
@@ -50,8 +50,8 @@ impl RecordChange {
 }
 
 /// The records that change. Two key reads for each that is written, all together.
-pub(crate) fn settle<E: Engine>(
-    world: &Inner<E>,
+pub(crate) fn settle(
+    world: &Inner,
     writes: &BTreeMap<RecordId, Option<Arc<Record>>>,
 ) -> Result<Vec<(RecordId, RecordChange)>, Error> {
     if writes.is_empty() {

@@ -8,16 +8,12 @@ use cg_registry::{Catalog, PackManifest};
 use parking_lot::Mutex;
 
 use super::SegmentPos;
-use crate::engine::{Engine, MemEngine};
 use crate::error::Error;
 use crate::options::WorldOptions;
 use crate::world::World;
 
 /// Where the worlds of a segmented world lie: on disk or in memory.
 pub trait SegmentHome: Send + Sync + 'static {
-    /// What the worlds are kept in.
-    type Engine: Engine;
-
     /// The path of a segment, for messages.
     fn path(&self, segment: SegmentPos) -> PathBuf;
 
@@ -33,7 +29,7 @@ pub trait SegmentHome: Send + Sync + 'static {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<Self::Engine>, Error>;
+    ) -> Result<World, Error>;
 
     /// Opens a segment's world and brings its names up to the root's; `check` sees the names that were stored before
     /// anything is written.
@@ -46,7 +42,7 @@ pub trait SegmentHome: Send + Sync + 'static {
         names: Arc<Catalog>,
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
-    ) -> Result<World<Self::Engine>, Error>;
+    ) -> Result<World, Error>;
 
     /// Removes what is in the place of a segment; it is not open.
     ///
@@ -58,7 +54,7 @@ pub trait SegmentHome: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`World::close`].
-    fn close(&self, world: World<Self::Engine>) -> Result<(), Error> {
+    fn close(&self, world: World) -> Result<(), Error> {
         world.close()
     }
 }
@@ -66,18 +62,16 @@ pub trait SegmentHome: Send + Sync + 'static {
 /// Segments in memory: what is closed stays there.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    worlds: Mutex<HashMap<SegmentPos, World<MemEngine>>>,
+    worlds: Mutex<HashMap<SegmentPos, World>>,
 }
 
 impl InMemory {
-    pub(super) fn root(packs: &[PackManifest], options: &WorldOptions) -> Result<World<MemEngine>, Error> {
+    pub(super) fn root(packs: &[PackManifest], options: &WorldOptions) -> Result<World, Error> {
         World::temporary(packs, options)
     }
 }
 
 impl SegmentHome for InMemory {
-    type Engine = MemEngine;
-
     fn path(&self, segment: SegmentPos) -> PathBuf {
         segment.file_name().into()
     }
@@ -91,7 +85,7 @@ impl SegmentHome for InMemory {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<MemEngine>, Error> {
+    ) -> Result<World, Error> {
         let world = World::temporary(&[], options)?;
         world.adopt_names(&names)?;
         self.worlds.lock().insert(segment, world.clone());
@@ -104,7 +98,7 @@ impl SegmentHome for InMemory {
         names: Arc<Catalog>,
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         _: &WorldOptions,
-    ) -> Result<World<MemEngine>, Error> {
+    ) -> Result<World, Error> {
         let known = self.worlds.lock().get(&segment).cloned();
         let world = known.ok_or(super::SegmentError::Missing { segment })?;
         check(&world.catalog())?;
@@ -117,7 +111,7 @@ impl SegmentHome for InMemory {
         Ok(())
     }
 
-    fn close(&self, _: World<MemEngine>) -> Result<(), Error> {
+    fn close(&self, _: World) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -135,7 +129,6 @@ mod disk {
     use cg_registry::Catalog;
 
     use super::SegmentHome;
-    use crate::engine::RocksEngine;
     use crate::error::{Error, OpenError};
     use crate::options::WorldOptions;
     use crate::segment::SegmentPos;
@@ -159,8 +152,6 @@ mod disk {
     }
 
     impl SegmentHome for OnDisk {
-        type Engine = RocksEngine;
-
         fn path(&self, segment: SegmentPos) -> PathBuf {
             self.dir.join("segments").join(segment.file_name())
         }
@@ -174,7 +165,7 @@ mod disk {
             segment: SegmentPos,
             names: Arc<Catalog>,
             options: &WorldOptions,
-        ) -> Result<World<RocksEngine>, Error> {
+        ) -> Result<World, Error> {
             self.remove(segment)?;
             World::create_with(&self.path(segment), Catalog::clone(&names), options)
         }
@@ -185,7 +176,7 @@ mod disk {
             names: Arc<Catalog>,
             check: &dyn Fn(&Catalog) -> Result<(), Error>,
             options: &WorldOptions,
-        ) -> Result<World<RocksEngine>, Error> {
+        ) -> Result<World, Error> {
             World::open_with(&self.path(segment), options, |catalog| {
                 check(catalog)?;
                 *catalog = Catalog::clone(&names);

@@ -11,7 +11,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
-use crate::engine::{Engine, Level};
+use crate::engine::Level;
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
 use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
@@ -140,7 +140,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotHere)).collect();
         for (segment, indexes) in by_segment {
             let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
-            let find = |world: &World<_>| {
+            let find = |world: &World| {
                 let found = world.find_chunks(&places);
                 Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
             };
@@ -163,7 +163,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 /// What a segment's world found, as what is found in this life of the segment: one that is deleted and made again, or
 /// restored from a checkpoint, counts its versions anew, and two of them must not be taken for the same. Told versions are only
 /// ever compared for equality.
-fn of_life<T, E: Engine>(world: &World<E>, found: Found<T>) -> Found<T> {
+fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
     let (high, low) = world.incarnation().as_u64_pair();
     found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))
 }

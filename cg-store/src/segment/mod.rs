@@ -54,7 +54,7 @@ use together::Together;
 pub use transaction::SegmentTransaction;
 
 use crate::durability::Durability;
-use crate::engine::{ALL_KEYS, Engine};
+use crate::engine::ALL_KEYS;
 use crate::error::Error;
 use crate::options::WorldOptions;
 use crate::world::World;
@@ -105,13 +105,13 @@ pub struct SegmentedWorld<H: SegmentHome> {
 
 struct Shared<H: SegmentHome> {
     home: H,
-    root: World<H::Engine>,
+    root: World,
     side_chunks: u32,
     /// The options of a segment.
     options: WorldOptions,
     /// What the root says of segments.
     known: RwLock<BTreeMap<SegmentPos, SegmentState>>,
-    open: OpenSegments<H::Engine>,
+    open: OpenSegments,
     /// Held for reading by those who put or look for entities, for writing while entities cross a border.
     borders: RwLock<()>,
     /// Held by crossings and deletions: neither sees the other half done. Taken before every other lock.
@@ -191,7 +191,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     #[doc(hidden)]
     pub fn begin(
         home: H,
-        root: World<H::Engine>,
+        root: World,
         new_side: Option<u32>,
         options: &SegmentOptions,
     ) -> Result<Self, Error> {
@@ -238,7 +238,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// The world that owns the names.
-    pub fn root(&self) -> &World<H::Engine> {
+    pub fn root(&self) -> &World {
         &self.shared.root
     }
 
@@ -312,7 +312,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn at_rest<T>(
         &self,
         id: EntityId,
-        show: impl Fn(&World<H::Engine>) -> Result<T, Error>,
+        show: impl Fn(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.try_to_settle();
         loop {
@@ -347,7 +347,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub fn with_segment<T>(
         &self,
         segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+        show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
         match self.pass(&[segment]) {
             Err(Error::Segment(SegmentError::NotCarriedOut { .. })) => {}

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use super::SegmentPos;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
 /// The worlds of segments, open or not. Who uses one keeps its lock for reading; it is closed under that for writing.
 #[derive(Debug)]
-pub(super) struct OpenSegments<E: Engine> {
-    slots: Mutex<HashMap<SegmentPos, Arc<Slot<E>>>>,
+pub(super) struct OpenSegments {
+    slots: Mutex<HashMap<SegmentPos, Arc<Slot>>>,
     clock: AtomicU64,
     max_open: usize,
     /// Set for good before everything is closed.
@@ -22,19 +21,19 @@ pub(super) struct OpenSegments<E: Engine> {
 }
 
 #[derive(Debug)]
-pub(super) struct Slot<E: Engine> {
-    pub(super) world: RwLock<Option<World<E>>>,
+pub(super) struct Slot {
+    pub(super) world: RwLock<Option<World>>,
     used: AtomicU64,
 }
 
-impl<E: Engine> OpenSegments<E> {
+impl OpenSegments {
     pub(super) fn new(max_open: usize) -> Self {
         let (slots, clock, closed) = Default::default();
         Self { slots, clock, max_open: max_open.max(1), closed }
     }
 
     /// The slot of a segment, which is used from now on.
-    pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot<E>> {
+    pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot> {
         let mut slots = self.slots.lock();
         let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
         let slot = Arc::clone(slots.entry(segment).or_insert_with(new));
@@ -43,18 +42,18 @@ impl<E: Engine> OpenSegments<E> {
     }
 
     /// The slot of a segment that was used before.
-    pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot<E>>> {
+    pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
         self.slots.lock().get(&segment).map(Arc::clone)
     }
 
     /// Every slot.
-    pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot<E>>)> {
+    pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot>)> {
         self.slots.lock().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
     }
 
     /// How many are open.
     pub(super) fn count(&self) -> usize {
-        let is_open = |slot: &Arc<Slot<E>>| slot.world.try_read().is_none_or(|world| world.is_some());
+        let is_open = |slot: &Arc<Slot>| slot.world.try_read().is_none_or(|world| world.is_some());
         self.slots.lock().values().filter(|slot| is_open(slot)).count()
     }
 
@@ -65,7 +64,7 @@ impl<E: Engine> OpenSegments<E> {
 
     /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open, and so
     /// do those that cannot write what they accepted: it would be gone with the world. Whoever uses them hears why.
-    pub(super) fn make_room(&self, close: impl Fn(World<E>) -> Result<(), Error>) {
+    pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
         let mut open = self.count();
@@ -90,7 +89,7 @@ impl<E: Engine> OpenSegments<E> {
     }
 
     /// Closes everything for good; the first error is returned after all were closed.
-    pub(super) fn close(&self, close: impl Fn(World<E>) -> Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn close(&self, close: impl Fn(World) -> Result<(), Error>) -> Result<(), Error> {
         self.closed.store(true, Ordering::Release);
         let mut outcome = Ok(());
         for (_, slot) in self.all() {

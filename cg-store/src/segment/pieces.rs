@@ -15,7 +15,6 @@ use super::place::{PROMOTION_PREFIX, promotion_piece_property};
 use super::redo::{Kept, Part, PartHead, Redo};
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::property::Property;
 use crate::world::World;
@@ -31,12 +30,12 @@ const LAST: u8 = 1;
 const NOT_LAST: u8 = 0;
 
 /// The pieces that a root has.
-pub(super) struct Pieces<'r, E: Engine> {
-    root: &'r World<E>,
+pub(super) struct Pieces<'r> {
+    root: &'r World,
 }
 
-impl<'r, E: Engine> Pieces<'r, E> {
-    pub(super) const fn of(root: &'r World<E>) -> Self {
+impl<'r> Pieces<'r> {
+    pub(super) const fn of(root: &'r World) -> Self {
         Self { root }
     }
 
@@ -121,8 +120,8 @@ impl<'r, E: Engine> Pieces<'r, E> {
 }
 
 /// What is to be written next.
-struct Writing<'r, E: Engine> {
-    root: &'r World<E>,
+struct Writing<'r> {
+    root: &'r World,
     piece_bytes: usize,
     at_once_bytes: usize,
     rows: Vec<(Property, Vec<u8>)>,
@@ -131,8 +130,8 @@ struct Writing<'r, E: Engine> {
     len_bytes: u64,
 }
 
-impl<'r, E: Engine> Writing<'r, E> {
-    fn begin(root: &'r World<E>) -> Result<Self, Error> {
+impl<'r> Writing<'r> {
+    fn begin(root: &'r World) -> Result<Self, Error> {
         let at_once_bytes = AT_ONCE_BYTES.min(root.settled()?.batch_limit()? / 2).max(1);
         let piece_bytes = PIECE_BYTES.min(root.limits().property_bytes).min(at_once_bytes).max(2);
         Ok(Self {

@@ -36,7 +36,6 @@ use super::together::ClosedSegments;
 use super::transaction::encode as encode_segment;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::overlay::{PromoteTarget as _, Promotion, Takes as _};
 use crate::quarantine::ReplacedRow;
@@ -128,12 +127,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Promotes into segments whose worlds stay open meanwhile.
-    fn promote_in_all(
-        &self,
-        promotion: &Promotion,
-        plan: &Plan,
-        worlds: &[&World<H::Engine>],
-    ) -> Result<(), Error> {
+    fn promote_in_all(&self, promotion: &Promotion, plan: &Plan, worlds: &[&World]) -> Result<(), Error> {
         let (id, mark) = (Uuid::new_v4(), promoted_property()?);
         let mut ahead = Vec::with_capacity(worlds.len());
         for (world, part) in worlds.iter().zip(plan.parts.values()) {
@@ -191,7 +185,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         &self,
         promotion: &Promotion,
         plan: &Plan,
-        worlds: &[&World<H::Engine>],
+        worlds: &[&World],
         mut redo: Redo,
         len_bytes: u64,
         closed: &ClosedSegments<'_>,
@@ -404,7 +398,7 @@ impl Part {
     }
 
     /// The rows of what it writes over and somebody has written behind a commit.
-    fn changed_behind<E: Engine>(&self, world: &World<E>, commit: u64) -> Result<Vec<ReplacedRow>, Error> {
+    fn changed_behind(&self, world: &World, commit: u64) -> Result<Vec<ReplacedRow>, Error> {
         let mut rows = Vec::new();
         if world.last_commit() <= commit {
             return Ok(rows);

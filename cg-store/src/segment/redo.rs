@@ -45,7 +45,7 @@ use super::place::{promotion_property, whole};
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 use crate::entity::upgrade;
 use crate::error::{DamageCause, Error};
 use crate::transaction::Transaction;
@@ -263,7 +263,7 @@ pub(super) fn is_damage(error: &Error) -> bool {
 
 impl Part {
     /// Puts and deletes all of it.
-    pub(super) fn fill<E: Engine>(&self, tx: &mut Transaction<'_, E>) {
+    pub(super) fn fill(&self, tx: &mut Transaction<'_>) {
         for (at, chunk) in &self.chunks {
             match chunk {
                 Some(chunk) => tx.save(*at, Arc::clone(chunk)),

@@ -19,12 +19,11 @@ use super::open::Slot;
 use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, promoted_property, whole};
 use super::{Door, SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
 /// A slot with the world in it, which is not closed meanwhile.
-type Open<'s, E> = RwLockReadGuard<'s, Option<World<E>>>;
+type Open<'s> = RwLockReadGuard<'s, Option<World>>;
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
@@ -87,7 +86,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn with_stored<T>(
         &self,
         segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+        show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.shared.open.check()?;
         if !self.is_there(segment)? {
@@ -105,7 +104,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn with_there<T>(
         &self,
         segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, Error>,
+        show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
     }
@@ -132,7 +131,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn with_made<T, X: From<Error>>(
         &self,
         segment: SegmentPos,
-        show: impl FnOnce(&World<H::Engine>) -> Result<T, X>,
+        show: impl FnOnce(&World) -> Result<T, X>,
     ) -> Result<T, X> {
         self.with_slot(
             segment,
@@ -148,7 +147,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn with_all_made<T>(
         &self,
         segments: &[SegmentPos],
-        show: impl FnOnce(&[&World<H::Engine>]) -> Result<T, Error>,
+        show: impl FnOnce(&[&World]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let slots: Vec<_> = segments.iter().map(|segment| self.shared.open.slot(*segment)).collect();
         let mut held = Vec::with_capacity(slots.len());
@@ -163,8 +162,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn with_slot<T, X: From<Error>>(
         &self,
         segment: SegmentPos,
-        show: impl FnOnce(Option<&World<H::Engine>>) -> Result<T, X>,
-        make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
+        show: impl FnOnce(Option<&World>) -> Result<T, X>,
+        make: impl Fn(&Self) -> Result<Option<World>, Error>,
     ) -> Result<T, X> {
         let slot = self.shared.open.slot(segment);
         let world = self.hold(segment, &slot, make)?;
@@ -175,9 +174,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn hold<'s>(
         &self,
         segment: SegmentPos,
-        slot: &'s Slot<H::Engine>,
-        make: impl Fn(&Self) -> Result<Option<World<H::Engine>>, Error>,
-    ) -> Result<Option<Open<'s, H::Engine>>, Error> {
+        slot: &'s Slot,
+        make: impl Fn(&Self) -> Result<Option<World>, Error>,
+    ) -> Result<Option<Open<'s>>, Error> {
         loop {
             let world = slot.world.read_recursive();
             if world.is_some() {
@@ -198,7 +197,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    fn open_or_create(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+    fn open_or_create(&self, segment: SegmentPos) -> Result<World, Error> {
         let state = self.shared.known.read().get(&segment).copied();
         if state == Some(SegmentState::There) {
             self.open_segment(segment)
@@ -207,7 +206,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    fn create_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+    fn create_segment(&self, segment: SegmentPos) -> Result<World, Error> {
         let safe = self.level();
         if !self.shared.known.read().contains_key(&segment) && self.shared.home.has(segment) {
             return Err(self.not_known(segment));
@@ -231,7 +230,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(world)
     }
 
-    fn open_segment(&self, segment: SegmentPos) -> Result<World<H::Engine>, Error> {
+    fn open_segment(&self, segment: SegmentPos) -> Result<World, Error> {
         if !self.shared.home.has(segment) {
             return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
         }
@@ -293,7 +292,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 }
 
 /// The segments that a root knows.
-pub(super) fn read_known<E: Engine>(root: &World<E>) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
+pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
     let mut known = BTreeMap::new();
     let failed = root.for_each_property(SEGMENT_PREFIX, |property| {
         let read = || -> Result<(), Error> {

@@ -17,15 +17,14 @@ use parking_lot::Mutex;
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::overlay::{Promotion, Takes};
 use crate::transaction::Transaction;
 
 /// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
 #[derive(Debug)]
-pub struct SegmentTransaction<'t, 'w, E: Engine> {
-    tx: &'t mut Transaction<'w, E>,
+pub struct SegmentTransaction<'t, 'w> {
+    tx: &'t mut Transaction<'w>,
     segment: SegmentPos,
     side_chunks: u32,
     /// Entities that are put.
@@ -47,7 +46,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub fn transaction<T, X: From<Error>>(
         &self,
         at: ChunkAt,
-        body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
+        body: impl FnOnce(&mut SegmentTransaction<'_, '_>) -> Result<T, X>,
     ) -> Result<T, X> {
         self.transaction_at(self.shared.options.durability, self.segment_of(at), body)
     }
@@ -56,7 +55,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         &self,
         durability: Durability,
         segment: SegmentPos,
-        body: impl FnOnce(&mut SegmentTransaction<'_, '_, H::Engine>) -> Result<T, X>,
+        body: impl FnOnce(&mut SegmentTransaction<'_, '_>) -> Result<T, X>,
     ) -> Result<T, X> {
         self.try_to_settle();
         self.pass(&[segment])?;
@@ -154,7 +153,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 }
 
 /// Of a promotion without objects and records, which are the root's.
-impl<E: Engine> Takes for SegmentTransaction<'_, '_, E> {
+impl Takes for SegmentTransaction<'_, '_> {
     fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
         self.tx.look_at_chunks(at)
     }
@@ -231,7 +230,7 @@ pub(super) fn encode(segment: SegmentPos) -> Vec<u8> {
     bytes
 }
 
-impl<E: Engine> SegmentTransaction<'_, '_, E> {
+impl SegmentTransaction<'_, '_> {
     /// The segment that the transaction is in.
     pub fn segment(&self) -> SegmentPos {
         self.segment
@@ -350,7 +349,7 @@ impl<E: Engine> SegmentTransaction<'_, '_, E> {
     }
 }
 
-impl<E: Engine> ChunkSink for SegmentTransaction<'_, '_, E> {
+impl ChunkSink for SegmentTransaction<'_, '_> {
     type Error = Error;
 
     fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {

@@ -14,12 +14,11 @@ use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, CubeReply, SyncReply, SyncRequest, decode_row, encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
-use crate::engine::Engine;
 use crate::transaction::Transaction;
 
 /// A reply on its way into the cache.
-pub(super) struct Applying<'a, 'tx, E: Engine> {
-    pub(super) tx: &'a mut Transaction<'tx, E>,
+pub(super) struct Applying<'a, 'tx> {
+    pub(super) tx: &'a mut Transaction<'tx>,
     pub(super) names: &'a Names,
     pub(super) arrival: &'a Arrival,
     pub(super) catalog: &'a Catalog,
@@ -30,7 +29,7 @@ pub(super) struct Applying<'a, 'tx, E: Engine> {
     pub(super) applied: Applied,
 }
 
-impl<E: Engine> Applying<'_, '_, E> {
+impl Applying<'_, '_> {
     fn row(&mut self, key: CubeKey) -> Result<&mut CubeRow, SyncError> {
         use std::collections::btree_map::Entry;
         let entry = match self.rows.entry(key) {

@@ -9,7 +9,7 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, Space};
 
 use super::place::meets;
 use super::server::Answering;
-use crate::engine::{Engine, ReadView};
+use crate::engine::ReadableExt as _;
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -21,7 +21,7 @@ pub(super) type Changed = (ChunkAt, u64);
 /// A 4³ cube in which something changed, and what, if that is remembered.
 type ChangedIn = (ClusterPos, Option<Vec<Changed>>);
 
-impl<E: Engine, V: ReadView> Answering<'_, E, V> {
+impl Answering<'_> {
     /// The 4³ cubes of a box in which something changed, in the order of their keys; with the chunks that did and the
     /// commits that changed them, as far as that is remembered.
     pub(super) fn changed_cubes(

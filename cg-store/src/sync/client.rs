@@ -16,7 +16,6 @@ use super::messages::{
     encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::object::ObjectKey;
 use crate::world::World;
@@ -57,8 +56,8 @@ const MAX_NAMES: usize = 1 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct SyncClient<E: Engine> {
-    world: World<E>,
+pub struct SyncClient {
+    world: World,
     max_names: usize,
     state: Mutex<State>,
 }
@@ -104,12 +103,12 @@ pub struct Applied {
     pub components_left: BTreeMap<String, u64>,
 }
 
-impl<E: Engine> SyncClient<E> {
+impl SyncClient {
     /// Makes a world the cache of a server's, or goes on as one. Reads the names that the server ever sent.
     ///
     /// # Errors
     /// [`SyncError::World`], and [`SyncError::Message`] if what an earlier release kept cannot be read.
-    pub fn open(world: World<E>) -> Result<Self, SyncError> {
+    pub fn open(world: World) -> Result<Self, SyncError> {
         let first_request = Uuid::new_v4().as_u64_pair().0;
         let mut state = State { first_request, ..State::default() };
         if let Some(head) = world.objects().get(HEAD)? {
@@ -135,7 +134,7 @@ impl<E: Engine> SyncClient<E> {
     }
 
     /// The cache's world.
-    pub const fn world(&self) -> &World<E> {
+    pub const fn world(&self) -> &World {
         &self.world
     }
 

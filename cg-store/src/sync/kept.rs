@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use super::error::SyncError;
 use super::messages::{decode_row, encode_row};
 use super::place::place_of;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::transaction::Transaction;
 
@@ -119,7 +118,7 @@ impl CubeRow {
     }
 
     /// Writes the row, and whether anything in it is stale.
-    pub(super) fn write<E: Engine>(&self, tx: &mut Transaction<'_, E>, key: CubeKey) -> Result<(), Error> {
+    pub(super) fn write(&self, tx: &mut Transaction<'_>, key: CubeKey) -> Result<(), Error> {
         if self.chunks.is_empty() {
             tx.delete_object(key.object(CUBES))?;
         } else {

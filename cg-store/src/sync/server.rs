@@ -14,7 +14,7 @@ use super::place::{chunk_at, position, wrong};
 use crate::chunk::decode::upgrade;
 use crate::chunk::find_many_in;
 use crate::delta::fold_stored;
-use crate::engine::{Engine, ReadView};
+use crate::engine::Readable;
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
@@ -42,7 +42,7 @@ impl Default for AnswerLimits {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Answers what a client's cache asks, of one state of the world.
     ///
     /// Costs for chunks one read for each 4³ cube that is asked about, a look at the hot rows, deltas and cluster
@@ -127,9 +127,9 @@ struct Wanted {
     at: ChunkAt,
 }
 
-pub(super) struct Answering<'a, E: Engine, V> {
-    pub(super) world: &'a Inner<E>,
-    pub(super) view: &'a V,
+pub(super) struct Answering<'a> {
+    pub(super) world: &'a Inner,
+    pub(super) view: &'a dyn Readable,
     catalog: &'a Catalog,
     /// The commit that the reply is of; the view has it, and may have later ones.
     pub(super) commit: u64,
@@ -145,7 +145,7 @@ pub(super) struct Answering<'a, E: Engine, V> {
     wanted: Vec<Wanted>,
 }
 
-impl<E: Engine, V: ReadView> Answering<'_, E, V> {
+impl Answering<'_> {
     fn dimension(&self, number: u16) -> Result<Option<Dimension>, MessageError> {
         let found = self.dimensions.get(usize::from(number)).copied();
         found.ok_or_else(|| wrong("it has no name for a dimension"))

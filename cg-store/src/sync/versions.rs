@@ -12,11 +12,11 @@ use super::changed::Changed;
 use super::place::place_of;
 use super::server::Answering;
 use crate::chunk::hot;
-use crate::engine::{Engine, ReadView};
+use crate::engine::ReadableExt as _;
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
-impl<E: Engine, V: ReadView> Answering<'_, E, V> {
+impl Answering<'_> {
     /// As [`places`](Self::places), of those that are known to have changed. One read for each that is hot, as it is unless it
     /// was moved since; otherwise all are looked at.
     pub(super) fn places_of(

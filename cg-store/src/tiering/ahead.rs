@@ -8,7 +8,7 @@ use cg_tiering::CubeAt;
 
 use super::Told;
 use super::heat::{decode_heat_key, heat_key};
-use crate::engine::{Engine, KeyRange, Met, scan_past_damage};
+use crate::engine::{KeyRange, Met, scan_past_damage};
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
@@ -63,7 +63,7 @@ fn sort_key(cube: &CubeAt) -> [u8; key::CHUNK_LEN_BYTES] {
     row_of(cube.cluster(ClusterTier::L1)).1
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
     ///
     /// `ahead` is what was found for earlier ranges of the round: each began before this one and ended where it ends.

@@ -8,7 +8,7 @@ use cg_format::{DecodeError, Section, Space};
 use cg_tiering::{GameClock, GameTick};
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::{Batch, Engine, Level, ReadView};
+use crate::engine::{Batch, Level, Readable};
 use crate::error::{Damage, Error};
 use crate::world::World;
 
@@ -22,7 +22,7 @@ pub(super) fn put_clock(batch: &mut Batch, now: GameTick) {
 }
 
 /// The clock as it was last written; 0 in a world that never ticked.
-pub(crate) fn read_clock<V: ReadView>(view: &V) -> Result<GameTick, Error> {
+pub(crate) fn read_clock(view: &dyn Readable) -> Result<GameTick, Error> {
     let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
     let ticks =
         FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
@@ -37,7 +37,7 @@ fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
     Ok(ticks)
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
         self.unsettled().maintenance.clock()

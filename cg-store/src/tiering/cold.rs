@@ -7,7 +7,6 @@ use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
 
 use super::{Due, MoveCounts, Work, heat_after_move};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{ColdEnd, ColdMerge, Outcome};
@@ -33,9 +32,9 @@ pub(super) type Taken = (CubeAt, GameTick);
 
 pub(super) type CommitEnd = Result<ColdEnd, Error>;
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Has a thread of the pool read the cold cluster into which the step that is held goes.
-    pub(super) fn begin_cold(&self, visitor: &Visitor<E>, work: &mut Work) {
+    pub(super) fn begin_cold(&self, visitor: &Visitor, work: &mut Work) {
         let Some(step) = work.held else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
@@ -55,7 +54,7 @@ impl<E: Engine> Inner<E> {
     /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
     pub(super) fn make_cold(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         steps: &[Step],
         due: Due,

@@ -13,7 +13,6 @@ use super::ahead::Ahead;
 use super::known::KnownCube;
 use super::sweep::{Rows, Sweep};
 use super::{Due, Told, Work};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::move_tier::row_of;
 use crate::stats::Counters;
@@ -42,7 +41,7 @@ impl DueMoves {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Makes a new world's ticks know that there is nothing to be found.
     ///
     /// What cannot be read is no reason not to open a world: whoever needs it will say so.

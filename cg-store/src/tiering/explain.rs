@@ -5,7 +5,6 @@ use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
 
 use super::read_cold_heat;
 use crate::chunk::find;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::World;
 
@@ -28,7 +27,7 @@ pub struct TierReport {
     pub next_move: Option<NextMove>,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Says in which tier a chunk lies, why, and when it will move; `None` if it is not stored. Counts as no access.
     ///
     /// Costs one key read when hot, up to three when cold, and one or two for what is stored of its heat.

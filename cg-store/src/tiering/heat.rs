@@ -10,7 +10,7 @@ use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
 use super::clock::{put_clock, read_clock};
-use crate::engine::{Batch, Engine, EngineError, Guard, Level, ReadView};
+use crate::engine::{Batch, EngineError, Guard, Level, Readable};
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -42,8 +42,8 @@ pub(crate) fn delete_cold_heat(batch: &mut Batch, cluster: ClusterAt) {
 
 /// When a chunk of a cold cluster was last accessed, if that is known, and what guards that it stays so. A damaged row
 /// counts as none.
-pub(crate) fn read_cold_heat<V: ReadView>(
-    view: &V,
+pub(crate) fn read_cold_heat(
+    view: &dyn Readable,
     cluster: ClusterAt,
 ) -> Result<(Option<Heat>, Guard), Error> {
     let (space, key) = (Space::ColdHeat, cold_heat_key(cluster));
@@ -70,7 +70,7 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
     key::heat(cg_format::ChunkAt::new(cube.dimension(), corner))
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);

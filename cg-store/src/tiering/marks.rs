@@ -8,7 +8,6 @@ use cg_format::ClusterTier;
 use cg_tiering::CubeAt;
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, forget_marks, past_damage, row_of};
@@ -22,12 +21,12 @@ pub(super) struct Forgetting {
     receiver: Receiver<Result<Outcome, Error>>,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget; has a thread of the pool do it if
     /// a cold cluster lies below.
     pub(super) fn forget_marks(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         cube: CubeAt,
         counts: &mut MoveCounts,

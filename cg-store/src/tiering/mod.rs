@@ -31,7 +31,6 @@ use cg_tiering::trace::Event;
 use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
 use crate::world::World;
 
 pub(crate) use clock::read_clock;
@@ -135,7 +134,7 @@ impl Tiering {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Holds the chunks of a box as loaded, for example around a chunk loader: they never grow colder, and chunks that
     /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
     ///

@@ -10,7 +10,6 @@ use cg_tiering::Step;
 
 use super::due::try_receive;
 use super::{Due, MoveCounts, Work};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, past_damage, promote};
@@ -27,9 +26,9 @@ impl Promoting {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Has a thread of the pool take the step that is held.
-    pub(super) fn begin_promotion(&self, visitor: &Visitor<E>, work: &mut Work, due: Due) {
+    pub(super) fn begin_promotion(&self, visitor: &Visitor, work: &mut Work, due: Due) {
         let Some(step) = work.next_step() else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();

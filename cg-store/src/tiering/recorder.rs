@@ -13,7 +13,6 @@ use cg_tiering::trace::{Event, TraceWriter};
 use cg_tiering::{GameTick, PlayerAt};
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
 use crate::world::World;
 
 /// What is recorded, if anything is.
@@ -112,7 +111,7 @@ fn len_bytes(chunk: &Chunk) -> u32 {
     u32::try_from(chunk.to_bytes().len()).unwrap_or(u32::MAX)
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Begins to record what is held and pinned, and from now on loads that memory cannot answer, saves, ticks, players,
     /// holds and pins; a recording under way is dropped.
     ///

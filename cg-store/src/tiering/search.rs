@@ -15,7 +15,7 @@ use super::ahead::Ahead;
 use super::heat::heat_key;
 use super::unread::{Part, ends};
 use super::{Due, Work};
-use crate::engine::{Engine, Met, scan_past_damage};
+use crate::engine::{Met, scan_past_damage};
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -33,7 +33,7 @@ const STEPS_AHEAD: u64 = 1 << 12;
 /// What was forgotten for want of room is left alone for so long. Moves to the coldest tier are made no more often.
 const SPILLED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Searches a few of the parts of which too little is known; `false` if there are more that may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         work.known.leave_round();

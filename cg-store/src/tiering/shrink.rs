@@ -6,7 +6,6 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, drop_shadows, past_damage, row_of};
@@ -28,12 +27,12 @@ struct Shrunk {
     present: u32,
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Writes a cluster anew without its shadows, if the policy says so of what has been above it since a moment; has a
     /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         (cluster, since): (ClusterAt, GameTick),
         due: Due,

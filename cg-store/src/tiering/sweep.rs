@@ -17,7 +17,7 @@ use super::ahead::Ahead;
 use super::known::KnownCube;
 use super::{Due, Work};
 use crate::chunk::hot;
-use crate::engine::Engine;
+use crate::engine::ReadableExt as _;
 use crate::error::Error;
 use crate::move_tier::hot_keys;
 use crate::stats::Counters;
@@ -250,7 +250,7 @@ impl KnownCube {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Visits the next cube and offers what is due at a moment; `false` at the end of a round.
     ///
     /// Costs a seek, two for a cube with hot rows and heat, and a scan of the cube's hot rows; of a cube that is due to

@@ -15,7 +15,7 @@ use super::shrink::Shrinking;
 use super::{
     Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
 };
-use crate::engine::{Batch, Engine, EngineError, Guard, Level};
+use crate::engine::{Batch, EngineError, Guard, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::move_tier::{Outcome, demote_warm, past_damage, row_of};
@@ -71,7 +71,7 @@ impl Work {
     }
 
     /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
-    pub(crate) fn keep_heat<E: Engine>(&mut self, world: &Inner<E>) -> Result<(), Error> {
+    pub(crate) fn keep_heat(&mut self, world: &Inner) -> Result<(), Error> {
         for cube in world.keep_heat()? {
             self.known.note_heat(cube);
         }
@@ -120,7 +120,7 @@ impl Work {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// Offers the cubes in which somebody has stayed long enough.
     pub(crate) fn offer_settled(&self, work: &mut Work, now: GameTick) {
         let settled = self.tiering.observers(|seen| {
@@ -162,7 +162,7 @@ impl<E: Engine> Inner<E> {
     /// left is left as it is, apart from marks of deletions, and does not count.
     pub(crate) fn work(
         &self,
-        visitor: &Visitor<E>,
+        visitor: &Visitor,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,

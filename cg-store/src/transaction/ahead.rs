@@ -8,26 +8,22 @@ use super::Transaction;
 use super::commit::accept_prepared;
 use super::prepare::{Encoding, Prepared, prepare};
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::world::World;
 use crate::write_behind::Room;
 
 /// A transaction that is not accepted yet. It does not pass the world's door: the caller sees to that.
-pub(crate) struct Ahead<'w, E: Engine> {
-    tx: Transaction<'w, E>,
+pub(crate) struct Ahead<'w> {
+    tx: Transaction<'w>,
     prepared: Option<Prepared>,
 }
 
-impl<'w, E: Engine> Ahead<'w, E> {
+impl<'w> Ahead<'w> {
     /// Notes what is to be changed; chunks and entities of it that somebody changes from here on are a conflict.
     ///
     /// # Errors
     /// If the world is closed.
-    pub(crate) fn begin(
-        world: &'w World<E>,
-        fill: impl FnOnce(&mut Transaction<'w, E>),
-    ) -> Result<Self, Error> {
+    pub(crate) fn begin(world: &'w World, fill: impl FnOnce(&mut Transaction<'w>)) -> Result<Self, Error> {
         let mut tx = Transaction::begin(world.settled()?)?;
         fill(&mut tx);
         tx.reads.extend(tx.writes.chunks.keys().copied().map(ConflictKey::Chunk));

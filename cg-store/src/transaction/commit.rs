@@ -9,7 +9,7 @@ use super::prepare::{Encoding, Prepared, prepare};
 use super::{Changes, Rows, Transaction};
 use crate::commit_log::{Begun, Committing};
 use crate::durability::Durability;
-use crate::engine::{Engine, EngineError, Level};
+use crate::engine::{EngineError, Level};
 use crate::error::{ConflictKey, Error};
 use crate::handle::Visitor;
 use crate::stats::Counters;
@@ -20,7 +20,7 @@ use crate::write_behind::{Queued, Room};
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
 /// Commits a transaction, returns its commit sequence when the durability is reached.
-pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
+pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
     let world = tx.world;
     let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
     let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
@@ -40,9 +40,9 @@ pub(super) fn commit<E: Engine>(tx: Transaction<'_, E>, durability: Durability) 
 
 /// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
 /// if what they edit was changed meanwhile: then another commit went on.
-pub(crate) fn accept_promised<E: Engine>(
-    world: &Inner<E>,
-    say: impl Fn(&mut Transaction<'_, E>) -> Result<(), Error>,
+pub(crate) fn accept_promised(
+    world: &Inner,
+    say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     loop {
         let mut tx = Transaction::begin(world)?;
@@ -55,7 +55,7 @@ pub(crate) fn accept_promised<E: Engine>(
 }
 
 /// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
-pub(crate) fn commit_snapshot<E: Engine>(world: &Inner<E>, changes: Changes) -> Result<u64, Error> {
+pub(crate) fn commit_snapshot(world: &Inner, changes: Changes) -> Result<u64, Error> {
     let changes = Arc::new(changes);
     // Nothing that is checked for conflicts depends on it.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
@@ -80,18 +80,14 @@ fn in_doubt(error: Error) -> Error {
 ///
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
-fn accept<E: Engine>(tx: Transaction<'_, E>, durability: Durability, room: Room) -> Result<u64, Error> {
+fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64, Error> {
     let prepared = prepare_or_conflict(&tx, encoding_at(durability), room)?;
     accept_prepared(tx, prepared, durability, room)
 }
 
 /// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
 /// again, and is told of an owner that is not there only if that is still so.
-fn prepare_or_conflict<E: Engine>(
-    tx: &Transaction<'_, E>,
-    encoding: Encoding,
-    room: Room,
-) -> Result<Prepared, Error> {
+fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Room) -> Result<Prepared, Error> {
     prepare(tx.world, &tx.writes, encoding, room).map_err(|error| {
         let committing = tx.world.commits.commit();
         let named = match &error {
@@ -106,13 +102,13 @@ fn prepare_or_conflict<E: Engine>(
 }
 
 /// The conflict of a transaction with what was committed since it began.
-fn conflict<E: Engine>(tx: &Transaction<'_, E>, committing: &Committing<'_>) -> Option<Error> {
+fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> {
     let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
     let key = changed.or_else(|| new_in_listings(tx, committing).map(ConflictKey::Chunk))?;
     Some(lost_to(tx, key))
 }
 
-fn lost_to<E: Engine>(tx: &Transaction<'_, E>, key: ConflictKey) -> Error {
+fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
     Counters::add(&tx.world.counters.conflicts, 1);
     Error::Conflict { key }
 }
@@ -122,8 +118,8 @@ const fn encoding_at(durability: Durability) -> Encoding {
 }
 
 /// As [`accept`], of what is prepared already.
-pub(super) fn accept_prepared<E: Engine>(
-    tx: Transaction<'_, E>,
+pub(super) fn accept_prepared(
+    tx: Transaction<'_>,
     mut prepared: Prepared,
     durability: Durability,
     room: Room,
@@ -150,8 +146,8 @@ pub(super) fn accept_prepared<E: Engine>(
 }
 
 /// Numbers prepared changes, writes or queues them, and shows them to readers.
-fn enter<E: Engine>(
-    world: &Inner<E>,
+fn enter(
+    world: &Inner,
     mut committing: Committing<'_>,
     begun: Option<&Begun<'_>>,
     prepared: Prepared,
@@ -205,7 +201,7 @@ fn enter<E: Engine>(
 /// A chunk of a box that the transaction listed, which another commit has written and the listing has not met.
 ///
 /// What was met is in the transaction's writes, and is replaced whatever it is by now.
-fn new_in_listings<E: Engine>(tx: &Transaction<'_, E>, committing: &Committing<'_>) -> Option<ChunkAt> {
+fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<ChunkAt> {
     tx.listings.iter().find_map(|listing| {
         let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
         written.find(|at| !tx.writes.chunks.contains_key(at))
@@ -213,33 +209,33 @@ fn new_in_listings<E: Engine>(tx: &Transaction<'_, E>, committing: &Committing<'
 }
 
 /// What a committed transaction returns: the closure's value and the commit that made its changes.
-pub struct Committed<T, E: Engine> {
+pub struct Committed<T> {
     /// What the closure returned.
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: Visitor<E>,
+    world: Visitor,
 }
 
-impl<T, E: Engine> Committed<T, E> {
-    pub(crate) fn new(world: Visitor<E>, value: T, seq: u64) -> Self {
+impl<T> Committed<T> {
+    pub(crate) fn new(world: Visitor, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
     /// A ticket that tells when the commit survives a killed process or a power cut.
-    pub fn durable(&self) -> Durable<E> {
+    pub fn durable(&self) -> Durable {
         Durable { world: self.world.clone(), seq: self.seq }
     }
 }
 
 /// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
 /// no world open.
-pub struct Durable<E: Engine> {
-    world: Visitor<E>,
+pub struct Durable {
+    world: Visitor,
     seq: u64,
 }
 
-impl<E: Engine> Durable<E> {
+impl Durable {
     /// Whether the commit survives a power cut. Never blocks.
     pub fn is_durable(&self) -> bool {
         self.has_reached(Level::Power)
@@ -247,7 +243,7 @@ impl<E: Engine> Durable<E> {
 
     /// Whether the commit survives what a level says. Never blocks.
     pub fn has_reached(&self, level: Level) -> bool {
-        let reached = |world: &Inner<E>| {
+        let reached = |world: &Inner| {
             let [written, synced] = world.engine.reached();
             match level {
                 Level::Process => written.get(),
@@ -274,7 +270,7 @@ impl<E: Engine> Durable<E> {
         if self.has_reached(level) {
             return Ok(());
         }
-        let reach = |world: &Inner<E>| {
+        let reach = |world: &Inner| {
             world.drain_to(self.seq)?;
             if level == Level::Power { Ok(world.engine()?.sync()?) } else { Ok(()) }
         };
@@ -288,7 +284,7 @@ impl<E: Engine> Durable<E> {
 }
 
 // Not derived: a derived implementation would ask the same of the engine, which has no need to be printed or copied.
-impl<T: fmt::Debug, E: Engine> fmt::Debug for Committed<T, E> {
+impl<T: fmt::Debug> fmt::Debug for Committed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Committed")
             .field("value", &self.value)
@@ -297,13 +293,13 @@ impl<T: fmt::Debug, E: Engine> fmt::Debug for Committed<T, E> {
     }
 }
 
-impl<E: Engine> Clone for Durable<E> {
+impl Clone for Durable {
     fn clone(&self) -> Self {
         Self { world: self.world.clone(), seq: self.seq }
     }
 }
 
-impl<E: Engine> fmt::Debug for Durable<E> {
+impl fmt::Debug for Durable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
     }

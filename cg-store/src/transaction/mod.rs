@@ -30,7 +30,6 @@ pub(crate) use writes::{Writes, set_side};
 
 use crate::commit_log::Begun;
 use crate::durability::Durability;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::inside::{Doing, Inside};
 use crate::property::Property;
@@ -42,8 +41,8 @@ use crate::world::{Inner, World};
 /// Everything it loads is guarded: if another transaction changes it before this one commits, the commit fails with
 /// [`Error::Conflict`] and nothing is written. What it saves without having loaded it replaces whatever is there.
 #[derive(Debug)]
-pub struct Transaction<'w, E: Engine> {
-    world: &'w Inner<E>,
+pub struct Transaction<'w> {
+    world: &'w Inner,
     begun: Begun<'w>,
     catalog: Arc<Catalog>,
     reads: BTreeSet<ConflictKey>,
@@ -62,7 +61,7 @@ struct Listing {
     area: ChunkBox,
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Runs a closure once and commits what it changed, or nothing if it returns an error.
     ///
     /// A transaction may be of any size: one that is larger than [`StoreLimits::batch_bytes`](crate::StoreLimits) is written in
@@ -77,8 +76,8 @@ impl<E: Engine> World<E> {
     /// Whatever the error, nothing was written, except where it says that syncing failed.
     pub fn transaction<T, X: From<Error>>(
         &self,
-        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
-    ) -> Result<Committed<T, E>, X> {
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
         self.transaction_at(self.unsettled().options.durability, body)
     }
 
@@ -89,8 +88,8 @@ impl<E: Engine> World<E> {
     pub fn transaction_at<T, X: From<Error>>(
         &self,
         durability: Durability,
-        body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, X>,
-    ) -> Result<Committed<T, E>, X> {
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
         let _running = self.unsettled().transactions.start("a transaction");
         let (_on_this_thread, mut tx) = self.begin_transaction()?;
         let value = body(&mut tx)?;
@@ -99,7 +98,7 @@ impl<E: Engine> World<E> {
     }
 
     /// What comes before the closure: compiled once, and not once for each closure.
-    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_, E>), Error> {
+    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
         let inner = self.unsettled();
         let on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
         inner.settle_hand_overs()?;
@@ -107,7 +106,7 @@ impl<E: Engine> World<E> {
     }
 
     /// What comes after it. Returns the commit's sequence.
-    fn commit_transaction(&self, tx: Transaction<'_, E>, durability: Durability) -> Result<u64, Error> {
+    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
         let inner = self.unsettled();
         // What the closure itself handed over comes first, too.
         inner.settle_hand_overs()?;
@@ -120,8 +119,8 @@ impl<E: Engine> World<E> {
     }
 }
 
-impl<'w, E: Engine> Transaction<'w, E> {
-    fn begin(world: &'w Inner<E>) -> Result<Self, Error> {
+impl<'w> Transaction<'w> {
+    fn begin(world: &'w Inner) -> Result<Self, Error> {
         world.check_open()?;
         Ok(Self {
             world,
@@ -135,7 +134,7 @@ impl<'w, E: Engine> Transaction<'w, E> {
     }
 }
 
-impl<E: Engine> Transaction<'_, E> {
+impl Transaction<'_> {
     /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog

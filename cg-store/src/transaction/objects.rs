@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::Transaction;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
 
-impl<E: Engine> Transaction<'_, E> {
+impl Transaction<'_> {
     /// An object, or `None` if there is none. Of one that this transaction wrote, the version that it gets.
     ///
     /// # Errors

@@ -13,7 +13,6 @@ use cg_format::{ChunkAt, EntityId, Lookup};
 use super::changes::ChunkChange;
 use super::chunk_writes::ChunkWrites;
 use crate::cache::Stored;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::world::Inner;
 
@@ -27,7 +26,7 @@ pub(crate) trait Ground {
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error>;
 }
 
-impl<E: Engine> Ground for Inner<E> {
+impl Ground for Inner {
     fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         Self::stored(self, at)
     }

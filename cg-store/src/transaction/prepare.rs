@@ -6,7 +6,6 @@ use super::Writes;
 use super::changes::{Changes, Rows};
 use super::check::{check, max_batch_bytes};
 use super::ownership::settle;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -36,8 +35,8 @@ pub(super) enum Encoding {
 }
 
 /// Turns what a transaction wants to change into what its commit changes.
-pub(super) fn prepare<E: Engine>(
-    world: &Inner<E>,
+pub(super) fn prepare(
+    world: &Inner,
     writes: &Writes,
     encoding: Encoding,
     room: Room,

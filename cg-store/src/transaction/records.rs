@@ -7,10 +7,9 @@ use cg_format::entity::EntityPos;
 use cg_format::record::Record;
 
 use super::Transaction;
-use crate::engine::Engine;
 use crate::error::{ConflictKey, Error};
 
-impl<E: Engine> Transaction<'_, E> {
+impl Transaction<'_> {
     /// A record, or `None` if the world does not have it.
     ///
     /// # Errors

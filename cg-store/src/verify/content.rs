@@ -9,16 +9,16 @@ use super::entities::Referrers;
 use crate::chunk::Area;
 use crate::chunk::decode::row_of;
 use crate::delta::walk_folded;
-use crate::engine::{Engine, ReadView};
+use crate::engine::Readable;
 use crate::error::Error;
 use crate::world::Inner;
 
 impl Verifier<'_> {
     /// Every live chunk decoded, and every reference followed both ways.
-    pub(super) fn content<V: ReadView, E: Engine>(
+    pub(super) fn content(
         &mut self,
-        view: &V,
-        world: &Inner<E>,
+        view: &dyn Readable,
+        world: &Inner,
         catalog: &Catalog,
     ) -> Result<(), Error> {
         let mut referrers = Referrers::new();

@@ -8,7 +8,7 @@ use cg_format::{DecodeError, Space};
 use cg_registry::ListKind;
 
 use super::{Verifier, VerifyDepth};
-use crate::engine::ReadView;
+use crate::engine::Readable;
 use crate::record::decode_place;
 
 impl Verifier<'_> {
@@ -19,9 +19,9 @@ impl Verifier<'_> {
     }
 
     /// A record: whether it lies where its position says, and whether its place says so too.
-    pub(super) fn record<V: ReadView>(
+    pub(super) fn record(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         key: &[u8],
         frame: &FrameView<'_>,
         depth: VerifyDepth,
@@ -54,9 +54,9 @@ impl Verifier<'_> {
     }
 
     /// The place of a record: whether the record is there.
-    pub(super) fn record_place<V: ReadView>(
+    pub(super) fn record_place(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         key: &[u8],
         frame: &FrameView<'_>,
         depth: VerifyDepth,

@@ -16,7 +16,6 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, EntityId, Space};
 use cg_registry::Catalog;
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::meta;
 use crate::quarantine::LostChunks;
@@ -65,7 +64,7 @@ impl VerifyReport {
     }
 }
 
-impl<E: Engine> World<E> {
+impl World {
     /// Looks at every row of the world as it is now. Reads everything; `progress` is called with the rows so far.
     ///
     /// A full look also keeps a few dozen bytes in memory for each entity and for each reference to one.

@@ -8,7 +8,7 @@ use cg_format::{ClusterTier, Space};
 use cg_registry::Catalog;
 
 use super::Verifier;
-use crate::engine::{ALL_KEYS, Engine, ReadView};
+use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
 use crate::error::Error;
 use crate::opacity::{Column, Drawing, Part, TileKey, each_part, folded};
 use crate::world::Inner;
@@ -19,10 +19,10 @@ const LISTED_RUNS: usize = 3;
 impl Verifier<'_> {
     /// Compares every tile with its chunks. A damaged row of the map was found by itself, and where chunks cannot be
     /// read nothing is compared. A map without any row is not kept, and so not wrong.
-    pub(super) fn opacity<V: ReadView, E: Engine>(
+    pub(super) fn opacity(
         &mut self,
-        view: &V,
-        world: &Inner<E>,
+        view: &dyn Readable,
+        world: &Inner,
         catalog: &Catalog,
     ) -> Result<(), Error> {
         if !world.options.opacity {
@@ -35,12 +35,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn parts<V: ReadView, E: Engine>(
-        &mut self,
-        view: &V,
-        world: &Inner<E>,
-        catalog: &Catalog,
-    ) -> Result<(), Error> {
+    fn parts(&mut self, view: &dyn Readable, world: &Inner, catalog: &Catalog) -> Result<(), Error> {
         let first = view.scan(Family::OpacityMap, ALL_KEYS, |_, _| ControlFlow::Break(()))?;
         if first.is_none() {
             return Ok(());
@@ -61,9 +56,9 @@ impl Verifier<'_> {
         })
     }
 
-    fn tile<V: ReadView>(
+    fn tile(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         column: Column,
         drawing: &Drawing,
         tile: &TileKey,

@@ -14,15 +14,15 @@ use super::{Verifier, VerifyDepth};
 use crate::chunk::find_in;
 use crate::delta;
 use crate::engine::staged::is_part;
-use crate::engine::{ALL_KEYS, EngineError, Met, ReadView, row_in_words, scan_past_damage};
+use crate::engine::{ALL_KEYS, EngineError, Met, Readable, row_in_words, scan_past_damage};
 use crate::error::{Error, hex};
 use crate::quarantine::{Gap, LostChunks};
 
 impl Verifier<'_> {
     /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
-    pub(super) fn rows<V: ReadView>(
+    pub(super) fn rows(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         family: Family,
         depth: VerifyDepth,
     ) -> Result<(), Error> {
@@ -69,9 +69,9 @@ impl Verifier<'_> {
     }
 
     /// Keys that the engine cannot list: of chunks, which it costs; of others, between which rows they are.
-    fn gap<V: ReadView>(
+    fn gap(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         family: Family,
         last: Option<&[u8]>,
         until: Option<&[u8]>,
@@ -117,9 +117,9 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn row<V: ReadView>(
+    fn row(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         space: Space,
         key: &[u8],
         row: &[u8],
@@ -196,9 +196,9 @@ impl Verifier<'_> {
     }
 
     /// Every slot of a cluster: readable, no newer than the last commit, and no newer than a copy that hides it.
-    fn cluster<V: ReadView>(
+    fn cluster(
         &mut self,
-        view: &V,
+        view: &dyn Readable,
         tier: ClusterTier,
         key: &[u8],
         frame: &FrameView<'_>,
@@ -257,7 +257,7 @@ struct WarmVersions {
 
 impl WarmVersions {
     /// The version of a warm chunk; `None` if there is none that can be read.
-    fn of<V: ReadView>(&mut self, view: &V, at: ChunkAt) -> Option<u64> {
+    fn of(&mut self, view: &dyn Readable, at: ChunkAt) -> Option<u64> {
         let pos = at.pos.cluster(ClusterTier::L1);
         let versions = match &mut self.cluster {
             Some((known, versions)) if *known == pos => versions,
@@ -266,7 +266,7 @@ impl WarmVersions {
         versions.get(&Slot::of(at.pos, ClusterTier::L1)).copied()
     }
 
-    fn read<V: ReadView>(view: &V, at: ChunkAt) -> Option<BTreeMap<Slot, u64>> {
+    fn read(view: &dyn Readable, at: ChunkAt) -> Option<BTreeMap<Slot, u64>> {
         let key = key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1));
         let row = view.get(Space::ClusterL1, &key).ok()??;
         let cluster = StoredCluster::open(ClusterTier::L1, &key, &row).ok()?;
@@ -275,7 +275,7 @@ impl WarmVersions {
 }
 
 /// The version of a row; `None` if there is none that can be read.
-fn version_in<V: ReadView>(view: &V, space: Space, key: &[u8]) -> Option<u64> {
+fn version_in(view: &dyn Readable, space: Space, key: &[u8]) -> Option<u64> {
     version_of(&view.get(space, key).ok()??)
 }
 

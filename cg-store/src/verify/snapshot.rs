@@ -9,7 +9,7 @@ use cg_format::frame::{self, FrameView};
 use cg_format::{DecodeError, Space, key};
 
 use super::{Verifier, VerifyDepth};
-use crate::engine::ReadView;
+use crate::engine::Readable;
 use crate::snapshots::{Head, decode_head, wrong_length};
 
 /// The snapshot whose rows are looked at.
@@ -23,7 +23,7 @@ pub(super) struct Parts {
 
 impl Verifier<'_> {
     /// A row of a snapshot: whether it follows the one before it. Rows with damage are there all the same.
-    pub(super) fn snapshot_row<V: ReadView>(&mut self, view: &V, key: &[u8], row: &[u8]) {
+    pub(super) fn snapshot_row(&mut self, view: &dyn Readable, key: &[u8], row: &[u8]) {
         let Ok((name, part)) = key::decode_snapshot(key) else { return };
         if self.parts.as_ref().is_none_or(|parts| parts.name != name) {
             self.end_of_snapshot();
@@ -104,7 +104,7 @@ impl Verifier<'_> {
     }
 
     /// Whether there is no head for a part before which none was met.
-    fn look_for_head<V: ReadView>(&mut self, view: &V, name: &str, key: &[u8]) {
+    fn look_for_head(&mut self, view: &dyn Readable, name: &str, key: &[u8]) {
         let head = key::snapshot(name, 0);
         if head.is_some_and(|head| matches!(view.get(Space::Snapshot, &head), Ok(None))) {
             let shown = name.escape_debug();

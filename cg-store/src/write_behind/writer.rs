@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
 use crate::commit_log::Committing;
-use crate::engine::{Batch, Engine, EngineError, Level};
+use crate::engine::{Batch, EngineError, Level};
 use crate::error::Error;
 use crate::handle::Visitor;
 use crate::lease::Lease;
@@ -26,7 +26,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts to write what a world's queue holds.
-    pub(crate) fn start<E: Engine>(queue: Arc<WriteBehind>, world: Visitor<E>) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<WriteBehind>, world: Visitor) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
@@ -54,7 +54,7 @@ impl Writer {
     }
 }
 
-impl<E: Engine> Inner<E> {
+impl Inner {
     /// The rows of changes, as the world's options want them.
     pub(crate) fn encode(&self, changes: &Changes) -> Rows {
         changes.encode(self.options.opacity, self.options.deltas.then_some(&self.deltas))
@@ -140,7 +140,7 @@ impl<E: Engine> Inner<E> {
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
-    pub(crate) fn settled_engine(&self) -> Result<Lease<'_, E>, Error> {
+    pub(crate) fn settled_engine(&self) -> Result<Lease<'_>, Error> {
         self.drain()?;
         Ok(self.engine()?)
     }

@@ -8,7 +8,8 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, MemEngine, Place, ReadView, Reopen, Stamp,
+    Batch, CommitSeq, Engine, EngineError, Guard, Level, MemEngine, Place, Readable, Reopen, RowVisitor,
+    Scan, Stamp,
 };
 
 /// So many commits are made before the power goes; below zero it is gone.
@@ -38,29 +39,25 @@ impl Fuse {
 type RowAt = (Family, Vec<u8>);
 
 /// An engine that is still there after its world was closed.
-pub(crate) struct Surviving<E = MemEngine> {
-    engine: Arc<E>,
+#[derive(Debug, Clone)]
+pub(crate) struct Surviving {
+    engine: Arc<dyn Engine>,
     fuse: Fuse,
     /// A row at which every scan fails, as at a damaged block.
     unreadable: Arc<Mutex<Option<RowAt>>>,
-}
-
-impl<E> Clone for Surviving<E> {
-    fn clone(&self) -> Self {
-        let Self { engine, fuse, unreadable } = self;
-        Self { engine: Arc::clone(engine), fuse: fuse.clone(), unreadable: Arc::clone(unreadable) }
-    }
 }
 
 impl Surviving {
     pub(crate) fn new(fuse: &Fuse) -> Self {
         Self::over(MemEngine::new(), fuse)
     }
-}
 
-impl<E: Engine> Surviving<E> {
-    pub(crate) fn over(engine: E, fuse: &Fuse) -> Self {
-        Self { engine: Arc::new(engine), fuse: fuse.clone(), unreadable: Arc::default() }
+    pub(crate) fn over(engine: impl Engine, fuse: &Fuse) -> Self {
+        Self::around(Box::new(engine), fuse)
+    }
+
+    pub(crate) fn around(engine: Box<dyn Engine>, fuse: &Fuse) -> Self {
+        Self { engine: Arc::from(engine), fuse: fuse.clone(), unreadable: Arc::default() }
     }
 
     /// Makes a row unreadable to scans.
@@ -77,34 +74,24 @@ impl<E: Engine> Surviving<E> {
     }
 }
 
-impl<E: Engine> ReadView for Surviving<E> {
-    type Val<'a> = E::Val<'a>;
-
+impl Readable for Surviving {
     cg_store::pass_on! { engine => get get_many }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let unreadable =
-            self.unreadable.lock().expect("no panic").clone().filter(|(damaged, _)| *damaged == family);
-        let stopped = self.engine.scan(family, range, |key, row| {
-            if unreadable.as_ref().is_some_and(|(_, damaged)| damaged == key) {
-                return ControlFlow::Break(None);
-            }
-            visit(key, row).map_break(Some)
+            self.unreadable.lock().expect("no panic").clone().filter(|(damaged, _)| *damaged == scan.family);
+        let mut is_damaged = false;
+        self.engine.scan_rows(scan, &mut |key, row| {
+            is_damaged = unreadable.as_ref().is_some_and(|(_, damaged)| damaged == key);
+            if is_damaged { ControlFlow::Break(()) } else { visit(key, row) }
         })?;
         let message = "a damaged block by request".into();
-        let damaged = || EngineError::Corrupt { place: Place::Family(family), message };
-        stopped.map_or(Ok(None), |stopped| stopped.map(Some).ok_or_else(damaged))
+        let damaged = || EngineError::Corrupt { place: Place::Family(scan.family), message };
+        if is_damaged { Err(damaged()) } else { Ok(()) }
     }
 }
 
-impl<E: Engine> Engine for Surviving<E> {
-    type Snapshot<'a> = E::Snapshot<'a>;
-
+impl Engine for Surviving {
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.fuse.burn()?;
         self.engine.commit(batch, guards, level)
@@ -119,7 +106,7 @@ impl<E: Engine> Engine for Surviving<E> {
     }
 
     /// Nobody resumes a world whose power is gone.
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         Box::new(|_| Err(EngineError::Closed))
     }
 }

@@ -58,8 +58,6 @@ pub(crate) struct Home {
 pub(crate) type Base = SegmentedWorld<Home>;
 
 impl SegmentHome for Home {
-    type Engine = Telling;
-
     fn path(&self, segment: SegmentPos) -> PathBuf {
         self.dir.join(format!("{}.{}.{}", segment.x, segment.y, segment.z))
     }
@@ -73,7 +71,7 @@ impl SegmentHome for Home {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<Telling>, Error> {
+    ) -> Result<World, Error> {
         let engine = RocksEngine::create(&self.path(segment), &RocksOptions::default())?;
         let take = |catalog: &mut Catalog| {
             *catalog = Catalog::clone(&names);
@@ -88,7 +86,7 @@ impl SegmentHome for Home {
         names: Arc<Catalog>,
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
-    ) -> Result<World<Telling>, Error> {
+    ) -> Result<World, Error> {
         let engine = RocksEngine::open(&self.path(segment), &RocksOptions::default())?;
         let take = |catalog: &mut Catalog| {
             check(catalog)?;
@@ -116,11 +114,11 @@ impl Home {
         uuid: Uuid,
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
         options: &WorldOptions,
-    ) -> Result<World<Telling>, Error> {
+    ) -> Result<World, Error> {
         World::over(Telling::named(name, engine, Arc::clone(&self.tells)), uuid, change, options)
     }
 
-    fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World<Telling>, Error> {
+    fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World, Error> {
         self.over("root ", engine, Uuid::from_u128(1), |_| Ok(()), options)
     }
 }

@@ -115,7 +115,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    pub(crate) fn register<E: Engine>(world: &World<E>) -> Result<Self, Failure> {
+    pub(crate) fn register(world: &World) -> Result<Self, Failure> {
         world.register_dimension("game:field")?;
         let blocks = world.register_blocks([":air", "game:stone", "game:glass"])?;
         let (light, cow) = (world.register_side("game:light")?, world.register_entity("game:cow")?);
@@ -123,12 +123,7 @@ impl Kinds {
     }
 
     /// A chunk that is filled, speckled, or speckled with side data.
-    pub(crate) fn random<E: Engine>(
-        &self,
-        rng: &mut Rng,
-        kind: u64,
-        world: &World<E>,
-    ) -> Result<Chunk, Failure> {
+    pub(crate) fn random(&self, rng: &mut Rng, kind: u64, world: &World) -> Result<Chunk, Failure> {
         let schema = world.catalog().current_schema();
         let block = |rng: &mut Rng| self.blocks[rng.below(3) as usize];
         let mut chunk = Chunk::filled(block(rng), &schema)?;
@@ -194,11 +189,11 @@ pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Resu
 }
 
 /// Opens a base as it was left.
-pub(crate) fn open(dir: &Path) -> Result<World<RocksEngine>, Failure> {
+pub(crate) fn open(dir: &Path) -> Result<World, Failure> {
     over(RocksEngine::open(&dir.join("base"), &RocksOptions::default())?, 0)
 }
 
-fn over<E: Engine>(engine: E, batch_bytes: u64) -> Result<World<E>, Failure> {
+fn over(engine: impl Engine, batch_bytes: u64) -> Result<World, Failure> {
     Ok(World::over(engine, uuid::Uuid::from_u128(1), |_| Ok(()), &options(batch_bytes))?)
 }
 
@@ -209,7 +204,7 @@ pub(crate) fn options(batch_bytes: u64) -> WorldOptions {
 }
 
 /// The nth chunk of the box.
-pub(crate) fn at<E: Engine>(world: &World<E>, n: u64) -> ChunkAt {
+pub(crate) fn at(world: &World, n: u64) -> ChunkAt {
     let dimension = world.catalog().dimension("game:field").expect("is registered when the base is made");
     let [x, y, z] = [n % SIDE, n / SIDE % SIDE, n / SIDE / SIDE].map(|axis| axis as i64);
     ChunkAt::new(dimension, ChunkPos::constant(x, y, z))

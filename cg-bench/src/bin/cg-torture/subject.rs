@@ -14,8 +14,7 @@ use crate::model::{self, CHEST, Filling, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CE
 use crate::mover;
 use crate::step::{Action, Holder, Step};
 
-type Engine = cg_store::engine::RocksEngine;
-type Tx<'w> = Transaction<'w, Engine>;
+type Tx<'w> = Transaction<'w>;
 
 const CHEST_CELL: LocalPos = LocalPos::new(0, 0, 0);
 /// The property that counts the steps.

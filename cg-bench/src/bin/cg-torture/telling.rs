@@ -1,16 +1,12 @@
 //! An engine over RocksDB that tells its parent of every batch before it writes it.
 
 use std::io::{self, Write as _};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cg_format::Space;
-use cg_format::key::Family;
 use cg_store::engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level, ReadView, Reopen,
-    RocksEngine, RocksOptions, RocksSnapshot, Usage,
+    Batch, CommitSeq, Engine, EngineError, Guard, Level, Readable, Reopen, RocksEngine, RocksOptions,
 };
 
 /// Which part of a large commit a batch belongs to.
@@ -40,6 +36,7 @@ impl Stage {
 }
 
 /// Tells of its batches once it is asked to.
+#[derive(Debug)]
 pub(crate) struct Telling {
     engine: RocksEngine,
     /// What it says first.
@@ -87,88 +84,21 @@ impl Telling {
     }
 }
 
-impl ReadView for Telling {
-    type Val<'a> = <RocksEngine as ReadView>::Val<'a>;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
-        self.engine.get(space, key)
-    }
-
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
-        self.engine.get_many(keys)
-    }
-
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.engine.scan(family, range, visit)
-    }
+impl Readable for Telling {
+    cg_store::pass_on! { engine => get get_many scan_rows }
 }
 
 impl Engine for Telling {
-    type Snapshot<'a> = RocksSnapshot<'a>;
-
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.engine.commit(self.told(batch)?, guards, level)
     }
 
-    fn snapshot(&self) -> RocksSnapshot<'_> {
-        self.engine.snapshot()
-    }
-
-    fn sync(&self) -> Result<(), EngineError> {
-        self.engine.sync()
-    }
-
-    fn last_commit(&self) -> CommitSeq {
-        self.engine.last_commit()
-    }
-
-    fn batch_count(&self) -> u64 {
-        self.engine.batch_count()
-    }
-
-    fn last_synced(&self) -> CommitSeq {
-        self.engine.last_synced()
-    }
-
-    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
-        self.engine.checkpoint(dir)
-    }
-
-    fn flush(&self) -> Result<(), EngineError> {
-        self.engine.flush()
-    }
-
-    fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError> {
-        self.engine.compact(family, range)
-    }
-
-    fn close(&self) -> Result<(), EngineError> {
-        self.engine.close()
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.engine.failure()
+    cg_store::pass_on! {
+        engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 
     /// Nobody resumes here.
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         Box::new(|_| Err(EngineError::Closed))
-    }
-
-    fn free_bytes(&self) -> Option<u64> {
-        self.engine.free_bytes()
-    }
-
-    fn caps(&self) -> Caps {
-        self.engine.caps()
-    }
-
-    fn usage(&self) -> Result<Usage, EngineError> {
-        self.engine.usage()
     }
 }

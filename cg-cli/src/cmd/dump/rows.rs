@@ -10,7 +10,9 @@ use cg_format::{ChunkAt, ClusterTier, Dimension, Space};
 use cg_registry::codec::is_registry_row;
 use cg_registry::{Catalog, ListKind};
 use cg_store::directory::{self, WorldFile};
-use cg_store::engine::{ALL_KEYS, Access, ReadView as _, Resources, RocksEngine, RocksOptions};
+use cg_store::engine::{
+    ALL_KEYS, Access, Readable as _, ReadableExt as _, Resources, RocksEngine, RocksOptions,
+};
 
 use crate::cmd::name_of;
 use crate::output::{Failure, hex, unhex};

@@ -7,7 +7,6 @@ use cg_cli::schem::{ImportReport, check_place, import};
 use cg_format::{BlockPos, Dimension};
 use cg_registry::{ListKind, Name};
 use cg_store::World;
-use cg_store::engine::RocksEngine;
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -71,7 +70,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// Finds the dimension by its name, or by the part after the colon if that is not ambiguous; makes one that is new.
-fn dimension(world: &World<RocksEngine>, wanted: Option<&str>) -> Result<Dimension, Failure> {
+fn dimension(world: &World, wanted: Option<&str>) -> Result<Dimension, Failure> {
     let catalog = world.catalog();
     let names = catalog.list(ListKind::Dimensions).names();
     let Some(wanted) = wanted else {

@@ -8,7 +8,6 @@ use cg_format::Limits;
 use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
-use cg_store::engine::{Engine, RocksEngine};
 use cg_store::{Durability, ObjectKey, Transaction, World};
 use indicatif::ProgressBar;
 use sha2::{Digest as _, Sha256};
@@ -62,9 +61,9 @@ fn known_by(page: &ObjectPage) -> [u8; 16] {
 }
 
 /// What would be done, with names as if they were registered.
-pub(super) fn dry_run<E: Engine>(
+pub(super) fn dry_run(
     pack: &Checked,
-    world: &World<E>,
+    world: &World,
     catalog: &Catalog,
     options: RestoreOptions,
 ) -> Result<Done, Failure> {
@@ -160,7 +159,7 @@ fn each_page(
 }
 
 fn put_objects<'p>(
-    tx: &mut Transaction<'_, RocksEngine>,
+    tx: &mut Transaction<'_>,
     objects: impl Iterator<Item = PackedObject<'p>>,
     merge: Merge,
     tally: &mut Tally,

@@ -2,7 +2,7 @@
 
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{CellOrder, Space, key};
-use cg_store::engine::{Batch, Engine as _, Level};
+use cg_store::engine::{Batch, Level};
 use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;

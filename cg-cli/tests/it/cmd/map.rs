@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
 use cg_format::{ClusterTier, Space, Tier, key};
-use cg_store::engine::MemEngine;
 use cg_store::prelude::*;
 use cg_tiering::{GameTick, PlayerAt};
 use serde_json::json;
@@ -13,7 +12,7 @@ use serde_json::json;
 use super::{Sample, text};
 
 /// A world in memory with a hill of grass in a lake, drawn by a function of x and z: ground height, then water to 64.
-fn island(size_chunks: i64, height: impl Fn(i64, i64) -> i64) -> (World<MemEngine>, Dimension) {
+fn island(size_chunks: i64, height: impl Fn(i64, i64) -> i64) -> (World, Dimension) {
     let world = World::temporary(&[], &WorldOptions::default()).expect("no pack can disagree");
     let dimension = world.register_dimension("game:overworld").expect("a name");
     let [air, grass, sand, water] =

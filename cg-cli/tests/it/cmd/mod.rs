@@ -34,7 +34,7 @@ use cg_format::{ClusterTier, Limits, Space, key};
 use cg_registry::{ComponentOffer, Registration};
 use cg_store::directory;
 use cg_store::engine::{
-    Batch, Engine as _, Level, ReadView as _, Resources, RocksEngine, RocksOptions, Stamp,
+    Batch, Engine as _, Level, Readable as _, Resources, RocksEngine, RocksOptions, Stamp,
 };
 use cg_store::prelude::*;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
-use cg_store::engine::{Batch, Engine as _, Level, Stamp};
+use cg_store::engine::{Batch, Level, Stamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -17,7 +17,7 @@ use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import};
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_store::StoreLimits;
-use cg_store::engine::{Batch, Engine, Level, MemEngine, RocksEngine, Stamp};
+use cg_store::engine::{Batch, Engine, Level, Stamp};
 use cg_store::prelude::*;
 use expect_test::expect;
 
@@ -140,11 +140,11 @@ fn files() -> [(&'static str, &'static [u8]); 5] {
     ]
 }
 
-fn exported<E: Engine>(world: &World<E>, dir: &Path) -> ExportReport {
+fn exported(world: &World, dir: &Path) -> ExportReport {
     export(world, dir, &ExportOptions::default(), |_| {}).expect("an export")
 }
 
-fn hash(world: &World<RocksEngine>) -> String {
+fn hash(world: &World) -> String {
     world.content_hash().expect("no damage").to_string()
 }
 
@@ -153,11 +153,11 @@ fn names_left(save: &Path, x: i32) -> Vec<String> {
     fields.into_keys().collect()
 }
 
-fn in_memory() -> World<MemEngine> {
+fn in_memory() -> World {
     World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
 }
 
-fn taken<E: Engine>(save: &Path, world: &World<E>, merge: Option<Merge>) -> ImportReport {
+fn taken(save: &Path, world: &World, merge: Option<Merge>) -> ImportReport {
     import(save, world, &ImportOptions { merge, ..ImportOptions::default() }, |_| {}).expect("an import")
 }
 

@@ -40,7 +40,7 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     maker::region(&save.path().join("region/r.5.5.mca"), &slots);
     let limits = StoreLimits { object_bytes: 200_000, ..StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::default() };
-    let world: World<MemEngine> = World::temporary(&[], &options).expect("a world in memory");
+    let world: World = World::temporary(&[], &options).expect("a world in memory");
     let report = import(save.path(), &world, &ImportOptions::default(), |_| {}).expect("an import");
     assert_eq!((report.imported_columns, report.imported_files), (3, 6));
     assert!(!report.is_whole());
@@ -99,7 +99,7 @@ fn no_object_writes_outside_of_the_export_or_over_a_region() {
 }
 
 /// Writes a row that says nothing over an object.
-fn damage(world: &World<MemEngine>, key: &str) {
+fn damage(world: &World, key: &str) {
     let mut batch = Batch::new();
     let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
     batch.put(Space::Object, key.as_bytes(), nonsense, Stamp::Commit);

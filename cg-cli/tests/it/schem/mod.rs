@@ -18,7 +18,7 @@ use cg_store::prelude::*;
 
 use crate::worlds;
 
-type Mem = World<cg_store::engine::MemEngine>;
+type Mem = World;
 
 /// Everything that a schematic says, in a form that does not depend on how it says it.
 #[derive(Debug, PartialEq)]

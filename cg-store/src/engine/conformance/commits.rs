@@ -6,7 +6,7 @@ use cg_format::frame::{FrameView, LEN_BYTES};
 use super::{SPACE, commit, payload, put, put_all, row, version, versions};
 use crate::engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
 
-pub(super) fn frames_get_their_version<E: Engine>(engine: &E) {
+pub(super) fn frames_get_their_version(engine: &dyn Engine) {
     let mut batch = Batch::new();
     batch.put(SPACE, b"new", row(b"1"), Stamp::Commit);
     batch.put(SPACE, b"moved", row(b"2"), Stamp::Keep(40));
@@ -15,7 +15,7 @@ pub(super) fn frames_get_their_version<E: Engine>(engine: &E) {
     assert_eq!(version(engine, b"moved"), Some(40));
 }
 
-pub(super) fn sequences_rise_by_one_and_are_stored<E: Engine>(engine: &E) {
+pub(super) fn sequences_rise_by_one_and_are_stored(engine: &dyn Engine) {
     for expected in 1..=3 {
         let mut batch = Batch::new();
         // Not even on purpose can a batch set the sequence.
@@ -31,7 +31,7 @@ pub(super) fn sequences_rise_by_one_and_are_stored<E: Engine>(engine: &E) {
     assert_eq!(commit(engine, Batch::new()), CommitSeq::new(4), "an empty batch is a commit too");
 }
 
-pub(super) fn a_rearrangement_takes_no_sequence<E: Engine>(engine: &E) {
+pub(super) fn a_rearrangement_takes_no_sequence(engine: &dyn Engine) {
     let mut batch = Batch::new();
     put(&mut batch, b"a", b"1");
     commit(engine, batch);
@@ -61,7 +61,7 @@ pub(super) fn a_rearrangement_takes_no_sequence<E: Engine>(engine: &E) {
     assert_eq!(commit(engine, Batch::new()), CommitSeq::new(2));
 }
 
-pub(super) fn a_conflict_writes_nothing<E: Engine>(engine: &E) {
+pub(super) fn a_conflict_writes_nothing(engine: &dyn Engine) {
     put_all(engine, &[b"a"]);
     let mut batch = Batch::new();
     put(&mut batch, b"a", b"changed");
@@ -79,7 +79,7 @@ pub(super) fn a_conflict_writes_nothing<E: Engine>(engine: &E) {
     assert_eq!(commit(engine, Batch::new()), CommitSeq::new(2), "a conflict uses up no sequence");
 }
 
-pub(super) fn guards_see_versions_and_absence<E: Engine>(engine: &E) {
+pub(super) fn guards_see_versions_and_absence(engine: &dyn Engine) {
     let refused = |guard: Guard| match engine.commit(Batch::new(), &[guard], Level::Process) {
         Err(EngineError::Conflict { expected, found, .. }) => (expected, found),
         other => panic!("expected a conflict, got {other:?}"),
@@ -99,7 +99,7 @@ pub(super) fn guards_see_versions_and_absence<E: Engine>(engine: &E) {
     accepted(Guard::absent(SPACE, b"a"));
 }
 
-pub(super) fn a_batch_over_the_limit_writes_nothing<E: Engine>(engine: &E) {
+pub(super) fn a_batch_over_the_limit_writes_nothing(engine: &dyn Engine) {
     let max_bytes = engine.caps().max_batch_bytes;
     let of_len = |len_bytes: u64| {
         let mut batch = Batch::new();

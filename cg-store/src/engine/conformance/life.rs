@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use cg_format::key::Family;
 
 use super::{SPACE, commit, keys, put_all};
-use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Level, ReadView};
+use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Level, Readable, ReadableExt as _};
 
-pub(super) fn a_sync_covers_what_was_committed<E: Engine>(engine: &E) {
+pub(super) fn a_sync_covers_what_was_committed(engine: &dyn Engine) {
     commit(engine, Batch::new());
     engine.sync().expect("syncs");
     assert_eq!(engine.last_synced(), CommitSeq::new(1));
@@ -17,7 +17,7 @@ pub(super) fn a_sync_covers_what_was_committed<E: Engine>(engine: &E) {
     engine.sync().expect("nothing is left to sync");
 }
 
-pub(super) fn flushing_and_compacting_change_no_row<E: Engine>(engine: &E) {
+pub(super) fn flushing_and_compacting_change_no_row(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b", b"c"]);
     engine.flush().expect("flushes");
     let mut batch = Batch::new();
@@ -30,7 +30,7 @@ pub(super) fn flushing_and_compacting_change_no_row<E: Engine>(engine: &E) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), [b"a", b"c"]);
 }
 
-pub(super) fn usage_lists_every_family<E: Engine>(engine: &E) {
+pub(super) fn usage_lists_every_family(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b"]);
     let usage = engine.usage().expect("is open");
     let families: Vec<_> = usage.families.iter().map(|family| family.family).collect();
@@ -40,9 +40,9 @@ pub(super) fn usage_lists_every_family<E: Engine>(engine: &E) {
     assert_eq!(rows, Some(2));
 }
 
-pub(super) fn a_closed_engine_refuses<E: Engine>(engine: &E) {
+pub(super) fn a_closed_engine_refuses(engine: &dyn Engine) {
     put_all(engine, &[b"a"]);
-    let snapshot = engine.snapshot();
+    let snapshot = engine.snapshot().expect("is open");
     engine.close().expect("closes");
     engine.close().expect("a second time does nothing");
     let closed = |result: Result<(), EngineError>| {
@@ -57,7 +57,7 @@ pub(super) fn a_closed_engine_refuses<E: Engine>(engine: &E) {
     closed(engine.flush());
     closed(engine.compact(SPACE.family(), ALL_KEYS));
     closed(engine.usage().map(drop));
-    closed(engine.snapshot().get(SPACE, b"a").map(drop));
+    closed(engine.snapshot().map(drop));
     closed(snapshot.get(SPACE, b"a").map(drop));
     closed(snapshot.scan(SPACE.family(), ALL_KEYS, visit).map(drop));
     assert_eq!(engine.last_commit(), CommitSeq::new(1));

@@ -20,7 +20,7 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 
-use super::{Batch, CommitSeq, Engine, KeyRange, Level, ReadView, Stamp};
+use super::{Batch, CommitSeq, Engine, KeyRange, Level, Readable, ReadableExt as _, Stamp};
 
 const SPACE: Space = Space::Object;
 
@@ -63,12 +63,12 @@ fn put(batch: &mut Batch, key: &[u8], payload: &[u8]) {
 }
 
 #[track_caller]
-fn commit<E: Engine>(engine: &E, batch: Batch) -> CommitSeq {
+fn commit(engine: &dyn Engine, batch: Batch) -> CommitSeq {
     engine.commit(batch, &[], Level::Process).expect("commits")
 }
 
 #[track_caller]
-fn put_all<E: Engine>(engine: &E, keys: &[&[u8]]) {
+fn put_all(engine: &dyn Engine, keys: &[&[u8]]) {
     let mut batch = Batch::new();
     for key in keys {
         put(&mut batch, key, b"");
@@ -77,7 +77,7 @@ fn put_all<E: Engine>(engine: &E, keys: &[&[u8]]) {
 }
 
 #[track_caller]
-fn keys(view: &impl ReadView, family: Family, range: KeyRange<'_>) -> Vec<Vec<u8>> {
+fn keys(view: &dyn Readable, family: Family, range: KeyRange<'_>) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     let visit = |key: &[u8], _: &[u8]| {
         keys.push(key.to_vec());
@@ -88,13 +88,13 @@ fn keys(view: &impl ReadView, family: Family, range: KeyRange<'_>) -> Vec<Vec<u8
 }
 
 #[track_caller]
-fn payload(view: &impl ReadView, key: &[u8]) -> Option<Vec<u8>> {
+fn payload(view: &dyn Readable, key: &[u8]) -> Option<Vec<u8>> {
     let stored = view.get(SPACE, key).expect("reads")?;
     Some(FrameView::open(SPACE, key, &stored).expect("is sealed").payload().to_vec())
 }
 
 #[track_caller]
-fn payloads(view: &impl ReadView, keys: &[(Space, &[u8])]) -> Vec<Option<Vec<u8>>> {
+fn payloads(view: &dyn Readable, keys: &[(Space, &[u8])]) -> Vec<Option<Vec<u8>>> {
     let found = view.get_many(keys).into_iter().zip(keys);
     let one = |stored: &[u8], (space, key): &(Space, &[u8])| {
         FrameView::open(*space, key, stored).expect("is sealed").payload().to_vec()
@@ -103,12 +103,12 @@ fn payloads(view: &impl ReadView, keys: &[(Space, &[u8])]) -> Vec<Option<Vec<u8>
 }
 
 #[track_caller]
-fn versions(view: &impl ReadView, keys: &[(Space, &[u8])]) -> Vec<Option<u64>> {
+fn versions(view: &dyn Readable, keys: &[(Space, &[u8])]) -> Vec<Option<u64>> {
     let found = view.get_many(keys).into_iter();
     found.map(|stored| cg_format::frame::version_of(&stored.expect("reads")?)).collect()
 }
 
 #[track_caller]
-fn version(view: &impl ReadView, key: &[u8]) -> Option<u64> {
+fn version(view: &dyn Readable, key: &[u8]) -> Option<u64> {
     versions(view, &[(SPACE, key)]).remove(0)
 }

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use cg_format::Space;
 
 use super::{SPACE, commit, keys, payload, payloads, put, put_all, row};
-use crate::engine::{ALL_KEYS, Batch, Engine, KeyRange, Stamp};
+use crate::engine::{ALL_KEYS, Batch, Engine, KeyRange, ReadableExt as _, Stamp};
 
-pub(super) fn many_keys_are_answered_in_their_order<E: Engine>(engine: &E) {
+pub(super) fn many_keys_are_answered_in_their_order(engine: &dyn Engine) {
     let mut batch = Batch::new();
     for index in 0..200_u8 {
         let space = if index % 3 == 0 { Space::Entity } else { SPACE };
@@ -30,12 +30,12 @@ pub(super) fn many_keys_are_answered_in_their_order<E: Engine>(engine: &E) {
         }
     };
     check(payloads(engine, &asked));
-    check(payloads(&engine.snapshot(), &asked));
+    check(payloads(&engine.snapshot().expect("is open"), &asked));
     engine.flush().expect("flushes");
     check(payloads(engine, &asked));
 }
 
-pub(super) fn scans_keep_to_their_bounds<E: Engine>(engine: &E) {
+pub(super) fn scans_keep_to_their_bounds(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b", b"b\0", b"c", b"d"]);
     let cases: [(KeyRange<'_>, &[&[u8]]); 12] = [
         ((Included(b"b"), Included(b"c")), &[b"b", b"b\0", b"c"]),
@@ -53,11 +53,15 @@ pub(super) fn scans_keep_to_their_bounds<E: Engine>(engine: &E) {
     ];
     for (range, expected) in cases {
         assert_eq!(keys(engine, SPACE.family(), range), expected, "{range:?}");
-        assert_eq!(keys(&engine.snapshot(), SPACE.family(), range), expected, "{range:?} of a snapshot");
+        assert_eq!(
+            keys(&engine.snapshot().expect("is open"), SPACE.family(), range),
+            expected,
+            "{range:?} of a snapshot"
+        );
     }
 }
 
-pub(super) fn a_scan_resumes_behind_a_key<E: Engine>(engine: &E) {
+pub(super) fn a_scan_resumes_behind_a_key(engine: &dyn Engine) {
     let all: Vec<[u8; 2]> = (0..500_u16).map(|index| [(index >> 8) as u8, index as u8]).collect();
     let mut batch = Batch::new();
     for key in &all {
@@ -81,7 +85,7 @@ pub(super) fn a_scan_resumes_behind_a_key<E: Engine>(engine: &E) {
     assert_eq!(seen, all);
 }
 
-pub(super) fn a_scan_stops_and_may_commit<E: Engine>(engine: &E) {
+pub(super) fn a_scan_stops_and_may_commit(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b", b"c"]);
     let mut seen = Vec::new();
     let found = engine.scan(SPACE.family(), ALL_KEYS, |key, _| {
@@ -98,9 +102,9 @@ pub(super) fn a_scan_stops_and_may_commit<E: Engine>(engine: &E) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), [&b"a"[..], b"bb", b"c"]);
 }
 
-pub(super) fn a_snapshot_does_not_move<E: Engine>(engine: &E) {
+pub(super) fn a_snapshot_does_not_move(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b"]);
-    let snapshot = engine.snapshot();
+    let snapshot = engine.snapshot().expect("is open");
     let mut batch = Batch::new();
     put(&mut batch, b"a", b"changed");
     batch.delete(SPACE, b"b");

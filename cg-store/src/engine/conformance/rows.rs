@@ -7,7 +7,7 @@ use cg_format::key::Family;
 use super::{SPACE, commit, keys, payload, put, put_all, row};
 use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, Stamp};
 
-pub(super) fn an_empty_engine_has_no_rows<E: Engine>(engine: &E) {
+pub(super) fn an_empty_engine_has_no_rows(engine: &dyn Engine) {
     assert_eq!(engine.last_commit(), CommitSeq::NONE);
     for family in Family::ALL {
         assert_eq!(keys(engine, family, ALL_KEYS), [b""; 0], "{family:?}");
@@ -16,7 +16,7 @@ pub(super) fn an_empty_engine_has_no_rows<E: Engine>(engine: &E) {
     assert!(engine.get_many(&[]).is_empty());
 }
 
-pub(super) fn keys_sort_as_unsigned_bytes<E: Engine>(engine: &E) {
+pub(super) fn keys_sort_as_unsigned_bytes(engine: &dyn Engine) {
     let sorted: [&[u8]; 9] = [b"", b"\0", b"\0\0", b"\0\xff", b"\x01", b"a", b"a\0", b"\x7f\xff", b"\x80"];
     let mut batch = Batch::new();
     for key in sorted.iter().rev() {
@@ -26,7 +26,7 @@ pub(super) fn keys_sort_as_unsigned_bytes<E: Engine>(engine: &E) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), sorted);
 }
 
-pub(super) fn families_are_apart<E: Engine>(engine: &E) {
+pub(super) fn families_are_apart(engine: &dyn Engine) {
     let mut batch = Batch::new();
     for space in Space::ALL {
         batch.put(space, [space.byte()], row(&[space.byte()]), Stamp::Commit);
@@ -46,7 +46,7 @@ pub(super) fn families_are_apart<E: Engine>(engine: &E) {
     }
 }
 
-pub(super) fn operations_apply_in_order<E: Engine>(engine: &E) {
+pub(super) fn operations_apply_in_order(engine: &dyn Engine) {
     let mut batch = Batch::new();
     put(&mut batch, b"put twice", b"first");
     put(&mut batch, b"put twice", b"second");
@@ -71,7 +71,7 @@ pub(super) fn operations_apply_in_order<E: Engine>(engine: &E) {
     assert_eq!(payload(engine, b"appended").as_deref(), Some(&b"last"[..]));
 }
 
-pub(super) fn a_range_is_deleted_up_to_its_end<E: Engine>(engine: &E) {
+pub(super) fn a_range_is_deleted_up_to_its_end(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b", b"b\0", b"c", b"d"]);
     let mut batch = Batch::new();
     batch.delete_range(SPACE, b"b", b"d");

@@ -10,7 +10,7 @@ use super::{SPACE, commit, keys, payload, put, row, versions};
 use crate::engine::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
 
 /// Two rows in two families always carry the same commit's number, however much is read between them.
-pub(super) fn readers_see_whole_batches<E: Engine>(engine: &E) {
+pub(super) fn readers_see_whole_batches(engine: &dyn Engine) {
     let pair: [(Space, &[u8]); 2] = [(SPACE, b"left"), (Space::Entity, b"right")];
     let absent: Vec<[u8; 2]> = (0..400_u16).map(u16::to_le_bytes).collect();
     let mut asked = pair.to_vec();
@@ -28,7 +28,9 @@ pub(super) fn readers_see_whole_batches<E: Engine>(engine: &E) {
         let readers = [(); 2].map(|()| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    for found in [versions(engine, &asked), versions(&engine.snapshot(), &asked)] {
+                    for found in
+                        [versions(engine, &asked), versions(&engine.snapshot().expect("is open"), &asked)]
+                    {
                         let whole = matches!(found[..], [Some(a), Some(b), ..] if a == b);
                         assert!(whole, "a batch was seen in parts: {:?}", &found[..2]);
                     }
@@ -59,7 +61,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-pub(super) fn committers_do_not_lose_each_other<E: Engine>(engine: &E) {
+pub(super) fn committers_do_not_lose_each_other(engine: &dyn Engine) {
     const EACH: u8 = 50;
     let mut seqs: Vec<CommitSeq> = thread::scope(|scope| {
         let workers: Vec<_> = (0..4_u8)
@@ -85,7 +87,7 @@ pub(super) fn committers_do_not_lose_each_other<E: Engine>(engine: &E) {
 
 /// The guard makes a read and a write one step: no increment is lost, whether it is a commit or a rearrangement, and
 /// whatever is compared before the engine takes its lock.
-pub(super) fn guarded_increments_add_up<E: Engine>(engine: &E) {
+pub(super) fn guarded_increments_add_up(engine: &dyn Engine) {
     const EACH: u8 = 40;
     let mut first = Batch::new();
     put(&mut first, b"count", &[0]);

@@ -29,7 +29,7 @@ use rocksdb::{
 use super::batch::Op;
 use super::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level,
-    Reopen, Resources, Table, Usage, range,
+    Reopen, Resources, Snapshot, Table, Usage, range,
 };
 
 mod disk;
@@ -52,7 +52,6 @@ mod watch;
 
 pub use open::Examined;
 pub use options::{Access, RocksOptions};
-pub use snapshot::RocksSnapshot;
 pub use tuning::MAX_WAL_BYTES;
 
 pub(super) use startup::check as check_startup;
@@ -62,6 +61,7 @@ use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
+use snapshot::RocksSnapshot;
 use watch::{Rows, Watch};
 
 /// Families are fixed for the life of the value, so looking one up takes no lock.
@@ -336,8 +336,6 @@ impl fmt::Debug for RocksEngine {
 }
 
 impl Engine for RocksEngine {
-    type Snapshot<'a> = RocksSnapshot<'a>;
-
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         let (len_bytes, max_bytes) = (batch.len_bytes(), self.max_batch_bytes);
         if len_bytes > max_bytes {
@@ -365,8 +363,9 @@ impl Engine for RocksEngine {
         self.db.key_may_exist_cf(self.family(space.family()), key)
     }
 
-    fn snapshot(&self) -> RocksSnapshot<'_> {
-        RocksSnapshot::new(self)
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        self.check_open()?;
+        Ok(Box::new(RocksSnapshot::new(self)))
     }
 
     fn sync(&self) -> Result<(), EngineError> {
@@ -458,7 +457,7 @@ impl Engine for RocksEngine {
         self.failed.get().cloned()
     }
 
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         let dir = self.dir.clone();
         let options = RocksOptions::new(self.resources.clone()).with_max_batch_bytes(self.max_batch_bytes);
         // Also what could not be noted.

@@ -68,12 +68,12 @@ pub(super) fn reopen(
     options: &RocksOptions,
     held: &Held,
     expects: &dyn Fn(CommitSeq) -> bool,
-) -> Result<Reopened<RocksEngine>, EngineError> {
+) -> Result<Reopened, EngineError> {
     let examined = examine(dir, options, held);
     let is_expected = examined.as_ref().is_ok_and(|examined| expects(examined.reader.last_commit()));
     let refused = match examined {
         Ok(examined) if is_expected => match examined.open() {
-            Ok(engine) => return Ok(Reopened::Writable(engine)),
+            Ok(engine) => return Ok(Reopened::Writable(Box::new(engine))),
             Err(error) => Some(error),
         },
         Ok(_) => None,
@@ -81,8 +81,8 @@ pub(super) fn reopen(
     };
     let reading = options.clone().with_access(Access::ReadOnly);
     match (open_to_read(dir, &reading), refused) {
-        (Ok(engine), None) => Ok(Reopened::Unexpected(engine)),
-        (Ok(engine), Some(cause)) => Ok(Reopened::Reader { engine, cause }),
+        (Ok(engine), None) => Ok(Reopened::Unexpected(Box::new(engine))),
+        (Ok(engine), Some(cause)) => Ok(Reopened::Reader { engine: Box::new(engine), cause }),
         (Err(_), Some(cause)) | (Err(cause), None) => Err(cause),
     }
 }

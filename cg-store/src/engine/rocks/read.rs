@@ -11,7 +11,7 @@ use cg_format::frame::FrameView;
 use cg_format::key::Family;
 use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 
-use super::super::{Engine as _, EngineError, KeyRange, ReadView, range};
+use super::super::{Engine as _, EngineError, KeyRange, Readable, RowVisitor, Scan, Value, range};
 use super::{Db, RocksEngine, failure, held, tuning};
 
 /// Of which state rows are read.
@@ -26,6 +26,17 @@ fn unchecked(state: State<'_, '_>) -> ReadOptions {
     reads.set_verify_checksums(false);
     reads.fill_cache(false);
     reads
+}
+
+/// How the rows of a scan are read.
+fn reads_of(scan: Scan<'_>) -> ReadOptions {
+    if scan.is_uncached {
+        let mut reads = ReadOptions::default();
+        reads.fill_cache(false);
+        reads
+    } else {
+        tuning::scan_reads(scan.family)
+    }
 }
 
 /// Whether an error of a read is of a value in a blob file.
@@ -45,11 +56,11 @@ impl RocksEngine {
         key: &[u8],
         reads: &ReadOptions,
         state: State<'_, '_>,
-    ) -> Result<Option<DBPinnableSlice<'_>>, EngineError> {
+    ) -> Result<Option<Value<'_>>, EngineError> {
         self.check_open()?;
         let family = space.family();
         let found = self.db.get_pinned_cf_opt(self.family(family), key, reads);
-        found.or_else(|error| self.past_blob(family, key, state, error))
+        Ok(found.or_else(|error| self.past_blob(family, key, state, error))?.map(Value::from))
     }
 
     /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
@@ -58,7 +69,7 @@ impl RocksEngine {
         keys: &[(Space, &[u8])],
         reads: &ReadOptions,
         state: State<'_, '_>,
-    ) -> Vec<Result<Option<DBPinnableSlice<'a>>, EngineError>> {
+    ) -> Vec<Result<Option<Value<'a>>, EngineError>> {
         let mut order: Vec<_> =
             keys.iter().enumerate().map(|(at, (space, key))| (space.family(), *key, at)).collect();
         order.sort_unstable();
@@ -69,7 +80,8 @@ impl RocksEngine {
             let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
             for ((family, key, at), value) in run.iter().zip(values) {
                 if found[*at].is_ok() {
-                    found[*at] = value.or_else(|error| self.past_blob(*family, key, state, error));
+                    let value = value.or_else(|error| self.past_blob(*family, key, state, error));
+                    found[*at] = value.map(|value| value.map(Value::from));
                 }
             }
         }
@@ -96,18 +108,17 @@ impl RocksEngine {
         }
     }
 
-    /// Scans one state, by options that `reads` makes.
-    pub(super) fn scan_with<B>(
+    /// Scans one state.
+    pub(super) fn scan_with(
         &self,
-        family: Family,
-        keys: KeyRange<'_>,
+        scan: Scan<'_>,
         state: State<'_, '_>,
-        reads: impl Fn() -> ReadOptions,
-        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<(), EngineError> {
+        let Scan { family, range: keys, .. } = scan;
         self.check_open()?;
         if range::is_empty(keys) {
-            return Ok(None);
+            return Ok(());
         }
         let batches = self.batch_count();
         // Where there is damage one scan may take several iterators, which have to see the same.
@@ -116,7 +127,7 @@ impl RocksEngine {
         loop {
             let range = (from.as_ref().map(Vec::as_slice), keys.1);
             let mut last = None::<Vec<u8>>;
-            let mut checked = reads();
+            let mut checked = reads_of(scan);
             if let Some(snapshot) = state.or(taken.as_ref()) {
                 checked.set_snapshot(snapshot);
             }
@@ -129,7 +140,7 @@ impl RocksEngine {
             let error = match scanned {
                 Err(error) if is_of_blob(&error) => error,
                 Err(error) => return Err(self.in_table(error)),
-                done => return done,
+                done => return done.map(drop),
             };
             if state.is_none() && taken.is_none() {
                 // Nobody writes while this is held, so what was counted is all that can be seen.
@@ -151,7 +162,7 @@ impl RocksEngine {
                 })?;
             match shown {
                 Some(Some(ControlFlow::Continue(()))) => from = Bound::Excluded(key),
-                Some(Some(ControlFlow::Break(result))) => return Ok(Some(result)),
+                Some(Some(ControlFlow::Break(()))) => return Ok(()),
                 Some(None) => return Err(failure::in_row(family, &key, error)),
                 None => return Err(error),
             }
@@ -183,14 +194,12 @@ impl RocksEngine {
     }
 }
 
-impl ReadView for RocksEngine {
-    type Val<'a> = DBPinnableSlice<'a>;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+impl Readable for RocksEngine {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         self.get_with(space, key, &self.reads, None)
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         let one_family = keys.windows(2).all(|pair| matches!(pair, [a, b] if a.0.family() == b.0.family()));
         if one_family {
             return self.get_many_with(keys, &self.reads, None);
@@ -202,26 +211,7 @@ impl ReadView for RocksEngine {
         self.get_many_with(keys, &reads, Some(&snapshot))
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.scan_with(family, range, None, || tuning::scan_reads(family), visit)
-    }
-
-    fn scan_past<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        let reads = || {
-            let mut reads = ReadOptions::default();
-            reads.fill_cache(false);
-            reads
-        };
-        self.scan_with(family, range, None, reads, visit)
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        self.scan_with(scan, None, visit)
     }
 }

@@ -1,17 +1,13 @@
 //! The rows of an engine as they were at one commit.
 
-use std::fmt;
-use std::ops::ControlFlow;
-
 use cg_format::Space;
-use cg_format::key::Family;
-use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
+use rocksdb::{ReadOptions, SnapshotWithThreadMode};
 
-use super::super::{EngineError, KeyRange, ReadView};
-use super::{Db, RocksEngine, tuning};
+use super::super::{EngineError, Readable, RowVisitor, Scan, Value};
+use super::{Db, RocksEngine};
 
 /// The rows of a [`RocksEngine`] as they were.
-pub struct RocksSnapshot<'a> {
+pub(super) struct RocksSnapshot<'a> {
     engine: &'a RocksEngine,
     snapshot: SnapshotWithThreadMode<'a, Db>,
     reads: ReadOptions,
@@ -26,32 +22,16 @@ impl<'a> RocksSnapshot<'a> {
     }
 }
 
-impl ReadView for RocksSnapshot<'_> {
-    type Val<'a>
-        = DBPinnableSlice<'a>
-    where
-        Self: 'a;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+impl Readable for RocksSnapshot<'_> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         self.engine.get_with(space, key, &self.reads, Some(&self.snapshot))
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         self.engine.get_many_with(keys, &self.reads, Some(&self.snapshot))
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
-        self.engine.scan_with(family, range, Some(&self.snapshot), || tuning::scan_reads(family), visit)
-    }
-}
-
-impl fmt::Debug for RocksSnapshot<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RocksSnapshot").field("engine", self.engine).finish_non_exhaustive()
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        self.engine.scan_with(scan, Some(&self.snapshot), visit)
     }
 }

@@ -15,7 +15,7 @@ use cg_format::{Problem, Space};
 
 use super::{Intent, damaged, fill};
 use crate::engine::readable::{Met, scan_past_damage};
-use crate::engine::{Batch, Engine, EngineError, Level, Place, ReadView};
+use crate::engine::{Batch, Engine, EngineError, Level, Place, Readable};
 
 /// A row of a commit that cannot be carried out as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Salvage {
     /// # Errors
     /// [`EngineError::Corrupt`] for what a newer release wrote, which is no damage; what the engine says, unless that is
     /// damage.
-    pub(crate) fn find<V: ReadView>(view: &V, newest: u64) -> Result<Self, EngineError> {
+    pub(crate) fn find(view: &dyn Readable, newest: u64) -> Result<Self, EngineError> {
         let mut commits = BTreeMap::<u64, (bool, BTreeSet<u32>)>::new();
         let tag = Space::Intent.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
@@ -130,7 +130,7 @@ impl Salvage {
     ///
     /// # Errors
     /// What the engine says.
-    pub(crate) fn carry_out<E: Engine>(&self, engine: &E) -> Result<(), EngineError> {
+    pub(crate) fn carry_out(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for (seq, Remains { sound, lost }) in &self.0 {
             for LostRow { key: row, bytes, .. } in lost {
                 let mut batch = Batch::new();
@@ -165,8 +165,8 @@ impl Salvage {
 }
 
 /// Reads a row and what is in it: `None` if there is none.
-fn read<V: ReadView, T>(
-    view: &V,
+fn read<T>(
+    view: &dyn Readable,
     row_key: &[u8],
     decode: impl FnOnce(&[u8]) -> Result<T, cg_format::DecodeError>,
 ) -> Result<Result<Option<T>, LostRow>, EngineError> {

@@ -1,7 +1,7 @@
 //! Staging in an engine alone: whichever batch fails, the commit is there wholly or not at all once the engine is settled.
 
 use super::*;
-use crate::engine::{ALL_KEYS, CommitSeq, Fault, MemEngine, MemSnapshot};
+use crate::engine::{ALL_KEYS, CommitSeq, Fault, MemEngine, RowVisitor, Scan, Snapshot, Value};
 use cg_format::{ChunkAt, ChunkPos, Dimension};
 use expect_test::expect;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn begun(engine: MemEngine) -> MemEngine {
     engine
 }
 
-fn contents<V: ReadView>(view: &V) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
+fn contents(view: &dyn Readable) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
     for family in Family::ALL {
         view.scan(family, ALL_KEYS, |key, row| {
@@ -60,14 +60,14 @@ fn contents<V: ReadView>(view: &V) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
     found
 }
 
-fn write(engine: &MemEngine) -> Result<(), EngineError> {
+fn write(engine: &dyn Engine) -> Result<(), EngineError> {
     let seq = engine.last_commit().next().get();
     let staged = Staged::stage(engine, rows(), seq, LIMIT_BYTES)?;
     staged.commit(engine)?;
     staged.carry_out(engine)
 }
 
-fn reopened(engine: &MemEngine) -> MemEngine {
+fn reopened(engine: &dyn Engine) -> Box<dyn Engine> {
     let crate::engine::Reopened::Writable(engine) = engine.reopening()(&|_| true).unwrap() else {
         panic!("writable")
     };
@@ -104,9 +104,9 @@ fn whichever_batch_fails_the_commit_is_there_wholly_or_not_at_all() {
         let is_committed = engine.last_commit() == CommitSeq::new(2);
         // It is cut off once more while it is finished, and finished then.
         left.store(2, Ordering::Relaxed);
-        let _cut_off = Unfinished::find(&engine).unwrap().finish(&engine);
-        let engine = reopened(&engine);
-        Unfinished::find(&engine).unwrap().finish(&engine).unwrap();
+        let _cut_off = Unfinished::find(&engine).unwrap().finish(&*engine);
+        let engine = reopened(&*engine);
+        Unfinished::find(&*engine).unwrap().finish(&*engine).unwrap();
         let found = contents(&engine);
         assert!(found == if is_committed { after.clone() } else { before.clone() }, "batch {nth}");
         *(if is_committed { &mut seen_after } else { &mut seen_before }) += 1;
@@ -120,7 +120,7 @@ fn nobody_ever_meets_half_a_chunk() {
     let engine = begun(MemEngine::new());
     let staged = Staged::stage(&engine, rows(), 2, LIMIT_BYTES).unwrap();
     staged.commit(&engine).unwrap();
-    let mut states: Vec<MemSnapshot> = Vec::new();
+    let mut states: Vec<Snapshot<'_>> = Vec::new();
     for number in 0..staged.intent.part_count {
         let mut batch = Batch::new();
         let read = staged.read_part(&engine, number, |_, part| {
@@ -130,7 +130,7 @@ fn nobody_ever_meets_half_a_chunk() {
         read.unwrap();
         assert!(batch.len_bytes() <= LIMIT_BYTES);
         engine.commit(batch.rearranging(), &[], Level::Process).unwrap();
-        states.push(engine.snapshot());
+        states.push(engine.snapshot().unwrap());
     }
     let mut half_way = 0;
     for state in &states {
@@ -248,31 +248,21 @@ impl Hidden<'_> {
     }
 }
 
-impl ReadView for Hidden<'_> {
-    type Val<'a>
-        = <MemEngine as ReadView>::Val<'a>
-    where
-        Self: 'a;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+impl Readable for Hidden<'_> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         if key == self.1 { Err(self.damage()) } else { self.0.get(space, key) }
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         keys.iter().map(|(space, key)| self.get(*space, key)).collect()
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: crate::engine::KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         use std::ops::RangeBounds as _;
-        if family == Family::Index && range.contains(&self.1[..]) {
+        if scan.family == Family::Index && scan.range.contains(&self.1[..]) {
             return Err(self.damage());
         }
-        self.0.scan(family, range, visit)
+        self.0.scan_rows(scan, visit)
     }
 }
 

@@ -6,7 +6,6 @@ use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkPos, Tier};
 
 use super::*;
-use crate::engine::MemEngine;
 use crate::tiering::Known;
 use crate::{MoveCounts, Stats, World, WorldOptions};
 
@@ -14,7 +13,7 @@ const ENOUGH: Duration = Duration::from_secs(600);
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 
 /// A world with a chunk at each place, of which ticks know nothing, as after opening; they remember so many cubes.
-fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World<MemEngine>, Vec<ChunkAt>) {
+fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World, Vec<ChunkAt>) {
     let world = World::temporary(&[], &WorldOptions::default()).unwrap();
     let flat = world.register_dimension("game:flat").unwrap();
     let [stone] = world.register_blocks(["game:stone"]).unwrap();
@@ -39,7 +38,7 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
 }
 
 /// Ticks; what all of them cost.
-fn ticks(world: &World<MemEngine>, from: u64, count: u64) -> (MoveCounts, Stats) {
+fn ticks(world: &World, from: u64, count: u64) -> (MoveCounts, Stats) {
     let (mut moves, before) = (MoveCounts::default(), world.stats());
     for tick in 0..count {
         let report = world.tick(GameTick::new(from + tick), &[], ENOUGH).unwrap();
@@ -49,7 +48,7 @@ fn ticks(world: &World<MemEngine>, from: u64, count: u64) -> (MoveCounts, Stats)
     (moves, world.stats() - before)
 }
 
-fn cold(world: &World<MemEngine>) -> u64 {
+fn cold(world: &World) -> u64 {
     world.census().unwrap().tier(Tier::L2).chunks
 }
 

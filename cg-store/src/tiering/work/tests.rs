@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::engine::{EngineError, MemEngine, ReadView as _, Resources};
+use crate::engine::{EngineError, MemEngine, Resources};
 use crate::{World, WorldOptions};
 use cg_format::chunk::Chunk;
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, LocalPos, Space};
@@ -23,11 +23,7 @@ fn apart() -> WorldOptions {
 }
 
 /// A world with a chunk at each of these places along a line.
-fn stored(
-    engine: MemEngine,
-    options: &WorldOptions,
-    places: &[i64],
-) -> (World<MemEngine>, Vec<ChunkAt>, BlockId) {
+fn stored(engine: MemEngine, options: &WorldOptions, places: &[i64]) -> (World, Vec<ChunkAt>, BlockId) {
     let world = World::temporary_over(engine, &[], options).unwrap();
     let flat = world.register_dimension("game:flat").unwrap();
     let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
@@ -50,7 +46,7 @@ fn stored(
 
 /// Does something while all of a world's threads are busy with something that does not end before.
 #[track_caller]
-fn beside_busy_threads<T: Send>(world: &World<MemEngine>, run: impl FnOnce() -> T + Send) -> T {
+fn beside_busy_threads<T: Send>(world: &World, run: impl FnOnce() -> T + Send) -> T {
     let (held, receiver) = channel::<()>();
     let receiver = Arc::new(Mutex::new(receiver));
     for _ in 0..world.unsettled().pool.thread_count() {
@@ -66,7 +62,7 @@ fn beside_busy_threads<T: Send>(world: &World<MemEngine>, run: impl FnOnce() -> 
     })
 }
 
-fn cold(world: &World<MemEngine>) -> u64 {
+fn cold(world: &World) -> u64 {
     world.census().unwrap().tier(Tier::L2).chunks
 }
 

@@ -10,8 +10,8 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::Family;
 use cg_store::engine::{
-    ALL_KEYS, Access, Batch, CommitSeq, Engine, EngineError, Level, ReadView, Resources, RocksEngine,
-    RocksOptions, conformance,
+    ALL_KEYS, Access, Batch, CommitSeq, Engine, EngineError, Level, Readable, ReadableExt as _, Resources,
+    RocksEngine, RocksOptions, conformance,
 };
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
@@ -98,7 +98,7 @@ fn put(engine: &RocksEngine, key: &[u8], payload: &[u8], level: Level) -> Commit
 type Rows = BTreeMap<(Family, Vec<u8>), Vec<u8>>;
 
 /// Every row of every family.
-fn rows(view: &impl ReadView) -> Result<Rows, EngineError> {
+fn rows(view: &dyn Readable) -> Result<Rows, EngineError> {
     let mut rows = BTreeMap::new();
     for family in Family::ALL {
         view.scan(family, ALL_KEYS, |key, value| {

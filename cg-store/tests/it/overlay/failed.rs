@@ -8,6 +8,7 @@ use cg_store::engine::{EngineError, Fault, Reopened};
 use cg_store::{StoreLimits, WorldOptions};
 
 use super::*;
+use crate::surviving::{Fuse, Surviving};
 
 /// A sync that fails takes nothing back: the rows are there, and memory must not hide them.
 #[test]
@@ -42,8 +43,8 @@ fn token_of(chunk: Option<&Chunk>, ids: &Ids) -> u8 {
     chunk.and_then(|chunk| chunk.side(ids.light)).and_then(|side| side.first().copied()).unwrap_or(0)
 }
 
-fn put<S: Base, E: Engine>(
-    overlay: &Overlay<S, E>,
+fn put<S: Base>(
+    overlay: &Overlay<S>,
     ids: &Ids,
     chunks: std::ops::Range<i64>,
     token: u8,
@@ -107,6 +108,7 @@ fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
         let reopen = arenas.engine().reopening();
         drop((overlay, arenas));
         let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
+        let engine = Surviving::around(engine, &Fuse::new());
         let overlay = Arenas::over(engine, base.clone(), &small).expect("the same base").resume(0);
         let overlay = overlay.expect("is leased");
         let tokens: Vec<_> = (0..CHUNKS)
@@ -137,7 +139,7 @@ fn a_damaged_commit_of_a_pool_is_set_aside() {
     let (base, ids) = template();
     let disk = Disk::new();
     let path = &disk.path();
-    let set_aside = || Arenas::<World<MemEngine>, RocksEngine>::set_aside_damaged_commit(path, &options());
+    let set_aside = || Arenas::<World>::set_aside_damaged_commit(path, &options());
     let refused = set_aside();
     assert!(matches!(&refused, Err(Error::Overlay(OverlayError::NotAnOverlay { .. }))), "{refused:?}");
     let arenas = Arenas::create(path, base.clone(), &options()).expect("an empty directory");

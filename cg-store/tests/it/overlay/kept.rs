@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cg_format::RecordId;
 use cg_format::key::Family;
 use cg_format::record::Record;
+use cg_store::engine::ReadableExt as _;
 use cg_store::{ConflictKey, ObjectKey, OverlayError, RecordQuery, WorldOptions};
 use proptest::prelude::*;
 
@@ -26,7 +27,7 @@ fn all(ids: &Ids) -> RecordQuery {
 }
 
 /// The template with objects `a/0` to `a/4` and records 0 to 4, each in a leaf of its own.
-fn furnished() -> (World<MemEngine>, Ids) {
+fn furnished() -> (World, Ids) {
     let (base, ids) = template();
     let put = base.transaction(|tx| {
         for n in 0..5_u8 {
@@ -39,7 +40,7 @@ fn furnished() -> (World<MemEngine>, Ids) {
     (base, ids)
 }
 
-fn keys<S: Base, E: Engine>(overlay: &Overlay<S, E>, prefix: &str, page: usize) -> Vec<String> {
+fn keys<S: Base>(overlay: &Overlay<S>, prefix: &str, page: usize) -> Vec<String> {
     let (mut found, mut position) = (Vec::new(), None);
     loop {
         let listed = overlay.list_objects(prefix, position.as_ref(), page).expect("lists");
@@ -53,11 +54,11 @@ fn keys<S: Base, E: Engine>(overlay: &Overlay<S, E>, prefix: &str, page: usize) 
     }
 }
 
-fn ids_in<S: Base, E: Engine>(overlay: &Overlay<S, E>, query: &RecordQuery) -> Vec<u128> {
+fn ids_in<S: Base>(overlay: &Overlay<S>, query: &RecordQuery) -> Vec<u128> {
     overlay.records_in(query).expect("reads").into_iter().map(|(id, _)| id.get().as_u128()).collect()
 }
 
-fn change<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
+fn change<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     let changed = overlay.transaction(|tx| {
         tx.put_object("a/1", *b"new")?;
         tx.delete_object("a/2")?;
@@ -71,7 +72,7 @@ fn change<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
     changed.expect("changes");
 }
 
-fn objects_and_records_lie_on_top<E: Engine>(overlay: &Overlay<World<MemEngine>, E>, ids: &Ids) {
+fn objects_and_records_lie_on_top(overlay: &Overlay<World>, ids: &Ids) {
     let base = overlay.base().clone();
     change(overlay, ids);
     let object =
@@ -156,7 +157,7 @@ fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
     let (base, _) = furnished();
     let lower = over(&base);
     let upper = over(&lower);
-    let come_and_go = |arena: &Overlay<Overlay<World<MemEngine>>>| {
+    let come_and_go = |arena: &Overlay<Overlay<World>>| {
         for text in ["one", "two", "three"] {
             arena.transaction(|tx| tx.put_object("score", text.as_bytes())).expect("writes");
         }
@@ -250,7 +251,7 @@ fn deltas() -> WorldOptions {
 }
 
 /// Bytes of all chunk rows, without anything of the base.
-fn chunk_row_bytes<S: Base, E: Engine>(overlay: &Overlay<S, E>) -> usize {
+fn chunk_row_bytes<S: Base>(overlay: &Overlay<S>) -> usize {
     let mut bytes = 0;
     let scanned = overlay.arenas().engine().scan(Family::ChunkL0, cg_store::engine::ALL_KEYS, |_, row| {
         bytes += row.len();
@@ -261,7 +262,7 @@ fn chunk_row_bytes<S: Base, E: Engine>(overlay: &Overlay<S, E>) -> usize {
 }
 
 /// A chunk that takes kilobytes.
-fn noisy(base: &World<MemEngine>, ids: &Ids) -> Chunk {
+fn noisy(base: &World, ids: &Ids) -> Chunk {
     let mut chunk = filled(base, ids.stone);
     let schema = base.catalog().current_schema();
     for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 2 == 1) {
@@ -380,11 +381,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-fn is_its_model<E: Engine>(
-    open: impl Fn(&World<MemEngine>) -> Overlay<World<MemEngine>, E>,
-    reopens: bool,
-    steps: Vec<Step>,
-) {
+fn is_its_model(open: impl Fn(&World) -> Overlay<World>, reopens: bool, steps: Vec<Step>) {
     let (base, ids) = furnished();
     let mut below = Model {
         objects: (0..5).map(|n| (n, n)).collect(),
@@ -490,7 +487,7 @@ proptest! {
     fn objects_and_records_of_an_overlay_on_disk_are_their_model(steps in steps()) {
         let disk = Disk::new();
         let dir = disk.root().join("arena");
-        let open = |base: &World<MemEngine>| {
+        let open = |base: &World| {
             if dir.exists() {
                 Overlay::open(&dir, base.clone(), &options()).expect("opens")
             } else {

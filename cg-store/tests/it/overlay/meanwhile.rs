@@ -223,7 +223,7 @@ fn names_that_the_base_takes_over_survive_a_power_cut() {
 }
 
 /// A base that opens, and registers what packs bring.
-fn with_pack(engine: &Surviving, components: &str) -> World<Surviving> {
+fn with_pack(engine: &Surviving, components: &str) -> World {
     let pack = format!(
         r#"{{ "pack": "mill", "version": "1", "namespaces": ["mill"],
             "components": [{{ "name": "mill:grain", "size": 4 }}],
@@ -291,7 +291,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     save(&base, [(at, filled(&base, ids.stone))]);
     let arenas = Arenas::over(above.clone(), base.clone(), &options()).expect("a base");
     let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
-    let edit = |overlay: &Overlay<World<Surviving>, Surviving>| {
+    let edit = |overlay: &Overlay<World>| {
         overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.air))
     };
     let refused = edit(&overlay);

@@ -56,7 +56,7 @@ mod promote;
 mod properties;
 mod refuse;
 
-use cg_store::engine::{Engine, MemEngine, RocksEngine};
+use cg_store::engine::{MemEngine, RocksEngine};
 use cg_store::prelude::*;
 use cg_store::{Arenas, Base, Difference, Overlay};
 use cg_tiering::GameTick;
@@ -64,7 +64,7 @@ use cg_tiering::GameTick;
 use crate::world::{Disk, Ids, filled, in_memory, marked, options, save, uuid};
 
 /// A template: chunks 0 to 3 of one row, an entity in chunk 0.
-pub(crate) fn template() -> (World<MemEngine>, Ids) {
+pub(crate) fn template() -> (World, Ids) {
     let world = in_memory();
     let ids = Ids::register(&world);
     save(&world, (0..4).map(|x| (ids.at(x, 0, 0), marked(&world, &ids, x as u16))));
@@ -72,7 +72,7 @@ pub(crate) fn template() -> (World<MemEngine>, Ids) {
     (world, ids)
 }
 
-pub(crate) fn put_cow<E: Engine>(world: &World<E>, cow: Entity) {
+pub(crate) fn put_cow(world: &World, cow: Entity) {
     let put = world.transaction(|tx| {
         tx.put_entity(uuid(1), cow);
         Ok::<_, Error>(())
@@ -80,17 +80,17 @@ pub(crate) fn put_cow<E: Engine>(world: &World<E>, cow: Entity) {
     put.expect("puts");
 }
 
-pub(crate) fn over<S: Base>(base: &S) -> Overlay<S, MemEngine> {
+pub(crate) fn over<S: Base>(base: &S) -> Overlay<S> {
     Overlay::temporary(base.clone(), &options()).expect("a base like any other")
 }
 
-pub(crate) fn on_disk<S: Base>(disk: &Disk, base: &S) -> Overlay<S, RocksEngine> {
+pub(crate) fn on_disk<S: Base>(disk: &Disk, base: &S) -> Overlay<S> {
     Overlay::create(disk.root().join("arena"), base.clone(), &options()).expect("an empty directory")
 }
 
 #[track_caller]
-pub(crate) fn write<S: Base, E: Engine>(
-    overlay: &Overlay<S, E>,
+pub(crate) fn write<S: Base>(
+    overlay: &Overlay<S>,
     chunks: impl IntoIterator<Item = (ChunkAt, Option<Chunk>)>,
 ) {
     let written = overlay.transaction(|tx| {
@@ -105,7 +105,7 @@ pub(crate) fn write<S: Base, E: Engine>(
     written.expect("writes");
 }
 
-fn reads_fall_through<E: Engine>(overlay: &Overlay<World<MemEngine>, E>, ids: &Ids) {
+fn reads_fall_through(overlay: &Overlay<World>, ids: &Ids) {
     let base = overlay.base().clone();
     let at = |x| ids.at(x, 0, 0);
     write(
@@ -135,7 +135,7 @@ fn reads_fall_through<E: Engine>(overlay: &Overlay<World<MemEngine>, E>, ids: &I
     assert!(overlay.diff().expect("compares").is_empty());
 }
 
-fn entities_follow<E: Engine>(overlay: &Overlay<World<MemEngine>, E>, ids: &Ids) {
+fn entities_follow(overlay: &Overlay<World>, ids: &Ids) {
     let base = overlay.base().clone();
     let (from, to) = (ids.at(0, 0, 0), ids.at(3, 0, 0));
     let moved = overlay.transaction(|tx| {
@@ -253,6 +253,6 @@ fn a_reset_writes_one_row_however_much_was_written() {
     assert_eq!(overlay.stats().rows_swept, 501);
 }
 
-fn world_meta_rows<S: Base, E: Engine>(arenas: &Arenas<S, E>) -> u64 {
+fn world_meta_rows<S: Base>(arenas: &Arenas<S>) -> u64 {
     arenas.usage().expect("counts").families[0].row_count
 }

@@ -64,7 +64,7 @@ impl Model {
 }
 
 /// A chunk of the model.
-fn chunk(world: &World<MemEngine>, ids: &Ids, model: &Model, x: i64, cell: u16) -> Chunk {
+fn chunk(world: &World, ids: &Ids, model: &Model, x: i64, cell: u16) -> Chunk {
     let mut chunk = marked(world, ids, cell);
     for id in model.cows_in(x) {
         chunk.add_entity(id);
@@ -74,17 +74,14 @@ fn chunk(world: &World<MemEngine>, ids: &Ids, model: &Model, x: i64, cell: u16) 
 
 /// Somewhere that overlays are opened again.
 trait Shelf {
-    type Engine: Engine;
-    fn open(&self, base: &World<MemEngine>) -> Overlay<World<MemEngine>, Self::Engine>;
+    fn open(&self, base: &World) -> Overlay<World>;
     fn reopens(&self) -> bool;
 }
 
 struct OnDisk(Disk);
 
 impl Shelf for OnDisk {
-    type Engine = RocksEngine;
-
-    fn open(&self, base: &World<MemEngine>) -> Overlay<World<MemEngine>, RocksEngine> {
+    fn open(&self, base: &World) -> Overlay<World> {
         let dir = self.0.root().join("arena");
         if dir.exists() {
             Overlay::open(&dir, base.clone(), &options()).expect("opens")
@@ -102,9 +99,7 @@ impl Shelf for OnDisk {
 struct InMemory(cg_store::WorldOptions);
 
 impl Shelf for InMemory {
-    type Engine = MemEngine;
-
-    fn open(&self, base: &World<MemEngine>) -> Overlay<World<MemEngine>, MemEngine> {
+    fn open(&self, base: &World) -> Overlay<World> {
         Overlay::temporary(base.clone(), &self.0).expect("a base like any other")
     }
 
@@ -201,13 +196,7 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
 }
 
 #[track_caller]
-fn compare<E: Engine>(
-    overlay: &Overlay<World<MemEngine>, E>,
-    base: &World<MemEngine>,
-    ids: &Ids,
-    shown: &Model,
-    below: &Model,
-) {
+fn compare(overlay: &Overlay<World>, base: &World, ids: &Ids, shown: &Model, below: &Model) {
     let at = |x| ids.at(x, 0, 0);
     let places: Vec<_> = (0..PLACES).map(at).collect();
     for (x, found) in (0..PLACES).zip(overlay.load_many(&places)) {

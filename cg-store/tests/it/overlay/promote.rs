@@ -8,11 +8,11 @@ use crate::surviving::{Fuse, Surviving};
 use crate::world::{assert_sound, name};
 
 /// Everything in the box that the tests use.
-fn content<E: Engine>(world: &World<E>, ids: &Ids) -> Vec<(i64, Option<Chunk>)> {
+fn content(world: &World, ids: &Ids) -> Vec<(i64, Option<Chunk>)> {
     (0..12).map(|x| (x, world.load(ids.at(x, 0, 0)).expect("loads").as_deref().cloned())).collect()
 }
 
-fn edit<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
+fn edit<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     let edited = overlay.transaction(|tx| {
         let schema = tx.catalog().current_schema();
         tx.delete(ids.at(2, 0, 0));

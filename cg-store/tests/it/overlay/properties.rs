@@ -9,7 +9,7 @@ fn named(text: &str) -> Property {
     Property::Named(name(text))
 }
 
-fn set<S: Base, E: Engine>(overlay: &Overlay<S, E>, property: &Property, bytes: Option<&[u8]>) {
+fn set<S: Base>(overlay: &Overlay<S>, property: &Property, bytes: Option<&[u8]>) {
     let set = overlay.transaction(|tx| {
         tx.set_property(property.clone(), bytes.map(<[u8]>::to_vec));
         Ok::<_, Error>(())
@@ -17,7 +17,7 @@ fn set<S: Base, E: Engine>(overlay: &Overlay<S, E>, property: &Property, bytes: 
     set.expect("sets");
 }
 
-fn set_below<E: Engine>(world: &World<E>, property: &Property, bytes: Option<&[u8]>) {
+fn set_below(world: &World, property: &Property, bytes: Option<&[u8]>) {
     let set = world.transaction(|tx| {
         tx.set_property(property.clone(), bytes.map(<[u8]>::to_vec));
         Ok::<_, Error>(())
@@ -26,7 +26,7 @@ fn set_below<E: Engine>(world: &World<E>, property: &Property, bytes: Option<&[u
 }
 
 /// The template at noon of its third day, in rain.
-fn dated() -> (World<MemEngine>, Ids) {
+fn dated() -> (World, Ids) {
     let (base, ids) = template();
     for (property, bytes) in
         [(Property::Time, "noon"), (named("game:day"), "3"), (named("game:weather"), "rain")]
@@ -36,13 +36,13 @@ fn dated() -> (World<MemEngine>, Ids) {
     (base, ids)
 }
 
-fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, prefix: &str) -> Vec<(String, String)> {
+fn shown<S: Base>(overlay: &Overlay<S>, prefix: &str) -> Vec<(String, String)> {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let all = overlay.properties(prefix).expect("reads").into_iter();
     all.map(|(name, bytes)| (name.as_str().to_owned(), text(bytes))).collect()
 }
 
-fn properties_lie_on_top<E: Engine>(overlay: &Overlay<World<MemEngine>, E>) {
+fn properties_lie_on_top(overlay: &Overlay<World>) {
     let base = overlay.base().clone();
     let (day, weather, score) = (named("game:day"), named("game:weather"), named("duel:score"));
     let read = |property: &Property| overlay.property(property).expect("reads");

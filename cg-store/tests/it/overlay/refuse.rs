@@ -139,7 +139,7 @@ fn a_registry_that_lost_names() {
 /// A world that claims other names.
 #[derive(Debug, Clone)]
 struct Fake {
-    world: World<MemEngine>,
+    world: World,
     names: std::sync::Arc<cg_registry::Catalog>,
 }
 

@@ -13,17 +13,17 @@ use super::*;
 use crate::surviving::{Fuse, Surviving};
 
 /// Segments whose engines survive, and whose power can be cut.
-pub(crate) struct Crashing<E: Engine = MemEngine> {
+pub(crate) struct Crashing {
     pub(crate) fuse: Fuse,
-    root: Surviving<E>,
-    make: Arc<dyn Fn() -> E + Send + Sync>,
+    root: Surviving,
+    make: Arc<dyn Fn() -> Surviving + Send + Sync>,
     /// Each with the identity of its world.
-    engines: Engines<E>,
+    engines: Engines,
 }
 
-type Engines<E> = Arc<Mutex<HashMap<SegmentPos, (Surviving<E>, Uuid)>>>;
+type Engines = Arc<Mutex<HashMap<SegmentPos, (Surviving, Uuid)>>>;
 
-impl<E: Engine> Clone for Crashing<E> {
+impl Clone for Crashing {
     fn clone(&self) -> Self {
         let Self { fuse, root, make, engines } = self;
         let (make, engines) = (Arc::clone(make), Arc::clone(engines));
@@ -37,19 +37,19 @@ impl Crashing {
     pub(crate) fn new() -> Self {
         Self::of(MemEngine::new)
     }
-}
 
-impl<E: Engine> Crashing<E> {
     /// With such engines.
-    pub(crate) fn of(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
+    pub(crate) fn of<E: Engine>(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
         let fuse = Fuse::new();
         let root = Surviving::over(make(), &fuse);
-        Self { fuse, root, make: Arc::new(make), engines: Arc::default() }
+        let of_one_power = fuse.clone();
+        let make = Arc::new(move || Surviving::over(make(), &of_one_power));
+        Self { fuse, root, make, engines: Arc::default() }
     }
 
     /// An engine that is no segment's, with the same power.
-    pub(crate) fn another(&self) -> Surviving<E> {
-        Surviving::over((self.make)(), &self.fuse)
+    pub(crate) fn another(&self) -> Surviving {
+        (self.make)()
     }
 
     pub(crate) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
@@ -76,20 +76,18 @@ impl<E: Engine> Crashing<E> {
     }
 
     /// The root's world by itself.
-    pub(crate) fn root(&self) -> World<Surviving<E>> {
+    pub(crate) fn root(&self) -> World {
         self.fuse.set(i64::MAX);
         World::over(self.root.clone(), ROOT, |_| Ok(()), &options()).expect("a root")
     }
 
     /// The engine of a segment, whether or not its world is open.
-    pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving<E> {
+    pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving {
         self.engines.lock().get(&segment).cloned().expect("is stored").0
     }
 }
 
-impl<E: Engine> SegmentHome for Crashing<E> {
-    type Engine = Surviving<E>;
-
+impl SegmentHome for Crashing {
     fn path(&self, _: SegmentPos) -> PathBuf {
         PathBuf::from("memory")
     }
@@ -103,7 +101,7 @@ impl<E: Engine> SegmentHome for Crashing<E> {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<Surviving<E>>, Error> {
+    ) -> Result<World, Error> {
         let (engine, uuid) = (self.another(), Uuid::new_v4());
         self.engines.lock().insert(segment, (engine.clone(), uuid));
         let take = |catalog: &mut Catalog| {
@@ -119,7 +117,7 @@ impl<E: Engine> SegmentHome for Crashing<E> {
         names: Arc<Catalog>,
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
-    ) -> Result<World<Surviving<E>>, Error> {
+    ) -> Result<World, Error> {
         let (engine, uuid) = self.engines.lock().get(&segment).cloned().expect("was asked for");
         let take = |catalog: &mut Catalog| {
             check(catalog)?;

@@ -30,7 +30,7 @@ enum When {
 /// Segments in memory that say when they commit or are closed, and of which some can be full.
 #[derive(Clone, Default)]
 struct Staged {
-    worlds: Arc<Mutex<HashMap<SegmentPos, World<MemEngine>>>>,
+    worlds: Arc<Mutex<HashMap<SegmentPos, World>>>,
     act: Arc<Mutex<Option<(When, Act)>>>,
     full: Arc<Mutex<Option<i64>>>,
 }
@@ -66,8 +66,6 @@ impl Staged {
 }
 
 impl SegmentHome for Staged {
-    type Engine = MemEngine;
-
     fn path(&self, _: SegmentPos) -> PathBuf {
         PathBuf::from("memory")
     }
@@ -81,7 +79,7 @@ impl SegmentHome for Staged {
         segment: SegmentPos,
         names: Arc<Catalog>,
         options: &WorldOptions,
-    ) -> Result<World<MemEngine>, Error> {
+    ) -> Result<World, Error> {
         let home = self.clone();
         let engine = MemEngine::new().with_fault(move |_| {
             home.happens(When::Commits(segment.x));
@@ -102,7 +100,7 @@ impl SegmentHome for Staged {
         _: Arc<Catalog>,
         _: &dyn Fn(&Catalog) -> Result<(), Error>,
         _: &WorldOptions,
-    ) -> Result<World<MemEngine>, Error> {
+    ) -> Result<World, Error> {
         Ok(self.worlds.lock().get(&segment).cloned().expect("was asked for"))
     }
 
@@ -111,7 +109,7 @@ impl SegmentHome for Staged {
         Ok(())
     }
 
-    fn close(&self, _: World<MemEngine>) -> Result<(), Error> {
+    fn close(&self, _: World) -> Result<(), Error> {
         self.happens(When::Closes);
         Ok(())
     }
@@ -336,7 +334,7 @@ fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_i
     let refused = next.promote_into(&world);
     assert!(matches!(refused, Err(Error::Engine(_))), "there is one record: {refused:?}");
     // Past the segmented world too: it would be written over.
-    let past = |world: &World<MemEngine>, at| {
+    let past = |world: &World, at| {
         let deleted = world.transaction(|tx| {
             tx.delete(at);
             Ok::<_, Error>(())

@@ -27,7 +27,7 @@ fn pave<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
 
 /// Changes every segment: a block in the first, a cow from there into the second, whose own goes; the third's chunk is
 /// deleted, the fourth's is new.
-fn edit<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) {
+fn edit<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     let places = places(ids);
     let edited = overlay.transaction(|tx| {
         let schema = tx.catalog().current_schema();
@@ -53,7 +53,7 @@ fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {
     (chunks.collect(), (1..=4).map(owner).collect())
 }
 
-fn shown<S: Base, E: Engine>(overlay: &Overlay<S, E>, ids: &Ids) -> Content {
+fn shown<S: Base>(overlay: &Overlay<S>, ids: &Ids) -> Content {
     let chunks = overlay.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| overlay.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
@@ -203,7 +203,7 @@ fn a_promotion_that_ends_anywhere_on_disk_is_in_all_segments_or_in_none() {
     assert!(whole.len() >= 9 && whole.is_sorted(), "{whole:?}");
 }
 
-fn ends_anywhere<E: Engine>(home: impl Fn() -> Crashing<E>, options: &WorldOptions) -> Vec<bool> {
+fn ends_anywhere(home: impl Fn() -> Crashing, options: &WorldOptions) -> Vec<bool> {
     let mut whole = Vec::new();
     for commits in 0.. {
         let home = home();

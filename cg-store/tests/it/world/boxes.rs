@@ -34,7 +34,7 @@ fn view_distance() -> ChunkBox {
 }
 
 /// Saves chunks of one block each, a mark in each telling it from its neighbours.
-fn fill<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> Vec<ChunkAt> {
+fn fill(world: &World, ids: &Ids, area: ChunkBox) -> Vec<ChunkAt> {
     let all: Vec<_> = area.iter().map(|pos| ChunkAt::new(ids.overworld, pos)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, ids, n % 4096))));
     all
@@ -42,7 +42,7 @@ fn fill<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> Vec<ChunkAt> 
 
 /// The blocks of a box of chunks, or the number of what is not stored.
 #[track_caller]
-fn read<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> (Vec<u64>, Stats) {
+fn read(world: &World, ids: &Ids, area: ChunkBox) -> (Vec<u64>, Stats) {
     let blocks = area.blocks();
     let mut out = vec![u64::MAX; 4096 * area.iter().count()];
     let before = world.stats();
@@ -53,7 +53,7 @@ fn read<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> (Vec<u64>, St
 }
 
 /// The cold clusters that hold chunks of a box, and the bytes of their groups that do.
-fn cold_parts<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> (u64, u64) {
+fn cold_parts(world: &World, ids: &Ids, area: ChunkBox) -> (u64, u64) {
     let tier = ClusterTier::L2;
     let mut groups: BTreeMap<_, BTreeSet<u8>> = BTreeMap::new();
     for pos in area.iter() {
@@ -74,7 +74,7 @@ fn cold_parts<E: Engine>(world: &World<E>, ids: &Ids, area: ChunkBox) -> (u64, u
     (count, bytes)
 }
 
-fn a_cold_box_reads_each_cluster_once_and_only_its_groups<E: Engine>(world: &World<E>) {
+fn a_cold_box_reads_each_cluster_once_and_only_its_groups(world: &World) {
     let ids = Ids::register(world);
     let area = view_distance();
     let all = fill(world, &ids, area);
@@ -92,7 +92,7 @@ fn a_cold_box_reads_each_cluster_once_and_only_its_groups<E: Engine>(world: &Wor
     assert_eq!(work.engine_reads, all.len() as u64 + warm + 4, "each key of each tier once");
 }
 
-fn a_walk_over_a_box_reads_each_of_its_clusters_once<E: Engine>(world: &World<E>) {
+fn a_walk_over_a_box_reads_each_of_its_clusters_once(world: &World) {
     let ids = Ids::register(world);
     let around = chunks([-8, -8, -8], [7, 7, 7]);
     let all = fill(world, &ids, around);
@@ -128,7 +128,7 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once<E: Engine>(world: &World<E>
     );
 }
 
-fn a_few_chunks_of_a_full_cluster_are_the_only_ones_decoded<E: Engine>(world: &World<E>) {
+fn a_few_chunks_of_a_full_cluster_are_the_only_ones_decoded(world: &World) {
     let ids = Ids::register(world);
     let all = fill(world, &ids, chunks([0, 0, 0], [15, 15, 15]));
     world.settle_tiers(DAY, |_| {}).expect("settles");
@@ -144,7 +144,7 @@ fn a_few_chunks_of_a_full_cluster_are_the_only_ones_decoded<E: Engine>(world: &W
     }
 }
 
-fn a_box_is_of_one_state_while_chunks_move_and_change<E: Engine>(world: &World<E>) {
+fn a_box_is_of_one_state_while_chunks_move_and_change(world: &World) {
     let ids = Ids::register(world);
     let area = chunks([-2, 0, 14], [1, 1, 17]);
     let all = fill(world, &ids, area);
@@ -211,7 +211,7 @@ fn a_box_is_of_one_state_while_chunks_move_and_change<E: Engine>(world: &World<E
     assert_sound(world);
 }
 
-fn a_plane_through_many_clusters_reads_each_of_them_once<E: Engine>(world: &World<E>) {
+fn a_plane_through_many_clusters_reads_each_of_them_once(world: &World) {
     let ids = Ids::register(world);
     // One chunk in each of many cold clusters along each axis.
     let spread: Vec<_> = (0..3)
@@ -242,7 +242,7 @@ fn a_plane_through_many_clusters_reads_each_of_them_once<E: Engine>(world: &Worl
     }
 }
 
-fn a_box_is_written_into_cold_chunks_by_one_read_of_each_cluster<E: Engine>(world: &World<E>) {
+fn a_box_is_written_into_cold_chunks_by_one_read_of_each_cluster(world: &World) {
     let ids = Ids::register(world);
     let area = chunks([2, 0, 14], [5, 3, 17]);
     let all = fill(world, &ids, area);

@@ -21,7 +21,7 @@ fn closed<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert!(matches!(result, Err(Error::Closed)), "{result:?}");
 }
 
-fn every_later_call_says_so<E: Engine>(world: &World<E>) {
+fn every_later_call_says_so(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     save(world, [(a, filled(world, ids.stone))]);
@@ -52,7 +52,7 @@ fn every_later_call_says_so<E: Engine>(world: &World<E>) {
     closed(world.rebuild_opacity());
 }
 
-fn what_is_committed_behind_the_close_is_refused<E: Engine>(world: &World<E>) {
+fn what_is_committed_behind_the_close_is_refused(world: &World) {
     Ids::register(world);
     // Nobody would write what is queued from here on.
     closed(world.transaction_at(Durability::Fast, |tx| {
@@ -61,14 +61,14 @@ fn what_is_committed_behind_the_close_is_refused<E: Engine>(world: &World<E>) {
     }));
 }
 
-fn closing_again_does_nothing<E: Engine>(world: &World<E>) {
+fn closing_again_does_nothing(world: &World) {
     Ids::register(world);
     for _ in 0..3 {
         world.close().expect("is closed");
     }
 }
 
-fn closing_beside_transactions_and_registrations_loses_nothing<E: Engine>(world: &World<E>) {
+fn closing_beside_transactions_and_registrations_loses_nothing(world: &World) {
     let ids = Ids::register(world);
     let start = Barrier::new(4);
     thread::scope(|scope| {

@@ -8,7 +8,6 @@ use super::tier::demote;
 use super::*;
 use cg_format::{CellOrder, ClusterTier, Space, Tier, key};
 use cg_store::Area;
-use cg_store::engine::ReadView as _;
 use cg_tiering::GameTick;
 
 fn deltas() -> WorldOptions {
@@ -16,12 +15,12 @@ fn deltas() -> WorldOptions {
 }
 
 /// The same changes to a world with deltas and to one without.
-fn twins() -> [World<MemEngine>; 2] {
+fn twins() -> [World; 2] {
     [deltas(), options()].map(|options| World::temporary(&[], &options).expect("a world in memory"))
 }
 
 /// How many deltas of a chunk are stored.
-fn stored<E: Engine>(world: &World<E>, at: ChunkAt) -> usize {
+fn stored(world: &World, at: ChunkAt) -> usize {
     let (first, last) = (key::delta(at, 0), key::delta(at, u64::MAX));
     let range = (std::ops::Bound::Included(&first[..]), std::ops::Bound::Included(&last[..]));
     let mut count = 0;
@@ -33,13 +32,13 @@ fn stored<E: Engine>(world: &World<E>, at: ChunkAt) -> usize {
     count
 }
 
-fn set<E: Engine>(world: &World<E>, ids: &Ids, x: i64, block: BlockId) -> u64 {
+fn set(world: &World, ids: &Ids, x: i64, block: BlockId) -> u64 {
     let set = world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(x, 3, 5), block));
     set.expect("sets").seq
 }
 
 /// Terrain: a chunk that is worth a delta.
-fn hills<E: Engine>(world: &World<E>, ids: &Ids) -> Chunk {
+fn hills(world: &World, ids: &Ids) -> Chunk {
     let mut chunk = filled(world, ids.stone);
     let schema = world.catalog().current_schema();
     for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 4 == 0) {
@@ -88,11 +87,11 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     let ids = Ids::of(&with);
     let a = ids.at(0, 0, 0);
     // What the twins answer to everybody who does not go through the cache.
-    let view = |world: &World<MemEngine>| {
+    let view = |world: &World| {
         world.view(a, |stored| Ok((stored.value.to_vec(), stored.version))).expect("reads").expect("is there")
     };
     assert_eq!(view(&with), view(&without));
-    let walked = |world: &World<MemEngine>| {
+    let walked = |world: &World| {
         let mut all = Vec::new();
         let walked = world.for_each_chunk(Area::World, |stored| {
             let stored = stored.expect("is sound");
@@ -103,7 +102,7 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
         all
     };
     assert_eq!(walked(&with), walked(&without));
-    let boxed = |world: &World<MemEngine>| {
+    let boxed = |world: &World| {
         let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(31, 15, 15));
         let mut out = vec![BlockId::new(0); 32 * 16 * 16];
         world.forget_chunks();
@@ -242,10 +241,7 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
 }
 
 /// Rows written past the world, which takes no commit of its own for them.
-fn rearrange<E: Engine>(
-    world: &World<E>,
-    rows: impl IntoIterator<Item = ([u8; key::DELTA_LEN_BYTES], Option<u64>)>,
-) {
+fn rearrange(world: &World, rows: impl IntoIterator<Item = ([u8; key::DELTA_LEN_BYTES], Option<u64>)>) {
     let mut batch = Batch::new();
     for (row, nonsense_of) in rows {
         match nonsense_of {
@@ -391,7 +387,7 @@ fn a_delta_without_its_chunk_is_found() {
 const MINUTE: u64 = 60 * GameTick::PER_SECOND;
 
 /// A tick with time enough; returns how many chunks' deltas it folded.
-fn tick<E: Engine>(world: &World<E>, now: u64) -> usize {
+fn tick(world: &World, now: u64) -> usize {
     world.tick(GameTick::new(now), &[], Duration::from_secs(60)).expect("ticks").deltas_folded
 }
 
@@ -416,7 +412,7 @@ fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
         }
     }
     assert_eq!((stored(&world, a), stored(&world, b)), (16, 1), "so the next change was small again");
-    let all = |world: &World<MemEngine>| {
+    let all = |world: &World| {
         let mut all = Vec::new();
         let walked = world.for_each_chunk(Area::World, |stored| {
             let stored = stored.expect("is sound");
@@ -438,7 +434,7 @@ fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
     // In a cluster, it gets a row of its own, which grows cold like any other.
     world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
     let version = set(&world, &ids, 3, ids.air);
-    let found = |world: &World<MemEngine>| {
+    let found = |world: &World| {
         world.view(a, |stored| Ok((stored.tier, stored.version))).expect("reads").expect("is there")
     };
     assert_eq!((stored(&world, a), found(&world)), (1, (Tier::L2, version)));
@@ -456,7 +452,7 @@ fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
 #[test]
 fn commits_beside_folding_are_never_lost() {
     let [with, without] = twins();
-    let commits = |world: &World<MemEngine>, ids: &Ids| {
+    let commits = |world: &World, ids: &Ids| {
         let at = |n: u64| ids.at(n as i64 % 3, 0, 0);
         for n in 0..600_u64 {
             let hash = n.wrapping_mul(6_364_136_223_846_793_005) >> 33;

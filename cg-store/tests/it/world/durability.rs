@@ -14,18 +14,14 @@ over_both_engines! {
     a_transaction_without_changes_waits_for_what_it_read
 }
 
-fn set<E: Engine>(
-    world: &World<E>,
-    durability: Durability,
-    value: u8,
-) -> Result<cg_store::Committed<(), E>, Error> {
+fn set(world: &World, durability: Durability, value: u8) -> Result<cg_store::Committed<()>, Error> {
     world.transaction_at(durability, |tx| {
         tx.set_property(Property::Time, Some(vec![value]));
         Ok(())
     })
 }
 
-fn a_ticket_waits_for_the_disk<E: Engine>(world: &World<E>) {
+fn a_ticket_waits_for_the_disk(world: &World) {
     let committed = set(world, Durability::Process, 1).expect("sets");
     let (ticket, twin) = (committed.durable(), committed.durable().clone());
     assert!(!ticket.is_durable(), "nobody has synced yet");
@@ -43,13 +39,13 @@ fn a_ticket_waits_for_the_disk<E: Engine>(world: &World<E>) {
     assert!(third.is_durable());
 }
 
-fn a_commit_at_power_is_on_the_disk_when_it_returns<E: Engine>(world: &World<E>) {
+fn a_commit_at_power_is_on_the_disk_when_it_returns(world: &World) {
     let before = set(world, Durability::Process, 1).expect("sets").durable();
     assert!(set(world, Durability::Safe, 2).expect("sets").durable().is_durable());
     assert!(before.is_durable(), "the order of commits is the order in which they survive");
 }
 
-fn a_ticket_is_answered_after_closing<E: Engine>(world: &World<E>) {
+fn a_ticket_is_answered_after_closing(world: &World) {
     let ticket = set(world, Durability::Process, 1).expect("sets").durable();
     assert!(!ticket.is_durable());
     world.close().expect("closes");
@@ -57,7 +53,7 @@ fn a_ticket_is_answered_after_closing<E: Engine>(world: &World<E>) {
     ticket.wait().expect("closing synced it");
 }
 
-fn a_transaction_without_changes_waits_for_what_it_read<E: Engine>(world: &World<E>) {
+fn a_transaction_without_changes_waits_for_what_it_read(world: &World) {
     let written = set(world, Durability::Process, 1).expect("sets");
     let read = world.transaction_at(Durability::Safe, |tx| tx.property(&Property::Time)).expect("reads");
     assert_eq!((read.value.as_deref(), read.seq), (Some(&[1][..]), written.seq));
@@ -83,7 +79,7 @@ fn many_threads_share_their_syncs() {
 }
 
 /// A world over an engine whose commits fail from a moment on.
-fn failing(fault: Fault) -> (World<MemEngine>, Arc<AtomicU64>) {
+fn failing(fault: Fault) -> (World, Arc<AtomicU64>) {
     let from = Arc::new(AtomicU64::new(u64::MAX));
     let fails_from = Arc::clone(&from);
     let engine = MemEngine::new()
@@ -100,7 +96,7 @@ fn a_failed_write_changes_nothing_and_reads_go_on() {
         save(&world, [(a, filled(&world, ids.stone))]);
         let (before, last) = (rows(&world), world.last_commit());
         fails_from.store(0, Ordering::Relaxed);
-        let save_both = |world: &World<MemEngine>| {
+        let save_both = |world: &World| {
             world.transaction(|tx| {
                 tx.save(a, filled(world, ids.glass));
                 tx.save(b, filled(world, ids.glass));

@@ -115,7 +115,7 @@ const CHUNK_BYTES: usize = 24 << 10;
 
 /// A world on a small disk, and what it must hold: each place twice, in chunks that are always saved together.
 struct Small {
-    world: World<RocksEngine>,
+    world: World,
     ids: Ids,
     seeded: Seeded,
     /// The token of each place.

@@ -10,7 +10,7 @@ use cg_format::record::Record;
 use cg_store::engine::EngineError;
 use cg_store::{ConflictKey, HandedOver, Refused, WriteBatch};
 
-fn batch<E: Engine>(world: &World<E>, ids: &Ids, places: impl IntoIterator<Item = i64>) -> WriteBatch {
+fn batch(world: &World, ids: &Ids, places: impl IntoIterator<Item = i64>) -> WriteBatch {
     let mut batch = WriteBatch::new();
     for x in places {
         batch.save(ids.at(x, 0, 0), filled(world, ids.stone));
@@ -19,7 +19,7 @@ fn batch<E: Engine>(world: &World<E>, ids: &Ids, places: impl IntoIterator<Item 
 }
 
 /// A batch that no world takes: a dimension that nobody registered.
-fn nowhere<E: Engine>(world: &World<E>, ids: &Ids) -> WriteBatch {
+fn nowhere(world: &World, ids: &Ids) -> WriteBatch {
     let mut batch = batch(world, ids, [70]);
     batch.save(ChunkAt::new(cg_format::Dimension::new(99), ids.at(0, 0, 0).pos), filled(world, ids.stone));
     batch
@@ -31,11 +31,11 @@ fn is_nowhere(error: &Error) -> bool {
 
 #[test]
 fn a_batch_says_what_a_transaction_of_the_same_writes_says() {
-    fn check<E: Engine>(by_batch: &World<E>, by_transaction: &World<E>) {
+    fn check(by_batch: &World, by_transaction: &World) {
         let ids = Ids::register(by_batch);
         Ids::register(by_transaction);
         let (a, b, gone) = (ids.at(0, 0, 0), ids.at(5, 1, 2), ids.at(9, 9, 9));
-        let with_cow = |world: &World<E>| {
+        let with_cow = |world: &World| {
             let mut chunk = filled(world, ids.glass);
             chunk.set_side(ids.light, vec![3]);
             chunk
@@ -280,7 +280,7 @@ fn a_world_that_is_dropped_has_saved_what_it_was_given() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let tickets: Vec<HandedOver<_>> =
+    let tickets: Vec<HandedOver> =
         (0..100).map(|x| world.hand_over(batch(&world, &ids, [x, x + 1000])).expect("is taken")).collect();
     drop(world);
     let numbers: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait().expect("is accepted").seq).collect();

@@ -12,7 +12,7 @@ over_both_engines! {
 }
 
 /// The content of the tests, written in one of two orders.
-fn build<E: Engine>(world: &World<E>, ids: &Ids, reversed: bool) {
+fn build(world: &World, ids: &Ids, reversed: bool) {
     let schema = world.catalog().current_schema();
     let mut chunks: Vec<_> = (0..12_i64)
         .map(|n| {
@@ -50,11 +50,11 @@ fn build<E: Engine>(world: &World<E>, ids: &Ids, reversed: bool) {
 }
 
 #[track_caller]
-fn hash<E: Engine>(world: &World<E>) -> ContentHash {
+fn hash(world: &World) -> ContentHash {
     world.content_hash().expect("hashes")
 }
 
-fn it_does_not_depend_on_order_tier_or_history<E: Engine>(world: &World<E>) {
+fn it_does_not_depend_on_order_tier_or_history(world: &World) {
     let ids = Ids::register(world);
     build(world, &ids, false);
     let expected = hash(world);
@@ -92,14 +92,14 @@ fn it_does_not_depend_on_order_tier_or_history<E: Engine>(world: &World<E>) {
 }
 
 /// A change and its name.
-type Change<'c, E> = (&'static str, &'c dyn Fn(&mut Transaction<'_, E>) -> Result<(), Error>);
+type Change<'c> = (&'static str, &'c dyn Fn(&mut Transaction<'_>) -> Result<(), Error>);
 
-fn every_kind_of_change_changes_it<E: Engine>(world: &World<E>) {
+fn every_kind_of_change_changes_it(world: &World) {
     let ids = Ids::register(world);
     build(world, &ids, false);
     let (at, other) = (ids.at(-20, 0, 0), ids.at(-17, 1, -1));
     let machine: CellLayer = LocalPos::new(0, 3, 3).into();
-    let changes: &[Change<'_, E>] = &[
+    let changes: &[Change<'_>] = &[
         ("a block", &|tx| {
             tx.set_block(ids.overworld, at.pos.block(LocalPos::new(9, 9, 9)), ids.stone).map(drop)
         }),
@@ -174,7 +174,7 @@ fn every_kind_of_change_changes_it<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_part_is_hashed_by_its_own_content<E: Engine>(world: &World<E>) {
+fn a_part_is_hashed_by_its_own_content(world: &World) {
     let ids = Ids::register(world);
     build(world, &ids, false);
     let part = |min: i64, max: i64| {

@@ -8,7 +8,6 @@ use std::thread;
 use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, Space, key};
-use cg_store::engine::ReadView as _;
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -26,7 +25,7 @@ impl Dice {
     }
 }
 
-fn every_read_is_of_an_acknowledged_commit_and_none_goes_back<E: Engine>(world: &World<E>) {
+fn every_read_is_of_an_acknowledged_commit_and_none_goes_back(world: &World) {
     const THREADS: u64 = 4;
     const STEPS: u64 = 150;
     const KEYS: u64 = 8;
@@ -125,7 +124,7 @@ fn every_read_is_of_an_acknowledged_commit_when_commits_are_queued() {
     every_read_is_of_an_acknowledged_commit_and_none_goes_back(&world);
 }
 
-fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it<E: Engine>(world: &World<E>) {
+fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it(world: &World) {
     let ids = Ids::register(world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
     save(world, [(a, filled(world, ids.stone))]);

@@ -42,11 +42,7 @@ const ALL: [Lies; 7] = [
 ];
 
 /// Stores chunks, and tells what a walk must find: each with its place and its mark.
-fn build<E: Engine>(
-    world: &World<E>,
-    ids: &Ids,
-    chunks: &BTreeMap<ChunkAt, Lies>,
-) -> Vec<(StoredPlace, Chunk)> {
+fn build(world: &World, ids: &Ids, chunks: &BTreeMap<ChunkAt, Lies>) -> Vec<(StoredPlace, Chunk)> {
     let of = |wanted: &[Lies]| -> Vec<ChunkAt> {
         chunks.iter().filter(|(_, lies)| wanted.contains(lies)).map(|(at, _)| *at).collect()
     };
@@ -85,7 +81,7 @@ fn build<E: Engine>(
     live
 }
 
-fn places<E: Engine>(world: &World<E>, area: Area) -> Vec<StoredPlace> {
+fn places(world: &World, area: Area) -> Vec<StoredPlace> {
     let mut found = Vec::new();
     let walked = world.for_each_place(area, |place| {
         found.push(place.expect("is sound"));
@@ -96,7 +92,7 @@ fn places<E: Engine>(world: &World<E>, area: Area) -> Vec<StoredPlace> {
 }
 
 /// Checks every kind of walk over an area against what is expected of it.
-fn check_walks<E: Engine>(world: &World<E>, area: Area, expected: &[(StoredPlace, Chunk)]) {
+fn check_walks(world: &World, area: Area, expected: &[(StoredPlace, Chunk)]) {
     let at: Vec<_> = expected.iter().map(|(place, _)| *place).collect();
     assert_eq!(places(world, area), at, "{area:?}");
 
@@ -137,7 +133,7 @@ fn spread(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 20
 }
 
-fn every_chunk_comes_once_in_the_order_of_keys<E: Engine>(world: &World<E>) {
+fn every_chunk_comes_once_in_the_order_of_keys(world: &World) {
     let ids = Ids::register(world);
     let coordinate = |n: u64, shift: u32| (spread(n) >> shift) as i64 % 40 - 20;
     let chunks: BTreeMap<ChunkAt, Lies> = (0..400)
@@ -186,7 +182,7 @@ proptest! {
     }
 }
 
-fn a_walk_visits_no_more_keys_than_it_returns_and_two_for_each_range<E: Engine>(world: &World<E>) {
+fn a_walk_visits_no_more_keys_than_it_returns_and_two_for_each_range(world: &World) {
     let ids = Ids::register(world);
     // Ten cubes along x, far from each other, hot, each with rows of its own.
     let cubes = 10;
@@ -213,7 +209,7 @@ fn a_walk_visits_no_more_keys_than_it_returns_and_two_for_each_range<E: Engine>(
     assert!(keys <= 2 + 2 * 2, "{keys} keys");
 }
 
-fn places_are_told_without_reading_chunks<E: Engine>(world: &World<E>) {
+fn places_are_told_without_reading_chunks(world: &World) {
     let ids = Ids::register(world);
     let all = [ids.at(0, 0, 0), ids.at(1, 0, 0), ids.at(9, 9, 9)];
     save(world, all.map(|at| (at, marked(world, &ids, 5))));
@@ -224,7 +220,7 @@ fn places_are_told_without_reading_chunks<E: Engine>(world: &World<E>) {
     assert_eq!((work.clusters_read, work.bytes_decompressed, work.chunks_decoded), (1, 0, 0));
 }
 
-fn damage_is_told_once_and_hides_what_is_colder<E: Engine>(world: &World<E>) {
+fn damage_is_told_once_and_hides_what_is_colder(world: &World) {
     let ids = Ids::register(world);
     let chunks = [
         (ids.at(0, 0, 0), Lies::WarmAboveCold),
@@ -257,7 +253,7 @@ fn damage_is_told_once_and_hides_what_is_colder<E: Engine>(world: &World<E>) {
     );
 }
 
-fn threads_stop_when_one_has_enough<E: Engine>(world: &World<E>) {
+fn threads_stop_when_one_has_enough(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..20).map(|cube| ids.at(cube * 16, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));

@@ -69,12 +69,7 @@ struct Model {
 
 /// Runs steps over a world, and after each kind of step says whether it did what maps do.
 #[expect(clippy::too_many_lines, reason = "an arm for each kind of step")]
-fn run<E: Engine>(
-    mut world: World<E>,
-    steps: &[Step],
-    shape: RecordShape,
-    reopen: impl Fn(World<E>) -> World<E>,
-) {
+fn run(mut world: World, steps: &[Step], shape: RecordShape, reopen: impl Fn(World) -> World) {
     let ids = Ids::register(&world);
     let mut model = Model::default();
     for step in steps {
@@ -208,7 +203,7 @@ fn run<E: Engine>(
 }
 
 /// Every object and every record is as the model says.
-fn holds<E: Engine>(world: &World<E>, model: &Model) {
+fn holds(world: &World, model: &Model) {
     for key in KEYS {
         let object = world.objects().get(key).expect("reads").map(|object| (object.version, object.bytes));
         let expected = model.objects.get(key).and_then(|(version, value)| Some((*version, (*value)?)));

@@ -6,13 +6,13 @@ use cg_store::StoreLimits;
 /// The frame around every stored value.
 const FRAME: u64 = cg_format::frame::LEN_BYTES as u64;
 
-fn limited(limits: StoreLimits) -> World<MemEngine> {
+fn limited(limits: StoreLimits) -> World {
     World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory")
 }
 
 fn refused<T: std::fmt::Debug>(
-    world: &World<MemEngine>,
-    body: impl FnOnce(&mut Transaction<'_, MemEngine>) -> Result<T, Error>,
+    world: &World,
+    body: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
 ) -> (String, u64, u64) {
     let before = rows(world);
     match world.transaction(body) {
@@ -81,7 +81,7 @@ fn a_property_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
     let note = Property::Named(name("game:note"));
     let set = |len: usize| {
         let note = note.clone();
-        move |tx: &mut Transaction<'_, MemEngine>| {
+        move |tx: &mut Transaction<'_>| {
             tx.set_property(note, Some(vec![1; len]));
             Ok(())
         }

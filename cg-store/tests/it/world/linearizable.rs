@@ -203,7 +203,7 @@ impl Dice {
 }
 
 /// Has threads read and write a world, while chunks are moved between tiers and dropped from memory.
-fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
+fn record(world: &World, steps: u64) -> Vec<Call> {
     let ids = Ids::register(world);
     // Two cubes of 4³, in two cubes of 16³.
     let place = |n: u64| ids.at(((n >> 4) & 1) as i64 + 15, (n >> 5) as i64, (n & 15) as i64);
@@ -259,7 +259,7 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
                     let reads: Vec<_> = (0..=dice.below(2)).map(|_| dice.below(KEYS)).collect();
                     let key = dice.below(KEYS);
                     let value = (kind == 8).then_some(token);
-                    let read = |tx: &mut cg_store::Transaction<'_, E>| {
+                    let read = |tx: &mut cg_store::Transaction<'_>| {
                         let read =
                             |key: &u64| Ok((*key, tx.load(place(*key))?.as_deref().and_then(value_of)));
                         reads.iter().map(read).collect::<Result<Vec<_>, Error>>()
@@ -307,7 +307,7 @@ fn record<E: Engine>(world: &World<E>, steps: u64) -> Vec<Call> {
     history.into_inner().expect("no panic")
 }
 
-fn hand_over<E: Engine>(world: &World<E>, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> HandedOver<E> {
+fn hand_over(world: &World, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> HandedOver {
     let mut batch = WriteBatch::new();
     for (at, chunk) in chunks {
         batch.save(at, chunk);
@@ -315,11 +315,11 @@ fn hand_over<E: Engine>(world: &World<E>, chunks: impl Iterator<Item = (ChunkAt,
     world.hand_over(batch).expect("is taken")
 }
 
-fn commit<E: Engine>(
-    world: &World<E>,
+fn commit(
+    world: &World,
     read: Vec<(u64, Value)>,
     written: BTreeMap<u64, Value>,
-    write: impl Fn(&mut cg_store::Transaction<'_, E>, u64),
+    write: impl Fn(&mut cg_store::Transaction<'_>, u64),
 ) -> Option<What> {
     let done = world.transaction(|tx| {
         for key in written.keys() {
@@ -344,7 +344,7 @@ fn finish(done: Result<(u64, Vec<(u64, Value)>), Error>, written: BTreeMap<u64, 
     }
 }
 
-fn check_world<E: Engine>(world: &World<E>, steps: u64) {
+fn check_world(world: &World, steps: u64) {
     let history = record(world, steps);
     let count = |wanted: fn(&What) -> bool| history.iter().filter(|call| wanted(&call.what)).count() as u64;
     assert!(count(|what| matches!(what, What::Commit { .. })) > steps);

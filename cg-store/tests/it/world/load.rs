@@ -5,7 +5,7 @@ use super::*;
 use cg_format::{ClusterTier, Space, key};
 use cg_store::Peek;
 
-fn with_cache(cache_bytes: u64) -> World<MemEngine> {
+fn with_cache(cache_bytes: u64) -> World {
     World::temporary(&[], &WorldOptions { cache_bytes, ..options() }).expect("a world in memory")
 }
 

@@ -19,18 +19,18 @@ over_both_engines! {
 }
 
 /// The work that something takes.
-fn work<E: Engine, T>(world: &World<E>, what: impl FnOnce() -> T) -> (T, Stats) {
+fn work<T>(world: &World, what: impl FnOnce() -> T) -> (T, Stats) {
     let before = world.stats();
     let done = what();
     (done, world.stats() - before)
 }
 
-fn column<E: Engine>(world: &World<E>, ids: &Ids, x: i64) -> Column {
+fn column(world: &World, ids: &Ids, x: i64) -> Column {
     world.column(ids.overworld, x, 0, -4..=3).expect("is sound")
 }
 
 #[track_caller]
-fn check_column<E: Engine>(world: &World<E>, ids: &Ids, column: &Column) {
+fn check_column(world: &World, ids: &Ids, column: &Column) {
     for y in -4..=3 {
         let (here, loaded) = (column.chunk(y), world.load(ids.at(0, y, 0)).expect("loads"));
         assert_eq!(here, loaded.as_ref(), "at {y}");
@@ -39,7 +39,7 @@ fn check_column<E: Engine>(world: &World<E>, ids: &Ids, column: &Column) {
     }
 }
 
-fn a_column_is_its_chunks_until_one_of_them_is_committed<E: Engine>(world: &World<E>) {
+fn a_column_is_its_chunks_until_one_of_them_is_committed(world: &World) {
     let ids = Ids::register(world);
     save(world, [-4, 0, 2].map(|y| (ids.at(0, y, 0), marked(world, &ids, (y + 9) as u16))));
     let first = column(world, &ids, 0);
@@ -88,7 +88,7 @@ fn a_damaged_chunk_fails_its_column_and_is_not_remembered_as_absent() {
     }
 }
 
-fn a_column_over_any_range_ends<E: Engine>(world: &World<E>) {
+fn a_column_over_any_range_ends(world: &World) {
     let ids = Ids::register(world);
     let refused = |ys: std::ops::RangeInclusive<i64>| {
         let error = world.column(ids.overworld, 0, 0, ys).expect_err("is too high");
@@ -97,7 +97,7 @@ fn a_column_over_any_range_ends<E: Engine>(world: &World<E>) {
     };
     assert_eq!(refused(0..=i64::MAX), 1 << 63);
     assert_eq!(refused(i64::MIN..=i64::MAX), u64::MAX, "it saturates");
-    let most = World::<E>::MAX_COLUMN_CHUNKS as i64;
+    let most = World::MAX_COLUMN_CHUNKS as i64;
     assert_eq!(refused(-1..=most - 1), 4097);
     let error = world.column(ids.overworld, 0, 0, 0..=most).expect_err("is too high");
     assert_eq!(
@@ -109,7 +109,7 @@ fn a_column_over_any_range_ends<E: Engine>(world: &World<E>) {
     assert!(world.column(ids.overworld, 0, 0, none).expect("is given").is_absent());
 }
 
-fn a_chunk_is_shown_as_it_is_committed<E: Engine>(world: &World<E>) {
+fn a_chunk_is_shown_as_it_is_committed(world: &World) {
     let ids = Ids::register(world);
     let (at, other, absent) = (ids.at(0, 0, 0), ids.at(0, 1, 0), ids.at(0, 9, 0));
     save(world, [(at, filled(world, ids.stone)), (other, filled(world, ids.stone))]);
@@ -150,11 +150,11 @@ fn area(ids: &Ids) -> Vec<ChunkAt> {
     columns.flat_map(|(x, z)| (-4..20).map(move |y| (x, y, z))).map(|(x, y, z)| ids.at(x, y, z)).collect()
 }
 
-fn scan<E: Engine>(world: &World<E>, area: &[ChunkAt]) -> usize {
+fn scan(world: &World, area: &[ChunkAt]) -> usize {
     area.iter().filter(|at| world.load(**at).expect("loads").is_some()).count()
 }
 
-fn asking_an_empty_area_again_reads_nothing<E: Engine>(world: &World<E>) {
+fn asking_an_empty_area_again_reads_nothing(world: &World) {
     let ids = Ids::register(world);
     let area = area(&ids);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
@@ -218,7 +218,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn what_is_saved_into_an_absent_cube_is_seen<E: Engine>(world: &World<E>) {
+fn what_is_saved_into_an_absent_cube_is_seen(world: &World) {
     let ids = Ids::register(world);
     let area = area(&ids);
     assert_eq!((scan(world, &area), scan(world, &area)), (0, 0));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::Family;
 use cg_registry::ListKind;
-use cg_store::engine::{Batch, Engine, Level, MemEngine, RocksEngine};
+use cg_store::engine::{Batch, Engine, Level, MemEngine, ReadableExt as _, RocksEngine};
 use cg_store::prelude::*;
 use cg_store::{MoveCounts, TracePart, VerifyDepth, engine};
 use tempfile::TempDir;
@@ -71,7 +71,7 @@ pub(crate) fn options() -> WorldOptions {
     WorldOptions { cache_bytes: 4 << 20, engine_bytes: 16 << 20, ..WorldOptions::process() }
 }
 
-pub(crate) fn in_memory() -> World<MemEngine> {
+pub(crate) fn in_memory() -> World {
     World::temporary(&[], &options()).expect("a world in memory")
 }
 
@@ -101,12 +101,12 @@ impl Disk {
     }
 
     #[track_caller]
-    pub(crate) fn create(&self, packs: &[PackManifest]) -> World<RocksEngine> {
+    pub(crate) fn create(&self, packs: &[PackManifest]) -> World {
         World::create(self.path(), packs, &options()).expect("is created")
     }
 
     #[track_caller]
-    pub(crate) fn open(&self, packs: &[PackManifest]) -> World<RocksEngine> {
+    pub(crate) fn open(&self, packs: &[PackManifest]) -> World {
         World::open(self.path(), packs, &options()).expect("opens")
     }
 
@@ -222,13 +222,13 @@ pub(crate) fn registration() -> Registration {
 
 impl Ids {
     /// Registers everything in a world.
-    pub(crate) fn register<E: Engine>(world: &World<E>) -> Self {
+    pub(crate) fn register(world: &World) -> Self {
         world.register(&registration()).expect("registers");
         Self::of(world)
     }
 
     /// Finds everything in a world that has it.
-    pub(crate) fn of<E: Engine>(world: &World<E>) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         let catalog = world.catalog();
         let block = |text| catalog.block_id(text).expect("a block");
         let component = |text| catalog.component_id(text).expect("a component");
@@ -263,13 +263,13 @@ impl Ids {
 
 /// A chunk of one block.
 #[track_caller]
-pub(crate) fn filled<E: Engine>(world: &World<E>, block: BlockId) -> Chunk {
+pub(crate) fn filled(world: &World, block: BlockId) -> Chunk {
     Chunk::filled(block, &world.catalog().current_schema()).expect("the block is registered")
 }
 
 /// A chunk of air whose block at `cell` tells it from others.
 #[track_caller]
-pub(crate) fn marked<E: Engine>(world: &World<E>, ids: &Ids, cell: u16) -> Chunk {
+pub(crate) fn marked(world: &World, ids: &Ids, cell: u16) -> Chunk {
     let mut chunk = filled(world, ids.air);
     let cell = LocalPos::from_index(cell % 4096).expect("below 4096");
     chunk.set_block(cell, ids.stone, &world.catalog().current_schema()).expect("is registered");
@@ -278,7 +278,7 @@ pub(crate) fn marked<E: Engine>(world: &World<E>, ids: &Ids, cell: u16) -> Chunk
 
 /// Saves chunks in one transaction.
 #[track_caller]
-pub(crate) fn save<E: Engine>(world: &World<E>, chunks: impl IntoIterator<Item = (ChunkAt, Chunk)>) -> u64 {
+pub(crate) fn save(world: &World, chunks: impl IntoIterator<Item = (ChunkAt, Chunk)>) -> u64 {
     let saved = world.transaction(|tx| {
         for (at, chunk) in chunks {
             tx.save(at, chunk);
@@ -295,8 +295,8 @@ pub(crate) fn uuid(n: u128) -> EntityId {
 
 /// Writes rows past the world. The frames are sealed, so only what they hold can be wrong.
 #[track_caller]
-pub(crate) fn plant<E: Engine>(
-    world: &World<E>,
+pub(crate) fn plant(
+    world: &World,
     rows: impl IntoIterator<Item = (cg_format::Space, Vec<u8>, Option<Draft>)>,
 ) {
     let mut batch = Batch::new();
@@ -314,7 +314,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Draft {
 }
 
 /// What a full verification finds.
-pub(crate) fn findings<E: Engine>(world: &World<E>) -> Vec<String> {
+pub(crate) fn findings(world: &World) -> Vec<String> {
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
     report
         .findings
@@ -324,12 +324,12 @@ pub(crate) fn findings<E: Engine>(world: &World<E>) -> Vec<String> {
 }
 
 #[track_caller]
-pub(crate) fn assert_sound<E: Engine>(world: &World<E>) {
+pub(crate) fn assert_sound(world: &World) {
     assert_eq!(findings(world), Vec::<String>::new());
 }
 
 /// Every row of the engine except the commit sequence, whose row changes with every commit.
-pub(crate) fn rows<E: Engine>(world: &World<E>) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
+pub(crate) fn rows(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for family in Family::ALL {
         let shown = world.engine().scan(family, engine::ALL_KEYS, |key, row| {
@@ -344,7 +344,7 @@ pub(crate) fn rows<E: Engine>(world: &World<E>) -> BTreeMap<(Family, Vec<u8>), V
 }
 
 /// How many names a list holds.
-pub(crate) fn issued<E: Engine>(world: &World<E>, list: ListKind) -> u64 {
+pub(crate) fn issued(world: &World, list: ListKind) -> u64 {
     world.catalog().list(list).len() as u64
 }
 

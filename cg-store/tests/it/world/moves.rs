@@ -37,7 +37,7 @@ pub(super) fn player(n: u128, dimension: Dimension, x: i64, y: i64, z: i64) -> P
 }
 
 /// Lets time pass with players where they are, until a tick finds nothing to do.
-pub(super) fn play<E: Engine>(world: &World<E>, until: u64, players: &[PlayerAt]) {
+pub(super) fn play(world: &World, until: u64, players: &[PlayerAt]) {
     for _ in 0..2000 {
         let report = world.tick(GameTick::new(until), players, ENOUGH).expect("ticks");
         if report.moves == MoveCounts::default() && !report.work_left {
@@ -48,7 +48,7 @@ pub(super) fn play<E: Engine>(world: &World<E>, until: u64, players: &[PlayerAt]
 }
 
 /// Asks for chunks as a host does that has forgotten them: past memory.
-fn come<E: Engine>(world: &World<E>, chunks: &[ChunkAt]) {
+fn come(world: &World, chunks: &[ChunkAt]) {
     world.forget_chunks();
     for chunk in world.load_many(chunks) {
         assert!(chunk.expect("is sound").is_some());
@@ -56,7 +56,7 @@ fn come<E: Engine>(world: &World<E>, chunks: &[ChunkAt]) {
 }
 
 /// How many live chunks lie in each tier.
-pub(super) fn tiers<E: Engine>(world: &World<E>) -> [u64; 3] {
+pub(super) fn tiers(world: &World) -> [u64; 3] {
     let census = world.census().expect("counts");
     Tier::ALL.map(|tier| census.tier(tier).chunks)
 }
@@ -68,7 +68,7 @@ fn at_both_ends(ids: &Ids) -> Vec<ChunkAt> {
     all
 }
 
-fn a_world_left_alone_grows_warm_then_cold<E: Engine>(world: &World<E>) {
+fn a_world_left_alone_grows_warm_then_cold(world: &World) {
     let ids = Ids::register(world);
     let all = at_both_ends(&ids);
     save(world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(world, &ids, seed))));
@@ -111,7 +111,7 @@ fn a_world_left_alone_grows_warm_then_cold<E: Engine>(world: &World<E>) {
     assert_eq!(heat.expect("scans"), None, "a cold world needs no heat");
 }
 
-fn a_clock_that_ran_away_is_set_back<E: Engine>(world: &World<E>) {
+fn a_clock_that_ran_away_is_set_back(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..8).map(|n| ids.at(4 * n, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
@@ -157,7 +157,7 @@ fn a_clock_that_is_set_back_stays_so_when_the_world_is_opened_again() {
     assert_eq!(tiers(&world), [0, 0, 1]);
 }
 
-fn who_comes_back_finds_hot_chunks_after_a_while<E: Engine>(world: &World<E>) {
+fn who_comes_back_finds_hot_chunks_after_a_while(world: &World) {
     let ids = Ids::register(world);
     let near: Vec<_> = (0..64).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
     let far: Vec<_> = (0..8).map(|n| ids.at(60 + n, 0, 0)).collect();
@@ -192,7 +192,7 @@ fn who_comes_back_finds_hot_chunks_after_a_while<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_held_place_stays_hot_and_a_pinned_one_as_it_is<E: Engine>(world: &World<E>) {
+fn a_held_place_stays_hot_and_a_pinned_one_as_it_is(world: &World) {
     let ids = Ids::register(world);
     let [held, pinned, neither] = [ids.at(0, 0, 0), ids.at(100, 0, 0), ids.at(200, 0, 0)];
     save(world, [held, pinned, neither].map(|at| (at, marked(world, &ids, 1))));
@@ -209,7 +209,7 @@ fn a_held_place_stays_hot_and_a_pinned_one_as_it_is<E: Engine>(world: &World<E>)
     assert_eq!([held, pinned, neither].map(tier), [Tier::L2; 3]);
 }
 
-fn a_shadowed_cluster_is_written_without_its_shadows<E: Engine>(world: &World<E>) {
+fn a_shadowed_cluster_is_written_without_its_shadows(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..64).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
@@ -247,7 +247,7 @@ fn a_shadowed_cluster_is_written_without_its_shadows<E: Engine>(world: &World<E>
     assert_sound(world);
 }
 
-fn a_deleted_chunk_stays_deleted_through_every_move<E: Engine>(world: &World<E>) {
+fn a_deleted_chunk_stays_deleted_through_every_move(world: &World) {
     let ids = Ids::register(world);
     let (a, b) = (ids.at(1, 1, 1), ids.at(1, 1, 2));
     let delete = || {
@@ -260,7 +260,7 @@ fn a_deleted_chunk_stays_deleted_through_every_move<E: Engine>(world: &World<E>)
     save(world, [a, b].map(|at| (at, marked(world, &ids, 1))));
     let alone = ChunkBox::new(b.pos, b.pos);
     let hash = world.content_hash_of(ids.overworld, alone).expect("hashes");
-    let is_right = |world: &World<E>| {
+    let is_right = |world: &World| {
         assert_eq!(world.load(a).expect("loads"), None);
         let whole = ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(9, 9, 9));
         assert_eq!(world.content_hash_of(ids.overworld, whole).expect("hashes"), hash);
@@ -282,7 +282,7 @@ fn a_deleted_chunk_stays_deleted_through_every_move<E: Engine>(world: &World<E>)
     is_right(world);
 }
 
-fn settling_leaves_the_clock_alone<E: Engine>(world: &World<E>) {
+fn settling_leaves_the_clock_alone(world: &World) {
     let ids = Ids::register(world);
     save(world, (0..5).map(|n| (ids.at(n, 0, 0), marked(world, &ids, 1))));
     world.tick(GameTick::new(1000), &[], ENOUGH).expect("ticks");
@@ -294,7 +294,7 @@ fn settling_leaves_the_clock_alone<E: Engine>(world: &World<E>) {
     assert_eq!(world.settle_tiers(DAY, |_| {}).expect("settles"), MoveCounts::default(), "nothing is left");
 }
 
-fn settling_forgets_nobody_who_waits_for_hot_chunks<E: Engine>(world: &World<E>) {
+fn settling_forgets_nobody_who_waits_for_hot_chunks(world: &World) {
     let ids = Ids::register(world);
     let near: Vec<_> = (0..128).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
     save(world, near.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
@@ -326,7 +326,7 @@ fn heat_and_clock_survive_reopening() {
     assert_eq!((report.tier, report.last_access), (Tier::L0, Some(GameTick::new(5000))));
 }
 
-fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again<E: Engine>(world: &World<E>) {
+fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..3).map(|n| ids.at(n, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, marked(world, &ids, 1))));
@@ -346,7 +346,7 @@ fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again<E: Engine>(world:
 }
 
 /// Chunks that no codec makes smaller.
-fn incompressible<E: Engine>(world: &World<E>, ids: &Ids, len_bytes: usize) -> Chunk {
+fn incompressible(world: &World, ids: &Ids, len_bytes: usize) -> Chunk {
     let mut state = len_bytes as u64;
     let mut words = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -357,7 +357,7 @@ fn incompressible<E: Engine>(world: &World<E>, ids: &Ids, len_bytes: usize) -> C
     chunk
 }
 
-fn a_fat_cube_keeps_no_other_out_of_the_cold_tier<E: Engine>(world: &World<E>) {
+fn a_fat_cube_keeps_no_other_out_of_the_cold_tier(world: &World) {
     let ids = Ids::register(world);
     // A cold cluster takes 8 MiB: each of the two fits, but not both.
     let [fattest, fat] = [(ids.at(0, 0, 0), 5 << 20), (ids.at(4, 0, 0), 4 << 20)];

@@ -19,7 +19,7 @@ over_both_engines! {
 }
 
 #[track_caller]
-fn bytes<E: Engine>(world: &World<E>, key: &str) -> Option<(i64, String)> {
+fn bytes(world: &World, key: &str) -> Option<(i64, String)> {
     let object = world.objects().get(key).expect("reads");
     object.map(|object| (object.version, String::from_utf8(object.bytes.to_vec()).expect("text")))
 }
@@ -31,11 +31,7 @@ fn some(version: i64, text: &str) -> Option<(i64, String)> {
 
 /// A change is refused with a message, and nothing is written.
 #[track_caller]
-fn refused<E: Engine>(
-    world: &World<E>,
-    body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
-    expected: Expect,
-) {
+fn refused(world: &World, body: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error>, expected: Expect) {
     let before = rows(world);
     let error = world.transaction(|tx| {
         tx.set_property(Property::Seed, Some(b"beside".to_vec()));
@@ -45,7 +41,7 @@ fn refused<E: Engine>(
     assert!(before == rows(world), "a refused transaction wrote something");
 }
 
-fn every_change_is_one_version_more<E: Engine>(world: &World<E>) {
+fn every_change_is_one_version_more(world: &World) {
     let objects = world.objects();
     assert_eq!((bytes(world, "a"), objects.version("a").expect("reads")), (None, None));
     assert_eq!(objects.put("a", *b"one").expect("puts"), 0);
@@ -70,7 +66,7 @@ fn every_change_is_one_version_more<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_deleted_object_counts_on_until_it_is_forgotten<E: Engine>(world: &World<E>) {
+fn a_deleted_object_counts_on_until_it_is_forgotten(world: &World) {
     let objects = world.objects();
     for text in ["one", "two", "three"] {
         objects.put("a", text.as_bytes()).expect("puts");
@@ -102,7 +98,7 @@ fn a_deleted_object_counts_on_until_it_is_forgotten<E: Engine>(world: &World<E>)
     assert_sound(world);
 }
 
-fn a_cache_writes_the_versions_it_was_told<E: Engine>(world: &World<E>) {
+fn a_cache_writes_the_versions_it_was_told(world: &World) {
     let objects = world.objects();
     objects.put_at_version("a", 9, *b"nine").expect("puts");
     assert_eq!(bytes(world, "a"), some(9, "nine"));
@@ -145,7 +141,7 @@ fn a_cache_writes_the_versions_it_was_told<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn versions_do_not_go_back_inside_a_transaction<E: Engine>(world: &World<E>) {
+fn versions_do_not_go_back_inside_a_transaction(world: &World) {
     let written = world.transaction(|tx| {
         tx.put_object_at_version("a", 10, *b"ten")?;
         tx.put_object("a", *b"ten")?;
@@ -171,7 +167,7 @@ fn versions_do_not_go_back_inside_a_transaction<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn keys_that_no_object_can_have<E: Engine>(world: &World<E>) {
+fn keys_that_no_object_can_have(world: &World) {
     let long = [b'k'; 513];
     refused(
         world,
@@ -200,7 +196,7 @@ fn keys_that_no_object_can_have<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_listing_goes_on_where_it_stopped<E: Engine>(world: &World<E>) {
+fn a_listing_goes_on_where_it_stopped(world: &World) {
     let objects = world.objects();
     let keys = ["block/1/bricks", "block/1/lights", "block/2/bricks", "block/3/bricks", "block0", "a"];
     for (n, key) in keys.iter().enumerate() {
@@ -239,7 +235,7 @@ fn a_listing_goes_on_where_it_stopped<E: Engine>(world: &World<E>) {
     assert_eq!(next.entries[0].key, ObjectKey::new("block/1/lights2").expect("a key"));
 }
 
-fn who_read_an_object_that_changed_is_told<E: Engine>(world: &World<E>) {
+fn who_read_an_object_that_changed_is_told(world: &World) {
     world.objects().put("a", *b"one").expect("puts");
     let error = world.transaction(|tx| {
         let one = tx.object("a")?.expect("is there");
@@ -257,7 +253,7 @@ fn who_read_an_object_that_changed_is_told<E: Engine>(world: &World<E>) {
     assert_eq!((bytes(world, "a"), bytes(world, "b")), (some(1, "two"), None));
 }
 
-fn blind_writes_count_each_other<E: Engine>(world: &World<E>) {
+fn blind_writes_count_each_other(world: &World) {
     const THREADS: i64 = 4;
     const WRITES: i64 = 25;
     std::thread::scope(|scope| {
@@ -273,7 +269,7 @@ fn blind_writes_count_each_other<E: Engine>(world: &World<E>) {
     assert_eq!(world.objects().version("a").expect("reads"), Some(THREADS * WRITES - 1));
 }
 
-fn chunks_objects_and_properties_come_together_or_not_at_all<E: Engine>(world: &World<E>) {
+fn chunks_objects_and_properties_come_together_or_not_at_all(world: &World) {
     let ids = Ids::register(world);
     let at = ids.at(1, 2, 3);
     refused(
@@ -297,7 +293,7 @@ fn chunks_objects_and_properties_come_together_or_not_at_all<E: Engine>(world: &
     assert_sound(world);
 }
 
-fn a_damaged_object_is_neither_absent_nor_overwritten<E: Engine>(world: &World<E>) {
+fn a_damaged_object_is_neither_absent_nor_overwritten(world: &World) {
     let objects = world.objects();
     objects.put("a", *b"one").expect("puts");
     objects.put("b", *b"two").expect("puts");
@@ -346,7 +342,7 @@ fn an_object_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
 fn a_world_is_of_one_application() {
     let disk = Disk::new();
     let signed = |text: &str| WorldOptions { signature: Some(text.into()), ..options() };
-    let refused = |result: Result<World<RocksEngine>, Error>, expected: Expect| {
+    let refused = |result: Result<World, Error>, expected: Expect| {
         let error = result.expect_err("is refused").to_string();
         expected.assert_eq(&error.replace(disk.root().to_str().expect("text"), "DIR"));
     };
@@ -411,7 +407,7 @@ fn more_objects_are_forgotten_than_fit_into_a_batch() {
         objects.put(&key, b"a".to_vec()).expect("puts");
         objects.delete(&key).expect("deletes");
     }
-    let rows = |world: &World<MemEngine>| {
+    let rows = |world: &World| {
         let usage = world.usage().expect("counts").families;
         usage.into_iter().find(|usage| usage.family == cg_format::key::Family::Object).map(|it| it.row_count)
     };

@@ -17,7 +17,7 @@ over_both_engines! {
 }
 
 /// The blocks of a column that hide what is behind them, over the given chunks.
-fn by_hand<E: Engine>(world: &World<E>, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) -> Vec<i64> {
+fn by_hand(world: &World, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) -> Vec<i64> {
     let mut opaque = Vec::new();
     for y in chunk_ys {
         let pos = BlockPos::new(x, y << 4, z);
@@ -37,7 +37,7 @@ fn by_hand<E: Engine>(world: &World<E>, ids: &Ids, x: i64, z: i64, chunk_ys: &[i
 
 /// Asserts that the map says the same, in every way it can be asked.
 #[track_caller]
-fn compare<E: Engine>(world: &World<E>, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) {
+fn compare(world: &World, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) {
     let expected = by_hand(world, ids, x, z, chunk_ys);
     let column = world.opacity(ids.overworld, x, z).expect("reads");
     let told: Vec<i64> = column.runs().iter().cloned().flatten().collect();
@@ -53,7 +53,7 @@ fn compare<E: Engine>(world: &World<E>, ids: &Ids, x: i64, z: i64, chunk_ys: &[i
     assert!(apart, "runs touch: {:?}", column.runs());
 }
 
-fn columns_reach_from_end_to_end_of_the_world<E: Engine>(world: &World<E>) {
+fn columns_reach_from_end_to_end_of_the_world(world: &World) {
     let ids = Ids::register(world);
     let ends = [ChunkPos::MIN, ChunkPos::MIN + 1, -1, 0, ChunkPos::MAX - 1, ChunkPos::MAX];
     let corners = [ChunkPos::MIN, -1, ChunkPos::MAX];
@@ -84,7 +84,7 @@ fn columns_reach_from_end_to_end_of_the_world<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_map_that_was_off_is_drawn_again<E: Engine>(world: &World<E>) {
+fn a_map_that_was_off_is_drawn_again(world: &World) {
     let blind = World::temporary(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), marked(&blind, &ids, 3)), (ids.at(0, 9, 0), filled(&blind, ids.stone))]);
@@ -95,7 +95,7 @@ fn a_map_that_was_off_is_drawn_again<E: Engine>(world: &World<E>) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), marked(world, &ids, 3)), (ids.at(5, 9, 0), filled(world, ids.stone))]);
     world.fold_opacity(usize::MAX).expect("folds");
-    let payloads = |world: &World<E>| {
+    let payloads = |world: &World| {
         let rows = rows(world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
         rows.map(|((_, key), row)| (key, row[cg_format::frame::LEN_BYTES..].to_vec())).collect::<Vec<_>>()
     };
@@ -105,11 +105,11 @@ fn a_map_that_was_off_is_drawn_again<E: Engine>(world: &World<E>) {
 }
 
 /// Puts rows of the map past the world.
-fn put_map<E: Engine>(world: &World<E>, space: Space, key: impl AsRef<[u8]>, bytes: &[u8]) {
+fn put_map(world: &World, space: Space, key: impl AsRef<[u8]>, bytes: &[u8]) {
     plant(world, [(space, key.as_ref().to_vec(), Some(plain(bytes)))]);
 }
 
-fn drawing_again_mends_what_is_wrong_and_writes_nothing_else<E: Engine>(world: &World<E>) {
+fn drawing_again_mends_what_is_wrong_and_writes_nothing_else(world: &World) {
     let ids = Ids::register(world);
     // Six tiles in three columns of cubes; far up in one of them a second chunk.
     let all: Vec<_> = [0, 4, 8, 16, 20, -1].map(|x| ids.at(x, x & 3, -x)).into();
@@ -144,12 +144,12 @@ fn drawing_again_mends_what_is_wrong_and_writes_nothing_else<E: Engine>(world: &
 }
 
 /// The map's rows without their frames.
-fn map<E: Engine>(world: &World<E>) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn map(world: &World) -> Vec<(Vec<u8>, Vec<u8>)> {
     let rows = rows(world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
     rows.map(|((_, key), row)| (key, row[cg_format::frame::LEN_BYTES..].to_vec())).collect()
 }
 
-fn a_tile_over_nothing_is_drawn_too<E: Engine>(world: &World<E>) {
+fn a_tile_over_nothing_is_drawn_too(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
     world.fold_opacity(usize::MAX).expect("folds");
@@ -169,7 +169,7 @@ fn a_tile_over_nothing_is_drawn_too<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn drawing_reads_every_chunk_once<E: Engine>(world: &World<E>) {
+fn drawing_reads_every_chunk_once(world: &World) {
     use cg_format::ClusterTier;
     let ids = Ids::register(world);
     // Nine columns of cubes, three cubes high; the middle one cold, in all of its sixteen tiles.
@@ -198,7 +198,7 @@ fn drawing_reads_every_chunk_once<E: Engine>(world: &World<E>) {
     assert!(work.keys_scanned < all.len() as u64 + 27 * 24, "{} keys", work.keys_scanned);
 }
 
-fn commits_beside_a_drawing_are_in_the_map<E: Engine>(world: &World<E>) {
+fn commits_beside_a_drawing_are_in_the_map(world: &World) {
     let ids = Ids::register(world);
     save(world, (0..64).map(|n| (ids.at(n & 7, n >> 3, 0), filled(world, ids.stone))));
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -265,7 +265,7 @@ fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
     assert_eq!(drawn_before_it_stopped.len(), all.len());
 }
 
-fn folding_leaves_one_row_per_tile<E: Engine>(world: &World<E>) {
+fn folding_leaves_one_row_per_tile(world: &World) {
     let ids = Ids::register(world);
     // Two tiles of 4×4 chunks.
     save(world, (0..8).map(|x| (ids.at(x, x, 0), filled(world, ids.stone))));
@@ -282,7 +282,7 @@ fn folding_leaves_one_row_per_tile<E: Engine>(world: &World<E>) {
     assert_eq!((world.fold_opacity(9).expect("has nothing to do"), world.last_commit()), (0, last));
 }
 
-fn what_does_not_change_the_outline_writes_no_patch<E: Engine>(world: &World<E>) {
+fn what_does_not_change_the_outline_writes_no_patch(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     save(world, [(a, filled(world, ids.air))]);

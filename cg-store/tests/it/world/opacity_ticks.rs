@@ -13,14 +13,14 @@ over_both_engines! {
 const ENOUGH: Duration = Duration::from_secs(600);
 
 /// The rows of patches.
-fn patches<E: Engine>(world: &World<E>) -> usize {
+fn patches(world: &World) -> usize {
     let is_patch = |key: &[u8]| {
         cg_format::Space::of_row(Family::OpacityMap, key) == Some(cg_format::Space::OpacityPatch)
     };
     rows(world).keys().filter(|(family, key)| *family == Family::OpacityMap && is_patch(key)).count()
 }
 
-fn a_tile_that_changes_in_every_tick_is_folded_now_and_then<E: Engine>(world: &World<E>) {
+fn a_tile_that_changes_in_every_tick_is_folded_now_and_then(world: &World) {
     let ids = Ids::register(world);
     let (busy, quiet) = (ids.at(0, 0, 0), ids.at(40, 0, 0));
     save(world, [(quiet, filled(world, ids.stone))]);
@@ -47,7 +47,7 @@ fn a_tile_that_changes_in_every_tick_is_folded_now_and_then<E: Engine>(world: &W
     assert_sound(world);
 }
 
-fn a_tile_with_many_patches_does_not_wait<E: Engine>(world: &World<E>) {
+fn a_tile_with_many_patches_does_not_wait(world: &World) {
     let ids = Ids::register(world);
     let mut folded = Vec::new();
     for now in 0..16_i64 {

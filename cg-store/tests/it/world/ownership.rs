@@ -23,7 +23,7 @@ over_both_engines! {
 }
 
 /// Two stored chunks, and an entity in the first.
-fn pasture<E: Engine>(world: &World<E>) -> (Ids, ChunkAt, ChunkAt, EntityId) {
+fn pasture(world: &World) -> (Ids, ChunkAt, ChunkAt, EntityId) {
     let ids = Ids::register(world);
     let (a, b, cow) = (ids.at(0, 0, 0), ids.at(0, 0, 1), uuid(1));
     save(world, [(a, filled(world, ids.air)), (b, filled(world, ids.stone))]);
@@ -37,7 +37,7 @@ fn pasture<E: Engine>(world: &World<E>) -> (Ids, ChunkAt, ChunkAt, EntityId) {
 
 /// Asserts who holds an entity, from both ends.
 #[track_caller]
-fn held<E: Engine>(world: &World<E>, id: EntityId, expected: Option<Owner>, chunks: &[ChunkAt]) {
+fn held(world: &World, id: EntityId, expected: Option<Owner>, chunks: &[ChunkAt]) {
     assert_eq!(world.entity(id).expect("reads").map(|entity| entity.owner), expected);
     for at in chunks {
         let refers = world.load(*at).expect("loads").is_some_and(|chunk| chunk.entities().contains(&id));
@@ -50,9 +50,9 @@ fn detached(text: &str) -> Owner {
     Owner::Detached(cg_format::entity::Reason::new(text).expect("short"))
 }
 
-fn refused<E: Engine, T: std::fmt::Debug>(
-    world: &World<E>,
-    body: impl FnOnce(&mut Transaction<'_, E>) -> Result<T, Error>,
+fn refused<T: std::fmt::Debug>(
+    world: &World,
+    body: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
 ) -> Error {
     let before = (rows(world), world.last_commit());
     let error = world.transaction(body).expect_err("is refused");
@@ -60,12 +60,12 @@ fn refused<E: Engine, T: std::fmt::Debug>(
     error
 }
 
-fn a_put_entity_is_referred_to_by_its_chunk<E: Engine>(world: &World<E>) {
+fn a_put_entity_is_referred_to_by_its_chunk(world: &World) {
     let (_, a, b, cow) = pasture(world);
     held(world, cow, Some(Owner::Chunk(a)), &[a, b]);
 }
 
-fn an_entity_moves_by_being_put_elsewhere<E: Engine>(world: &World<E>) {
+fn an_entity_moves_by_being_put_elsewhere(world: &World) {
     let (_, a, b, cow) = pasture(world);
     let moved = world.transaction(|tx| tx.move_entity(cow, Owner::Chunk(b))).expect("moves");
     assert!(moved.value);
@@ -74,7 +74,7 @@ fn an_entity_moves_by_being_put_elsewhere<E: Engine>(world: &World<E>) {
     assert!(!absent.value);
 }
 
-fn an_entity_moves_by_editing_both_chunks<E: Engine>(world: &World<E>) {
+fn an_entity_moves_by_editing_both_chunks(world: &World) {
     let (_, a, b, cow) = pasture(world);
     world
         .transaction(|tx| {
@@ -86,7 +86,7 @@ fn an_entity_moves_by_editing_both_chunks<E: Engine>(world: &World<E>) {
     held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
 }
 
-fn a_reference_to_an_entity_of_another_chunk_is_refused<E: Engine>(world: &World<E>) {
+fn a_reference_to_an_entity_of_another_chunk_is_refused(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     let error = refused(world, |tx| tx.edit(b, |chunk| chunk.add_entity(cow)));
     assert!(matches!(error, Error::EntityOwned { id, owner } if id == cow && owner == a), "{error}");
@@ -107,7 +107,7 @@ fn a_reference_to_an_entity_of_another_chunk_is_refused<E: Engine>(world: &World
     held(world, cow, Some(Owner::Chunk(a)), &[a, b]);
 }
 
-fn a_reference_to_an_unknown_entity_is_refused<E: Engine>(world: &World<E>) {
+fn a_reference_to_an_unknown_entity_is_refused(world: &World) {
     let (_, a, _, cow) = pasture(world);
     let stranger = uuid(7);
     let error = refused(world, |tx| tx.edit(a, |chunk| chunk.add_entity(stranger)));
@@ -121,7 +121,7 @@ fn a_reference_to_an_unknown_entity_is_refused<E: Engine>(world: &World<E>) {
     held(world, cow, Some(Owner::Chunk(a)), &[a]);
 }
 
-fn an_entity_needs_a_stored_chunk<E: Engine>(world: &World<E>) {
+fn an_entity_needs_a_stored_chunk(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     let nowhere = ids.at(5, 5, 5);
     let error = refused(world, |tx| tx.move_entity(cow, Owner::Chunk(nowhere)));
@@ -148,7 +148,7 @@ fn an_entity_needs_a_stored_chunk<E: Engine>(world: &World<E>) {
     held(world, cow, Some(Owner::Chunk(nowhere)), &[a, b, nowhere]);
 }
 
-fn two_chunks_cannot_gain_one_entity<E: Engine>(world: &World<E>) {
+fn two_chunks_cannot_gain_one_entity(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     let c = ids.at(1, 0, 0);
     save(world, [(c, filled(world, ids.air))]);
@@ -166,7 +166,7 @@ fn two_chunks_cannot_gain_one_entity<E: Engine>(world: &World<E>) {
     held(world, cow, Some(Owner::Chunk(a)), &[a, b, c]);
 }
 
-fn a_deleted_chunk_takes_its_entities_along<E: Engine>(world: &World<E>) {
+fn a_deleted_chunk_takes_its_entities_along(world: &World) {
     let (_, a, b, cow) = pasture(world);
     world
         .transaction(|tx| {
@@ -177,7 +177,7 @@ fn a_deleted_chunk_takes_its_entities_along<E: Engine>(world: &World<E>) {
     held(world, cow, None, &[a, b]);
 }
 
-fn an_entity_survives_its_chunk_if_it_moves_in_the_same_transaction<E: Engine>(world: &World<E>) {
+fn an_entity_survives_its_chunk_if_it_moves_in_the_same_transaction(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     world
         .transaction(|tx| {
@@ -203,13 +203,13 @@ fn an_entity_survives_its_chunk_if_it_moves_in_the_same_transaction<E: Engine>(w
     held(world, cow, Some(detached("offline")), &[a, b]);
 }
 
-fn a_released_entity_is_detached<E: Engine>(world: &World<E>) {
+fn a_released_entity_is_detached(world: &World) {
     let (_, a, b, cow) = pasture(world);
     world.transaction(|tx| tx.edit(a, |chunk| chunk.remove_entity(cow))).expect("releases");
     held(world, cow, Some(detached(RELEASED)), &[a, b]);
 }
 
-fn a_deleted_entity_leaves_no_reference<E: Engine>(world: &World<E>) {
+fn a_deleted_entity_leaves_no_reference(world: &World) {
     let (_, a, b, cow) = pasture(world);
     for _ in 0..2 {
         world
@@ -222,7 +222,7 @@ fn a_deleted_entity_leaves_no_reference<E: Engine>(world: &World<E>) {
     }
 }
 
-fn a_detached_entity_is_adopted_by_reference<E: Engine>(world: &World<E>) {
+fn a_detached_entity_is_adopted_by_reference(world: &World) {
     let (_, a, b, cow) = pasture(world);
     world.transaction(|tx| tx.move_entity(cow, detached("cargo"))).expect("detaches");
     held(world, cow, Some(detached("cargo")), &[a, b]);
@@ -230,7 +230,7 @@ fn a_detached_entity_is_adopted_by_reference<E: Engine>(world: &World<E>) {
     held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
 }
 
-fn saving_an_old_copy_of_a_chunk_detaches_what_came_since<E: Engine>(world: &World<E>) {
+fn saving_an_old_copy_of_a_chunk_detaches_what_came_since(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     let old = world.load(a).expect("loads").expect("is there");
     let second = uuid(2);
@@ -251,7 +251,7 @@ fn saving_an_old_copy_of_a_chunk_detaches_what_came_since<E: Engine>(world: &Wor
     held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
 }
 
-fn saving_the_blocks_of_an_old_copy_keeps_what_came_since<E: Engine>(world: &World<E>) {
+fn saving_the_blocks_of_an_old_copy_keeps_what_came_since(world: &World) {
     let (ids, a, b, cow) = pasture(world);
     let second = uuid(2);
     // A copy from before the second entity came, and from before the first one left.
@@ -292,7 +292,7 @@ fn saving_the_blocks_of_an_old_copy_keeps_what_came_since<E: Engine>(world: &Wor
     held(world, cow, Some(Owner::Chunk(b)), &[a, b, nowhere]);
 }
 
-fn entities_live_at_the_ends_of_the_world<E: Engine>(world: &World<E>) {
+fn entities_live_at_the_ends_of_the_world(world: &World) {
     let ids = Ids::register(world);
     let ends = [ChunkPos::MIN, -1, 0, ChunkPos::MAX];
     let mut all = Vec::new();
@@ -450,7 +450,7 @@ impl Model {
     }
 
     #[track_caller]
-    fn compare<E: Engine>(&self, world: &World<E>, places: &[ChunkAt]) {
+    fn compare(&self, world: &World, places: &[ChunkAt]) {
         for (chunk, at) in places.iter().enumerate() {
             let references = world.load(*at).expect("loads").map(|chunk| chunk.entities().to_vec());
             let expected = self
@@ -470,7 +470,7 @@ impl Model {
 }
 
 /// Does what a transaction of the model does.
-fn run<E: Engine>(world: &World<E>, ids: &Ids, places: &[ChunkAt], changes: &[Change]) -> Result<(), Error> {
+fn run(world: &World, ids: &Ids, places: &[ChunkAt], changes: &[Change]) -> Result<(), Error> {
     let done = world.transaction(|tx| {
         for (step, change) in changes.iter().enumerate() {
             match change {

@@ -39,7 +39,7 @@ over_both_prefetching! {
     who_falls_and_lands_has_three_chunks_fetched
 }
 
-fn tick<E: Engine>(world: &World<E>, ids: &Ids, now: u64, [x, y, z]: [f64; 3]) {
+fn tick(world: &World, ids: &Ids, now: u64, [x, y, z]: [f64; 3]) {
     let block = BlockPos::new(x.floor() as i64, y.floor() as i64, z.floor() as i64);
     let player = PlayerAt { id: uuid(7), dimension: ids.overworld, block };
     world.tick(GameTick::new(now), &[player], ENOUGH).expect("ticks");
@@ -47,7 +47,7 @@ fn tick<E: Engine>(world: &World<E>, ids: &Ids, now: u64, [x, y, z]: [f64; 3]) {
 
 /// Waits until so many chunks were fetched.
 #[track_caller]
-fn wait<E: Engine>(world: &World<E>, before: Stats, count: u64) {
+fn wait(world: &World, before: Stats, count: u64) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while (world.stats() - before).prefetched < count {
         assert!(Instant::now() < deadline, "{:?}", world.stats() - before);
@@ -57,7 +57,7 @@ fn wait<E: Engine>(world: &World<E>, before: Stats, count: u64) {
 
 /// Walks at one chunk in a second from the middle of chunk 0 into the third chunk behind it, and looks at each
 /// chunk just before it is entered.
-fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>) {
+fn the_next_chunks_are_in_memory_in_every_direction(world: &World) {
     let ids = Ids::register(world);
     let steps = [-1_i64, 0, 1];
     let all = steps.iter().flat_map(|x| steps.iter().flat_map(move |y| steps.map(|z| [*x, *y, z])));
@@ -94,7 +94,7 @@ fn the_next_chunks_are_in_memory_in_every_direction<E: Engine>(world: &World<E>)
     }
 }
 
-fn who_stands_has_nothing_fetched<E: Engine>(world: &World<E>) {
+fn who_stands_has_nothing_fetched(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
     // What was saved is looked at once.
@@ -109,7 +109,7 @@ fn who_stands_has_nothing_fetched<E: Engine>(world: &World<E>) {
     assert_eq!((work.prefetched, work.prefetched_dropped, work.engine_reads), (0, 0, 0));
 }
 
-fn who_falls_and_lands_has_three_chunks_fetched<E: Engine>(world: &World<E>) {
+fn who_falls_and_lands_has_three_chunks_fetched(world: &World) {
     let ids = Ids::register(world);
     save(world, [2, 3].map(|y| (ids.at(0, y, 0), filled(world, ids.stone))));
     world.forget_chunks();

@@ -13,7 +13,7 @@ fn all() -> Vec<Property> {
     [Property::Seed, Property::Key, Property::Time].into_iter().chain(named).collect()
 }
 
-fn a_property_is_there_until_it_is_removed<E: Engine>(world: &World<E>) {
+fn a_property_is_there_until_it_is_removed(world: &World) {
     assert!(all().len() >= 6);
     for (n, property) in all().into_iter().enumerate() {
         assert_eq!(world.property(&property).expect("reads"), None, "{property}");
@@ -39,7 +39,7 @@ fn a_property_is_there_until_it_is_removed<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn properties_and_the_engine_s_own_rows_do_not_meet<E: Engine>(world: &World<E>) {
+fn properties_and_the_engine_s_own_rows_do_not_meet(world: &World) {
     let ids = Ids::register(world);
     let (limits, before) = (world.limits(), world.last_commit());
     world

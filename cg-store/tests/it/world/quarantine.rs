@@ -37,8 +37,7 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     assert!(!world.set_aside(ids.at(9, 9, 9)).expect("an absent one too"));
     assert_eq!(world.quarantined().expect("lists"), []);
     assert!(world.opacity(ids.overworld, 0, 0).expect("reads").runs().is_empty());
-    let mark = |world: &World<RocksEngine>, tier| {
-        use cg_store::engine::ReadView as _;
+    let mark = |world: &World, tier| {
         let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
         let engine = world.engine();
         let row = engine.get(Space::ChangeMark, &mark).expect("reads").expect("is there");
@@ -95,7 +94,7 @@ fn what_is_damaged_again_is_kept_beside_the_older_copy() {
         save(&world, [(a, marked(&world, &ids, cell))]);
     }
     let world = disk.open(&[]);
-    let found = |world: &World<RocksEngine>| {
+    let found = |world: &World| {
         let found = world.quarantined().expect("lists").into_iter();
         let copies = found.map(|copy| {
             assert_eq!((copy.space, copy.key.as_slice()), (Space::ChunkL0, &row[..]));
@@ -126,8 +125,7 @@ fn a_conflict_with_setting_aside_is_seen() {
 }
 
 /// The version of a row of the world's engine.
-fn version(world: &World<RocksEngine>, space: Space, row: &[u8]) -> Option<u64> {
-    use cg_store::engine::ReadView as _;
+fn version(world: &World, space: Space, row: &[u8]) -> Option<u64> {
     frame::version_of(&world.engine().get(space, row).expect("reads")?)
 }
 

@@ -14,7 +14,7 @@ over_both_engines! {
     a_place_without_its_record_goes
 }
 
-fn an_object_that_is_set_aside_is_kept_and_its_key_is_free<E: Engine>(world: &World<E>) {
+fn an_object_that_is_set_aside_is_kept_and_its_key_is_free(world: &World) {
     let objects = world.objects();
     objects.put("a", *b"one").expect("puts");
     objects.put("a", *b"two").expect("puts");
@@ -44,7 +44,7 @@ fn an_object_that_is_set_aside_is_kept_and_its_key_is_free<E: Engine>(world: &Wo
 }
 
 /// A record of two in one leaf, with the key of its row.
-fn two_records<E: Engine>(world: &World<E>, ids: &Ids) -> (Record, Vec<u8>) {
+fn two_records(world: &World, ids: &Ids) -> (Record, Vec<u8>) {
     let here = record(ids.overworld, [1.0; 3], "sign", 1);
     put(world, 1, &here);
     put(world, 2, &here);
@@ -53,7 +53,7 @@ fn two_records<E: Engine>(world: &World<E>, ids: &Ids) -> (Record, Vec<u8>) {
 }
 
 #[track_caller]
-fn put<E: Engine>(world: &World<E>, n: u128, record: &Record) {
+fn put(world: &World, n: u128, record: &Record) {
     let put = world.transaction(|tx| {
         tx.put_record(id(n), record.clone());
         Ok::<_, Error>(())
@@ -62,13 +62,13 @@ fn put<E: Engine>(world: &World<E>, n: u128, record: &Record) {
 }
 
 /// How often a query over everything near the origin meets a record.
-fn met<E: Engine>(world: &World<E>, ids: &Ids, id: RecordId) -> usize {
+fn met(world: &World, ids: &Ids, id: RecordId) -> usize {
     let all = BlockBox::new(BlockPos::new(-999, -999, -999), BlockPos::new(999, 999, 999));
     let found = world.records().in_area(&RecordQuery::new(ids.overworld, all)).expect("reads");
     found.into_iter().filter(|(found, _)| *found == id).count()
 }
 
-fn a_record_that_is_set_aside_is_kept_and_its_id_is_free<E: Engine>(world: &World<E>) {
+fn a_record_that_is_set_aside_is_kept_and_its_id_is_free(world: &World) {
     let ids = Ids::register(world);
     let (here, row) = two_records(world, &ids);
     assert!(!world.set_aside_record(id(1)).expect("a sound one stays"));
@@ -93,7 +93,7 @@ fn a_record_that_is_set_aside_is_kept_and_its_id_is_free<E: Engine>(world: &Worl
     assert_sound(world);
 }
 
-fn a_record_whose_place_was_lost_is_found_again<E: Engine>(world: &World<E>) {
+fn a_record_whose_place_was_lost_is_found_again(world: &World) {
     let ids = Ids::register(world);
     let (here, _) = two_records(world, &ids);
     let place = key::record_place(id(1)).to_vec();
@@ -110,7 +110,7 @@ fn a_record_whose_place_was_lost_is_found_again<E: Engine>(world: &World<E>) {
     assert_eq!(met(world, &ids, id(1)), 1, "it is moved, not doubled");
 }
 
-fn of_a_record_in_two_leaves_the_later_one_stays<E: Engine>(world: &World<E>) {
+fn of_a_record_in_two_leaves_the_later_one_stays(world: &World) {
     let ids = Ids::register(world);
     let (_, row) = two_records(world, &ids);
     plant(world, [(Space::RecordPlace, key::record_place(id(1)).to_vec(), None)]);
@@ -126,7 +126,7 @@ fn of_a_record_in_two_leaves_the_later_one_stays<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_place_without_its_record_goes<E: Engine>(world: &World<E>) {
+fn a_place_without_its_record_goes(world: &World) {
     let ids = Ids::register(world);
     let (_, row) = two_records(world, &ids);
     plant(world, [(Space::Record, row, None)]);

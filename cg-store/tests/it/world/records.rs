@@ -31,7 +31,7 @@ pub(crate) fn record(dimension: Dimension, at: [f64; 3], kind: &str, timestamp: 
     Record::new(position, kind, timestamp, format!("{kind} {timestamp}").into_bytes()).expect("short")
 }
 
-fn put<E: Engine>(world: &World<E>, records: impl IntoIterator<Item = (u128, Record)>) {
+fn put(world: &World, records: impl IntoIterator<Item = (u128, Record)>) {
     let put = world.transaction(|tx| {
         for (n, record) in records {
             tx.put_record(id(n), record);
@@ -46,7 +46,7 @@ fn block_box(min: [i64; 3], max: [i64; 3]) -> BlockBox {
 }
 
 #[track_caller]
-fn ids_in<E: Engine>(world: &World<E>, query: &RecordQuery) -> Vec<u128> {
+fn ids_in(world: &World, query: &RecordQuery) -> Vec<u128> {
     let mut found: Vec<_> =
         world.records().in_area(query).expect("reads").into_iter().map(|(id, _)| id).collect();
     found.sort_unstable();
@@ -55,11 +55,7 @@ fn ids_in<E: Engine>(world: &World<E>, query: &RecordQuery) -> Vec<u128> {
 
 /// A change is refused with a message, and nothing is written.
 #[track_caller]
-fn refused<E: Engine>(
-    world: &World<E>,
-    body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
-    expected: Expect,
-) {
+fn refused(world: &World, body: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error>, expected: Expect) {
     let before = rows(world);
     let error = world.transaction(|tx| {
         tx.set_property(Property::Seed, Some(b"beside".to_vec()));
@@ -69,7 +65,7 @@ fn refused<E: Engine>(
     assert!(before == rows(world), "a refused transaction wrote something");
 }
 
-fn a_query_returns_the_full_set_of_the_leaves_it_touches<E: Engine>(world: &World<E>) {
+fn a_query_returns_the_full_set_of_the_leaves_it_touches(world: &World) {
     let ids = Ids::register(world);
     let at = |x: f64, y: f64, z: f64| record(ids.overworld, [x, y, z], "sign", 0);
     put(
@@ -104,7 +100,7 @@ fn a_query_returns_the_full_set_of_the_leaves_it_touches<E: Engine>(world: &Worl
     assert_sound(world);
 }
 
-fn queries_choose_by_time_and_kind<E: Engine>(world: &World<E>) {
+fn queries_choose_by_time_and_kind(world: &World) {
     let ids = Ids::register(world);
     put(
         world,
@@ -122,7 +118,7 @@ fn queries_choose_by_time_and_kind<E: Engine>(world: &World<E>) {
     assert_eq!(ids_in(world, &all.of_kind("g")), [0; 0]);
 }
 
-fn a_record_moves_and_is_never_in_two_places<E: Engine>(world: &World<E>) {
+fn a_record_moves_and_is_never_in_two_places(world: &World) {
     let ids = Ids::register(world);
     let at = |x: f64| record(ids.overworld, [x, 0.0, 0.0], "cart", 1);
     put(world, [(1, at(3.0)), (2, at(4.0))]);
@@ -155,7 +151,7 @@ fn a_record_moves_and_is_never_in_two_places<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn equal_records_write_nothing<E: Engine>(world: &World<E>) {
+fn equal_records_write_nothing(world: &World) {
     let ids = Ids::register(world);
     put(world, [(1, record(ids.overworld, [1.0; 3], "sign", 1))]);
     let before = world.last_commit();
@@ -165,10 +161,10 @@ fn equal_records_write_nothing<E: Engine>(world: &World<E>) {
     assert_eq!(world.last_commit(), before + 1);
 }
 
-fn points_that_are_none<E: Engine>(world: &World<E>) {
+fn points_that_are_none(world: &World) {
     let ids = Ids::register(world);
     let tried = |x: f64| {
-        move |tx: &mut Transaction<'_, E>| {
+        move |tx: &mut Transaction<'_>| {
             let position = EntityPos::from_f64(ids.overworld, [0.0, x, 0.0])?;
             tx.put_record(id(1), Record::new(position, "sign", 0, Vec::new())?);
             Ok(())
@@ -201,7 +197,7 @@ fn points_that_are_none<E: Engine>(world: &World<E>) {
     );
 }
 
-fn who_read_a_record_that_changed_is_told<E: Engine>(world: &World<E>) {
+fn who_read_a_record_that_changed_is_told(world: &World) {
     let ids = Ids::register(world);
     put(world, [(1, record(ids.overworld, [1.0; 3], "sign", 1))]);
     let error = world.transaction(|tx| {
@@ -222,7 +218,7 @@ fn who_read_a_record_that_changed_is_told<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn many_records_are_inserted_in_parts<E: Engine>(world: &World<E>) {
+fn many_records_are_inserted_in_parts(world: &World) {
     let ids = Ids::register(world);
     let before = world.last_commit();
     let all = (0..10_000_u128).map(|n| {
@@ -243,7 +239,7 @@ fn many_records_are_inserted_in_parts<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn records_and_chunks_come_together_or_not_at_all<E: Engine>(world: &World<E>) {
+fn records_and_chunks_come_together_or_not_at_all(world: &World) {
     let ids = Ids::register(world);
     let at = ids.at(0, 0, 0);
     refused(
@@ -267,7 +263,7 @@ fn records_and_chunks_come_together_or_not_at_all<E: Engine>(world: &World<E>) {
     assert!(world.records().get(id(1)).expect("reads").is_some());
 }
 
-fn damage_costs_one_record<E: Engine>(world: &World<E>) {
+fn damage_costs_one_record(world: &World) {
     let ids = Ids::register(world);
     put(world, (1..4).map(|n| (n, record(ids.overworld, [1.0, n as f64, 0.0], "sign", 1))));
     let shape = world.records().shape();
@@ -296,7 +292,7 @@ fn damage_costs_one_record<E: Engine>(world: &World<E>) {
     );
 }
 
-fn what_lies_wrong_is_found<E: Engine>(world: &World<E>) {
+fn what_lies_wrong_is_found(world: &World) {
     let ids = Ids::register(world);
     let shape = world.records().shape();
     let here = record(ids.overworld, [1.0; 3], "sign", 1);
@@ -345,7 +341,7 @@ fn what_lies_wrong_is_found<E: Engine>(world: &World<E>) {
     assert!(error.starts_with("record 00000000-") && error.contains(problem), "{error}");
 }
 
-fn the_corners_of_the_world_hold_records<E: Engine>(world: &World<E>) {
+fn the_corners_of_the_world_hold_records(world: &World) {
     let ids = Ids::register(world);
     let corner = |block: i64| {
         let position = EntityPos::new(ids.overworld, BlockPos::new(block, block, block), [0.5; 3]);

@@ -7,7 +7,6 @@ use std::thread;
 use super::*;
 use cg_format::Space;
 use cg_registry::UpgradeFunctions;
-use cg_store::engine::ReadView as _;
 
 over_both_engines! {
     ids_are_committed_before_they_are_given
@@ -16,13 +15,13 @@ over_both_engines! {
 }
 
 /// The keys of the registry's rows, of whole ones and of tails.
-fn registry_rows<E: Engine>(world: &World<E>) -> BTreeSet<String> {
+fn registry_rows(world: &World) -> BTreeSet<String> {
     let keys = rows(world).into_keys().filter(|(family, _)| *family == Family::WorldMeta);
     let names = keys.map(|(_, key)| String::from_utf8(key).expect("names are text"));
     names.filter(|name| cg_registry::codec::is_registry_row(name)).collect()
 }
 
-fn ids_are_committed_before_they_are_given<E: Engine>(world: &World<E>) {
+fn ids_are_committed_before_they_are_given(world: &World) {
     let before = registry_rows(world);
     let last = world.last_commit();
     let [copper] = world.register_blocks(["game:copper"]).expect("registers");
@@ -38,7 +37,7 @@ fn ids_are_committed_before_they_are_given<E: Engine>(world: &World<E>) {
     assert!(known == (rows(world), world.last_commit()), "what is known already costs no commit");
 }
 
-fn a_refused_registration_changes_nothing<E: Engine>(world: &World<E>) {
+fn a_refused_registration_changes_nothing(world: &World) {
     let ids = Ids::register(world);
     let (before, catalog) = (rows(world), world.catalog());
     let offer = |text: &str| BlockOffer::new(name(text));
@@ -70,7 +69,7 @@ fn a_refused_registration_changes_nothing<E: Engine>(world: &World<E>) {
     assert_eq!(issued(world, ListKind::Blocks), 4, "{ids:?}");
 }
 
-fn threads_get_one_id_for_one_name<E: Engine>(world: &World<E>) {
+fn threads_get_one_id_for_one_name(world: &World) {
     const THREADS: usize = 4;
     let start = Barrier::new(THREADS);
     let given: Vec<Vec<BlockId>> = thread::scope(|scope| {
@@ -108,7 +107,7 @@ fn tails_are_folded_when_the_world_closes_and_opens() {
         world.register_blocks([format!("game:block_{n}").as_str()]).expect("registers");
     }
     assert!(registry_rows(&world).len() > whole.len() + 5);
-    let names = |world: &World<RocksEngine>| -> Vec<String> {
+    let names = |world: &World| -> Vec<String> {
         let catalog = world.catalog();
         let count = catalog.list(ListKind::Blocks).len() as u64;
         (0..count).map(|id| catalog.block_name(BlockId::new(id)).expect("issued").to_string()).collect()
@@ -176,7 +175,7 @@ fn milled(disk: &Disk, packs: &[PackManifest]) -> ChunkAt {
 }
 
 #[track_caller]
-fn component<E: Engine>(world: &World<E>, at: ChunkAt, component: &str) -> Option<Vec<u8>> {
+fn component(world: &World, at: ChunkAt, component: &str) -> Option<Vec<u8>> {
     let id = world.catalog().component_id(component).expect("is known");
     let chunk = world.load(at).expect("loads").expect("is there");
     chunk.component(stone_cell(), id).map(<[u8]>::to_vec)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const DEMANDED: u64 = 1 << 20;
 
-fn world_with(free: &Arc<AtomicU64>, durability: Durability) -> World<MemEngine> {
+fn world_with(free: &Arc<AtomicU64>, durability: Durability) -> World {
     let free = Arc::clone(free);
     let engine = MemEngine::new().with_free_bytes(move || free.load(Ordering::Relaxed));
     let options = WorldOptions { durability, min_free_bytes: Some(DEMANDED), ..options() };

@@ -22,7 +22,7 @@ struct Most {
 }
 
 /// A world of full cubes: so many chunks along each axis, in tiles of which none has patches.
-fn full(sides: [i64; 3]) -> World<MemEngine> {
+fn full(sides: [i64; 3]) -> World {
     let world = in_memory();
     let ids = Ids::register(&world);
     let stone = filled(&world, ids.stone);
@@ -37,7 +37,7 @@ fn full(sides: [i64; 3]) -> World<MemEngine> {
 }
 
 /// Ticks until everything that can move was looked at once.
-fn go_round<E: Engine>(world: &World<E>, ticks: u64) {
+fn go_round(world: &World, ticks: u64) {
     let begin = world.clock().now().get();
     for tick in 1..=ticks {
         world.tick(GameTick::new(begin + tick), &[], ENOUGH).expect("ticks");
@@ -45,7 +45,7 @@ fn go_round<E: Engine>(world: &World<E>, ticks: u64) {
 }
 
 /// Plays for a minute, in which nothing is due, and says what the busiest tick cost.
-fn busiest_tick<E: Engine>(world: &World<E>, players: impl Fn(u64) -> Vec<PlayerAt>) -> Most {
+fn busiest_tick(world: &World, players: impl Fn(u64) -> Vec<PlayerAt>) -> Most {
     let mut most = Most { keys_scanned: 0, engine_reads: 0, rows_written: 0 };
     let begin = world.clock().now().get();
     for tick in 1..=1200 {

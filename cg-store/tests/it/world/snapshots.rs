@@ -10,7 +10,7 @@ use cg_format::entity::Reason;
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::Family;
 use cg_format::{ChunkSource, EntitySource, Lookup, Space, key};
-use cg_store::engine::{ALL_KEYS, Batch, Engine, EngineError, Level, MemEngine};
+use cg_store::engine::{ALL_KEYS, Batch, EngineError, Level, MemEngine, ReadableExt as _};
 use cg_store::prelude::*;
 use cg_store::{DamagedSnapshot, KeptSnapshot, StoreLimits, VerifyDepth};
 
@@ -34,7 +34,7 @@ fn long() -> Vec<u8> {
     (0..5 << 19).map(|at: u32| (at / 1000 + at) as u8).collect()
 }
 
-fn value<E: Engine>(world: &World<E>, name: &str) -> Vec<u8> {
+fn value(world: &World, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut reader = world.snapshot(name).expect("readable").expect("kept");
     reader.read_to_end(&mut bytes).expect("sound");
@@ -43,15 +43,15 @@ fn value<E: Engine>(world: &World<E>, name: &str) -> Vec<u8> {
 }
 
 /// The snapshots, all of which are sound.
-fn kept<E: Engine>(world: &World<E>) -> Vec<KeptSnapshot> {
+fn kept(world: &World) -> Vec<KeptSnapshot> {
     world.snapshots().expect("readable").into_iter().map(|kept| kept.expect("sound")).collect()
 }
 
-fn names<E: Engine>(world: &World<E>) -> Vec<(String, u64)> {
+fn names(world: &World) -> Vec<(String, u64)> {
     kept(world).into_iter().map(|kept| (kept.name, kept.len_bytes)).collect()
 }
 
-fn a_snapshot_is_kept_listed_read_and_deleted<E: Engine>(world: &World<E>) {
+fn a_snapshot_is_kept_listed_read_and_deleted(world: &World) {
     let hash = world.content_hash().expect("sound");
     let (long, huge) = (long(), vec![7; 17 << 20]);
     let seq = world.keep_snapshot("long", &long).expect("room");
@@ -81,7 +81,7 @@ fn a_snapshot_is_kept_listed_read_and_deleted<E: Engine>(world: &World<E>) {
     assert_eq!(value(world, "lon"), b"a name that another begins with");
 }
 
-fn names_are_taken_once_and_must_be_names<E: Engine>(world: &World<E>) {
+fn names_are_taken_once_and_must_be_names(world: &World) {
     world.keep_snapshot("arena", b"first").expect("room");
     let error = world.keep_snapshot("arena", b"second").unwrap_err();
     let expected = "the world keeps a snapshot `arena` already; delete it first, or choose another name";
@@ -96,14 +96,14 @@ fn names_are_taken_once_and_must_be_names<E: Engine>(world: &World<E>) {
     world.keep_snapshot(&"x".repeat(255), b"").expect("as long as a name may be");
 }
 
-fn put<E: Engine>(world: &World<E>, name: &str, part: u32, payload: &'static [u8]) {
+fn put(world: &World, name: &str, part: u32, payload: &'static [u8]) {
     let mut batch = Batch::new();
     let row = Draft::plain(Codec::None, 0, |out| out.extend(payload));
     batch.put(Space::Snapshot, key::snapshot(name, part).expect("a name"), row, Stamp::Commit);
     world.engine().commit(batch, &[], Level::Process).expect("memory is left");
 }
 
-fn of_two_that_are_kept_at_once_one_is_whole<E: Engine>(world: &World<E>) {
+fn of_two_that_are_kept_at_once_one_is_whole(world: &World) {
     let values = [1, 2].map(|byte| vec![byte; 33 << 20]);
     for round in 0..4 {
         let name = format!("round {round}");
@@ -131,7 +131,7 @@ fn of_two_that_are_kept_at_once_one_is_whole<E: Engine>(world: &World<E>) {
     }
 }
 
-fn parts<E: Engine>(world: &World<E>) -> Vec<(String, u32)> {
+fn parts(world: &World) -> Vec<(String, u32)> {
     let mut parts = Vec::new();
     let scanned = world.engine().scan(Family::Snapshot, ALL_KEYS, |key, _| {
         let (name, part) = key::decode_snapshot(key).expect("a name");
@@ -142,7 +142,7 @@ fn parts<E: Engine>(world: &World<E>) -> Vec<(String, u32)> {
     parts
 }
 
-fn parts_without_a_head_are_no_snapshot_and_can_be_deleted<E: Engine>(world: &World<E>) {
+fn parts_without_a_head_are_no_snapshot_and_can_be_deleted(world: &World) {
     put(world, "to\x1brn", 1, b"what lost its head");
     put(world, "to\x1brn", 9, b"and more");
     assert_eq!(names(world), []);
@@ -159,7 +159,7 @@ fn parts_without_a_head_are_no_snapshot_and_can_be_deleted<E: Engine>(world: &Wo
     assert!(!world.delete_snapshot("to\x1brn").expect("there is none"));
 }
 
-fn parts_behind_the_end_of_what_is_kept_go<E: Engine>(world: &World<E>) {
+fn parts_behind_the_end_of_what_is_kept_go(world: &World) {
     put(world, "torn", 1, b"what lost its head");
     put(world, "torn", 9, b"and more");
     put(world, "tornado", 1, b"another's");
@@ -287,7 +287,7 @@ fn a_world_that_is_open_for_reading_refuses_and_reads_on() {
     assert_eq!(value(&world, "here"), b"value");
 }
 
-fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
+fn a_damaged_part_is_said_where_it_is_needed(world: &World) {
     world.keep_snapshot("long", &long()).expect("room");
     let mut batch = Batch::new();
     batch.delete(Space::Snapshot, key::snapshot("long", 2).expect("a name"));
@@ -334,7 +334,7 @@ fn a_damaged_part_is_said_where_it_is_needed<E: Engine>(world: &World<E>) {
     );
 }
 
-fn remove<E: Engine>(world: &World<E>, name: &str, parts: &[u32]) {
+fn remove(world: &World, name: &str, parts: &[u32]) {
     let mut batch = Batch::new();
     for part in parts {
         batch.delete(Space::Snapshot, key::snapshot(name, *part).expect("a name"));
@@ -343,7 +343,7 @@ fn remove<E: Engine>(world: &World<E>, name: &str, parts: &[u32]) {
 }
 
 /// What verification finds, each with the name and part that its key says.
-fn found<E: Engine>(world: &World<E>) -> Vec<String> {
+fn found(world: &World) -> Vec<String> {
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
     let said = |finding: cg_store::Finding| {
         let (name, part) = key::decode_snapshot(&finding.key).expect("a row of a snapshot");
@@ -352,7 +352,7 @@ fn found<E: Engine>(world: &World<E>) -> Vec<String> {
     report.findings.into_iter().map(said).collect()
 }
 
-fn what_is_missing_behind_a_sound_head_is_found<E: Engine>(world: &World<E>) {
+fn what_is_missing_behind_a_sound_head_is_found(world: &World) {
     let value = vec![7; (4 << 20) + 1];
     for name in ["all", "beginning", "end", "gap", "middle", "nothing"] {
         world.keep_snapshot(name, &value).expect("room");
@@ -395,7 +395,7 @@ fn what_is_missing_behind_a_sound_head_is_found<E: Engine>(world: &World<E>) {
     assert_eq!(found(world), expected);
 }
 
-fn a_reader_never_mixes_two_snapshots<E: Engine>(world: &World<E>) {
+fn a_reader_never_mixes_two_snapshots(world: &World) {
     let replaced = "snapshot `it` was deleted or kept anew while it was read; read it again";
     let begin = || {
         world.keep_snapshot("it", &vec![1; 3 << 20]).expect("the name is free");
@@ -415,7 +415,7 @@ fn a_reader_never_mixes_two_snapshots<E: Engine>(world: &World<E>) {
     assert_eq!(next(), replaced, "of which there is no such part");
 }
 
-fn a_still_view_sees_no_later_commit<E: Engine>(world: &World<E>) {
+fn a_still_view_sees_no_later_commit(world: &World) {
     let dimension = world.register_dimension("game:overworld").expect("new");
     let [air, stone] = world.register_blocks([":air", "game:stone"]).expect("new");
     let sheep = world.register_entity("game:sheep").expect("new");

@@ -22,7 +22,7 @@ over_both_engines! {
 }
 
 /// The cache of a server in a world of its own, whose ids are others.
-fn client() -> SyncClient<MemEngine> {
+fn client() -> SyncClient {
     let world = in_memory();
     world.register_blocks(["client:own", "game:machine2", "game:stone"]).expect("registers");
     world.register_dimension("client:lobby").expect("registers");
@@ -30,19 +30,14 @@ fn client() -> SyncClient<MemEngine> {
     SyncClient::open(world).expect("opens")
 }
 
-fn here<E: Engine>(cache: &SyncClient<E>, pos: [i64; 3]) -> ChunkAt {
+fn here(cache: &SyncClient, pos: [i64; 3]) -> ChunkAt {
     let overworld = cache.world().dimension("game:overworld").expect("is registered");
     ChunkAt::new(overworld, ChunkPos::new(pos[0], pos[1], pos[2]).expect("inside the world"))
 }
 
 /// A message there and a message back, as bytes.
 #[track_caller]
-fn exchange<S: Engine, E: Engine>(
-    server: &World<S>,
-    cache: &SyncClient<E>,
-    request: &SyncRequest,
-    limits: &AnswerLimits,
-) -> Applied {
+fn exchange(server: &World, cache: &SyncClient, request: &SyncRequest, limits: &AnswerLimits) -> Applied {
     let limit = SyncLimits::default();
     let asked = SyncRequest::decode(&request.encode(), limit).expect("decodes");
     assert_eq!(&asked, request);
@@ -52,12 +47,12 @@ fn exchange<S: Engine, E: Engine>(
 }
 
 #[track_caller]
-fn ask<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>, at: &[ChunkAt]) -> Applied {
+fn ask(server: &World, cache: &SyncClient, at: &[ChunkAt]) -> Applied {
     exchange(server, cache, &cache.request(at).expect("asks"), &AnswerLimits::default())
 }
 
 #[track_caller]
-fn delete<E: Engine>(world: &World<E>, at: ChunkAt) {
+fn delete(world: &World, at: ChunkAt) {
     let deleted = world.transaction(|tx| {
         tx.delete(at);
         Ok::<_, Error>(())
@@ -72,7 +67,7 @@ fn area() -> ChunkBox {
 
 /// Brings an area up to date; returns what its listing said, and how many chunks came.
 #[track_caller]
-fn catch_up<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) -> (Applied, u64) {
+fn catch_up(server: &World, cache: &SyncClient) -> (Applied, u64) {
     let overworld = cache.world().dimension("game:overworld").expect("is registered");
     let request = cache.request_area(overworld, area()).expect("asks");
     let listed = exchange(server, cache, &request, &AnswerLimits::default());
@@ -84,8 +79,8 @@ fn catch_up<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) -> (
 }
 
 #[track_caller]
-fn is_same<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) {
-    let hash = |world: &World<S>| {
+fn is_same(server: &World, cache: &SyncClient) {
+    let hash = |world: &World| {
         world.content_hash_of(world.dimension("game:overworld").expect("there"), area()).expect("hashes")
     };
     let own = cache.world();
@@ -94,7 +89,7 @@ fn is_same<S: Engine, E: Engine>(server: &World<S>, cache: &SyncClient<E>) {
 }
 
 /// A machine with components and light, among stone.
-fn machine<E: Engine>(world: &World<E>, ids: &Ids, power: u8) -> Chunk {
+fn machine(world: &World, ids: &Ids, power: u8) -> Chunk {
     let schema = world.catalog().current_schema();
     let mut chunk = filled(world, ids.stone);
     let cell = LocalPos::new(1, 2, 3);
@@ -106,7 +101,7 @@ fn machine<E: Engine>(world: &World<E>, ids: &Ids, power: u8) -> Chunk {
     chunk
 }
 
-fn what_changed_comes_and_what_did_not_does_not<E: Engine>(server: &World<E>) {
+fn what_changed_comes_and_what_did_not_does_not(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let all = [[0, 0, 0], [1, 0, 0], [-3, 7, 2]];
     save(server, [(ids.at(0, 0, 0), machine(server, &ids, 5)), (ids.at(1, 0, 0), marked(server, &ids, 9))]);
@@ -134,7 +129,7 @@ fn what_changed_comes_and_what_did_not_does_not<E: Engine>(server: &World<E>) {
     is_same(server, &cache);
 }
 
-fn two_clients_that_were_offline_converge<E: Engine>(server: &World<E>) {
+fn two_clients_that_were_offline_converge(server: &World) {
     let ids = Ids::register(server);
     let clients = [client(), client()];
     save(server, (0..40).map(|i| (ids.at(i % 8 - 4, i / 8, 0), machine(server, &ids, i as u8))));
@@ -167,9 +162,9 @@ fn two_clients_that_were_offline_converge<E: Engine>(server: &World<E>) {
     assert_eq!((listed.stale, listed.gone, came), (0, 0, 0), "nothing changed since");
 }
 
-fn every_block_has_its_name_whatever_the_order_of_ids<E: Engine>(server: &World<E>) {
+fn every_block_has_its_name_whatever_the_order_of_ids(server: &World) {
     let names: Vec<_> = (0..500).map(|i| format!("state:s{i}")).collect();
-    let register = |world: &World<_>, order: &mut dyn Iterator<Item = &String>| {
+    let register = |world: &World, order: &mut dyn Iterator<Item = &String>| {
         let blocks = order.map(|text| BlockOffer::new(name(text))).collect();
         world.register(&Registration { blocks, ..Registration::default() }).expect("registers");
     };
@@ -203,7 +198,7 @@ fn every_block_has_its_name_whatever_the_order_of_ids<E: Engine>(server: &World<
     is_same(server, &cache);
 }
 
-fn versions_survive_moves_between_tiers<E: Engine>(server: &World<E>) {
+fn versions_survive_moves_between_tiers(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let all: Vec<_> = (0..6).map(|x| ids.at(x, 0, 0)).collect();
     save(server, all.iter().map(|at| (*at, machine(server, &ids, at.pos.x() as u8))));
@@ -224,7 +219,7 @@ fn versions_survive_moves_between_tiers<E: Engine>(server: &World<E>) {
     is_same(server, &late);
 }
 
-fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &World<E>) {
+fn an_area_whose_deletions_are_forgotten_is_listed_whole(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
     catch_up(server, &cache);
@@ -243,7 +238,7 @@ fn an_area_whose_deletions_are_forgotten_is_listed_whole<E: Engine>(server: &Wor
     is_same(server, &cache);
 }
 
-fn damage_is_neither_gone_nor_sent<E: Engine>(server: &World<E>) {
+fn damage_is_neither_gone_nor_sent(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let at = ids.at(0, 0, 0);
     save(server, [(at, machine(server, &ids, 1)), (ids.at(4, 0, 0), machine(server, &ids, 2))]);
@@ -334,7 +329,7 @@ fn a_reply_tells_of_nothing_that_a_power_cut_takes_back() {
     let server = World::create(disk.path(), &[], &WorldOptions::fast()).expect("is created");
     let ids = Ids::register(&server);
     save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
-    let synced = |world: &World<_>| Engine::last_synced(&*world.engine()).get();
+    let synced = |world: &World| Engine::last_synced(&*world.engine()).get();
     assert!(synced(&server) < server.last_commit());
     ask(&server, &cache, &[here(&cache, [0, 0, 0])]);
     assert_eq!(synced(&server), server.last_commit());

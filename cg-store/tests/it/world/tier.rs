@@ -7,7 +7,6 @@ use super::*;
 use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
 use cg_format::frame::FrameView;
 use cg_format::{ClusterTier, Limits, Space, Tier, key};
-use cg_store::engine::ReadView as _;
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -23,7 +22,7 @@ over_both_engines! {
 }
 
 /// Copies chunks into the cluster of a tier, over what it holds. `keep_hot` leaves the rows in the hottest tier.
-pub(super) fn demote<E: Engine>(world: &World<E>, tier: ClusterTier, all: &[ChunkAt], keep_hot: bool) {
+pub(super) fn demote(world: &World, tier: ClusterTier, all: &[ChunkAt], keep_hot: bool) {
     let mut clusters: BTreeMap<Vec<u8>, Vec<ChunkAt>> = BTreeMap::new();
     for at in all {
         clusters.entry(key::cluster(at.dimension, at.pos.cluster(tier)).to_vec()).or_default().push(*at);
@@ -54,7 +53,7 @@ pub(super) fn demote<E: Engine>(world: &World<E>, tier: ClusterTier, all: &[Chun
 
 /// Where the live copy of a chunk lies, and its content.
 #[track_caller]
-fn live<E: Engine>(world: &World<E>, at: ChunkAt) -> Option<(Tier, u64, Chunk)> {
+fn live(world: &World, at: ChunkAt) -> Option<(Tier, u64, Chunk)> {
     let schema = world.catalog().current_schema();
     let shown = world.view(at, |stored| {
         assert_eq!(stored.at, at);
@@ -63,7 +62,7 @@ fn live<E: Engine>(world: &World<E>, at: ChunkAt) -> Option<(Tier, u64, Chunk)> 
     shown.expect("is sound")
 }
 
-fn the_hottest_copy_is_the_live_one<E: Engine>(world: &World<E>) {
+fn the_hottest_copy_is_the_live_one(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(-1, 16, 5);
     let mut versions = Vec::new();
@@ -87,7 +86,7 @@ fn the_hottest_copy_is_the_live_one<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_deletion_hides_all_colder_copies<E: Engine>(world: &World<E>) {
+fn a_deletion_hides_all_colder_copies(world: &World) {
     let ids = Ids::register(world);
     let (a, b) = (ids.at(3, 3, 3), ids.at(3, 3, 2));
     save(world, [a, b].map(|at| (at, marked(world, &ids, 1))));
@@ -114,7 +113,7 @@ fn a_deletion_hides_all_colder_copies<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_move_is_no_change<E: Engine>(world: &World<E>) {
+fn a_move_is_no_change(world: &World) {
     let ids = Ids::register(world);
     let all = [ids.at(0, 0, 0), ids.at(5, 0, 0), ids.at(16, 0, 0), ids.at(-1, -1, -1)];
     let version = save(world, all.map(|at| (at, marked(world, &ids, at.pos.x() as u16 & 31))));
@@ -136,7 +135,7 @@ fn a_move_is_no_change<E: Engine>(world: &World<E>) {
 }
 
 /// Moves chunks from warm clusters to cold ones.
-fn demote_up<E: Engine>(world: &World<E>, all: &[ChunkAt]) {
+fn demote_up(world: &World, all: &[ChunkAt]) {
     let back = all.iter().map(|at| {
         let (_, version, chunk) = live(world, *at).expect("is there");
         let draft = Draft::plain(Codec::None, 0, |out| chunk.encode(out));
@@ -152,7 +151,7 @@ fn demote_up<E: Engine>(world: &World<E>, all: &[ChunkAt]) {
 }
 
 /// A chunk that takes some kilobytes, so that it matters whether it is decompressed.
-pub(super) fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk {
+pub(super) fn noisy(world: &World, ids: &Ids, seed: u32) -> Chunk {
     let mut chunk = filled(world, ids.air);
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let bytes = (0..6000).map(|index| {
@@ -164,7 +163,7 @@ pub(super) fn noisy<E: Engine>(world: &World<E>, ids: &Ids, seed: u32) -> Chunk 
     chunk
 }
 
-fn a_lookup_reads_no_more_than_it_needs<E: Engine>(world: &World<E>) {
+fn a_lookup_reads_no_more_than_it_needs(world: &World) {
     let ids = Ids::register(world);
     // One in each of the four 4³ groups along x of a cold cluster.
     let cold: Vec<_> = (0..4).map(|x| ids.at(4 * x, 0, 0)).collect();
@@ -196,7 +195,7 @@ fn a_lookup_reads_no_more_than_it_needs<E: Engine>(world: &World<E>) {
     assert!(work.bytes_decompressed < 2 * chunk_bytes, "{} bytes", work.bytes_decompressed);
 }
 
-fn many_chunks_are_loaded_across_tiers<E: Engine>(world: &World<E>) {
+fn many_chunks_are_loaded_across_tiers(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..40).map(|n| ids.at(n % 7, n / 7, n % 3)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
@@ -225,7 +224,7 @@ fn many_chunks_are_loaded_across_tiers<E: Engine>(world: &World<E>) {
     }
 }
 
-fn a_rewritten_cluster_never_hides_a_chunk_from_a_reader<E: Engine>(world: &World<E>) {
+fn a_rewritten_cluster_never_hides_a_chunk_from_a_reader(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     save(world, [(a, filled(world, ids.stone))]);
@@ -259,7 +258,7 @@ fn a_rewritten_cluster_never_hides_a_chunk_from_a_reader<E: Engine>(world: &Worl
     });
 }
 
-fn cold_chunks_at_the_ends_of_the_world<E: Engine>(world: &World<E>) {
+fn cold_chunks_at_the_ends_of_the_world(world: &World) {
     let ids = Ids::register(world);
     let ends = [ChunkPos::MIN, ChunkPos::MIN + 1, -1, 0, ChunkPos::MAX - 1, ChunkPos::MAX];
     let mut all = Vec::new();
@@ -301,7 +300,7 @@ fn cold_chunks_at_the_ends_of_the_world<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_box_is_listed_without_decompressing<E: Engine>(world: &World<E>) {
+fn a_box_is_listed_without_decompressing(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..24).map(|n| ids.at(n, n / 3, -n)).collect();
     save(world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(world, &ids, seed))));
@@ -328,7 +327,7 @@ fn a_box_is_listed_without_decompressing<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_box_is_found_without_passing_over_its_neighbours<E: Engine>(world: &World<E>) {
+fn a_box_is_found_without_passing_over_its_neighbours(world: &World) {
     let ids = Ids::register(world);
     // 20×20 columns of cubes, each with a cube at three heights.
     let places = (0..20).flat_map(|x| (0..20).flat_map(move |z| [-9, 0, 33].map(|y| [x, y, z])));

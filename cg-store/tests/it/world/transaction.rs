@@ -27,7 +27,7 @@ over_both_engines! {
     a_chunk_that_appears_in_a_deleted_box_is_a_conflict
 }
 
-fn set<E: Engine>(world: &World<E>, property: &Property, bytes: &[u8]) -> u64 {
+fn set(world: &World, property: &Property, bytes: &[u8]) -> u64 {
     let set = world.transaction(|tx| {
         tx.set_property(property.clone(), Some(bytes.to_vec()));
         Ok::<_, Error>(())
@@ -35,7 +35,7 @@ fn set<E: Engine>(world: &World<E>, property: &Property, bytes: &[u8]) -> u64 {
     set.expect("sets").seq
 }
 
-fn a_transaction_sees_its_own_writes_and_others_see_them_after_it<E: Engine>(world: &World<E>) {
+fn a_transaction_sees_its_own_writes_and_others_see_them_after_it(world: &World) {
     let ids = Ids::register(world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
     save(world, [(b, filled(world, ids.stone))]);
@@ -82,7 +82,7 @@ impl From<Error> for HostError {
     }
 }
 
-fn an_error_of_the_closure_writes_nothing<E: Engine>(world: &World<E>) {
+fn an_error_of_the_closure_writes_nothing(world: &World) {
     let ids = Ids::register(world);
     let before = rows(world);
     let error = world
@@ -104,9 +104,9 @@ fn an_error_of_the_closure_writes_nothing<E: Engine>(world: &World<E>) {
 }
 
 /// One thing that a transaction does.
-type Step<'s, E> = &'s (dyn Fn(&mut Transaction<'_, E>) -> Result<(), Error> + Sync);
+type Step<'s> = &'s (dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Sync);
 
-fn a_read_that_was_overtaken_is_a_conflict_with_its_key<E: Engine>(world: &World<E>) {
+fn a_read_that_was_overtaken_is_a_conflict_with_its_key(world: &World) {
     let ids = Ids::register(world);
     let (a, other) = (ids.at(0, 0, 0), ids.at(9, 0, 0));
     let mine = Property::Named(name("game:mine"));
@@ -118,7 +118,7 @@ fn a_read_that_was_overtaken_is_a_conflict_with_its_key<E: Engine>(world: &World
             Ok::<_, Error>(())
         })
         .expect("puts");
-    let cases: [(ConflictKey, Step<'_, E>, Step<'_, E>); 3] = [
+    let cases: [(ConflictKey, Step<'_>, Step<'_>); 3] = [
         (ConflictKey::Chunk(a), &|tx| tx.load(a).map(drop), &|tx| {
             tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.stone).map(drop)
         }),
@@ -149,7 +149,7 @@ fn a_read_that_was_overtaken_is_a_conflict_with_its_key<E: Engine>(world: &World
     assert_sound(world);
 }
 
-fn blind_writes_do_not_conflict<E: Engine>(world: &World<E>) {
+fn blind_writes_do_not_conflict(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     world
@@ -169,7 +169,7 @@ fn blind_writes_do_not_conflict<E: Engine>(world: &World<E>) {
     assert_eq!(world.property(&Property::Time).expect("reads"), Some(vec![1]));
 }
 
-fn what_was_read_as_absent_is_guarded_too<E: Engine>(world: &World<E>) {
+fn what_was_read_as_absent_is_guarded_too(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     let error = world
@@ -185,7 +185,7 @@ fn what_was_read_as_absent_is_guarded_too<E: Engine>(world: &World<E>) {
     assert_eq!(world.load(a).expect("loads").as_deref(), Some(&filled(world, ids.glass)));
 }
 
-fn a_read_only_transaction_is_checked_too<E: Engine>(world: &World<E>) {
+fn a_read_only_transaction_is_checked_too(world: &World) {
     let (left, right) = (Property::Named(name("game:left")), Property::Named(name("game:right")));
     let both = |value: u8| {
         let set = world.transaction(|tx| {
@@ -205,7 +205,7 @@ fn a_read_only_transaction_is_checked_too<E: Engine>(world: &World<E>) {
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
 }
 
-fn a_transaction_inside_another_is_refused<E: Engine>(world: &World<E>) {
+fn a_transaction_inside_another_is_refused(world: &World) {
     let ids = Ids::register(world);
     let elsewhere = in_memory();
     world
@@ -225,7 +225,7 @@ fn a_transaction_inside_another_is_refused<E: Engine>(world: &World<E>) {
     set(world, &Property::Time, &[2]);
 }
 
-fn a_panic_leaves_the_world_usable<E: Engine>(world: &World<E>) {
+fn a_panic_leaves_the_world_usable(world: &World) {
     let ids = Ids::register(world);
     let before = rows(world);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -241,7 +241,7 @@ fn a_panic_leaves_the_world_usable<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn names_are_registered_inside_a_transaction<E: Engine>(world: &World<E>) {
+fn names_are_registered_inside_a_transaction(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     world
@@ -259,7 +259,7 @@ fn names_are_registered_inside_a_transaction<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn equal_writes_write_nothing<E: Engine>(world: &World<E>) {
+fn equal_writes_write_nothing(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     let whole = || {
@@ -298,7 +298,7 @@ fn equal_writes_write_nothing<E: Engine>(world: &World<E>) {
     assert!(before == rows(world));
 }
 
-fn deleting_a_box_deletes_what_is_stored_and_what_was_written<E: Engine>(world: &World<E>) {
+fn deleting_a_box_deletes_what_is_stored_and_what_was_written(world: &World) {
     let ids = Ids::register(world);
     // Cubes of 16 chunks meet between -1 and 0 and between 15 and 16.
     let spots = [-17, -16, -1, 0, 1, 15, 16, 17];
@@ -345,7 +345,7 @@ fn elsewhere<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(act).join().expect("no panic"))
 }
 
-fn a_chunk_that_appears_in_a_deleted_box_is_a_conflict<E: Engine>(world: &World<E>) {
+fn a_chunk_that_appears_in_a_deleted_box_is_a_conflict(world: &World) {
     let ids = Ids::register(world);
     let (old, new, outside) = (ids.at(0, 0, 0), ids.at(1, 2, 3), ids.at(9, 0, 0));
     let area = ChunkBox::new(ChunkPos::constant(-2, -2, -2), ChunkPos::constant(5, 5, 5));

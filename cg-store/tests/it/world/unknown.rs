@@ -16,11 +16,7 @@ over_both_engines! {
 }
 
 #[track_caller]
-fn refused<E: Engine>(
-    world: &World<E>,
-    expected: Expect,
-    body: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
-) {
+fn refused(world: &World, expected: Expect, body: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error>) {
     let before = rows(world);
     let error = world.transaction(body).expect_err("is refused");
     assert!(before == rows(world), "a refused transaction wrote something");
@@ -28,7 +24,7 @@ fn refused<E: Engine>(
     assert_sound(world);
 }
 
-fn a_block_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn a_block_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     let expected = expect![
         "chunk 0, 0, 0 of dimension 0 uses block id 4, and the world has issued 4; register the block's name first"
@@ -45,7 +41,7 @@ fn a_block_that_was_never_issued<E: Engine>(world: &World<E>) {
     });
 }
 
-fn a_dimension_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn a_dimension_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     let expected = expect!["dimension 2 is not registered, the world has 2; register its name first"];
     refused(world, expected, |tx| {
@@ -55,7 +51,7 @@ fn a_dimension_that_was_never_issued<E: Engine>(world: &World<E>) {
     });
 }
 
-fn a_chunk_of_another_schema<E: Engine>(world: &World<E>) {
+fn a_chunk_of_another_schema(world: &World) {
     let ids = Ids::register(world);
     let bare = || Chunk::filled(ids.machine, &NoComponents).expect("a schema that knows every block");
     let expected = expect![
@@ -77,7 +73,7 @@ fn a_chunk_of_another_schema<E: Engine>(world: &World<E>) {
     });
 }
 
-fn a_kind_of_side_data_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn a_kind_of_side_data_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     let expected = expect![
         "chunk 0, 0, 0 of dimension 0 has side data of kind 9, and the world has issued 3; register the kind's name first"
@@ -90,7 +86,7 @@ fn a_kind_of_side_data_that_was_never_issued<E: Engine>(world: &World<E>) {
     });
 }
 
-fn an_entity_of_a_type_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn an_entity_of_a_type_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.air))]);
     let expected = expect![
@@ -104,7 +100,7 @@ fn an_entity_of_a_type_that_was_never_issued<E: Engine>(world: &World<E>) {
     });
 }
 
-fn an_entity_with_a_component_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn an_entity_with_a_component_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.air))]);
     let expected = expect![
@@ -118,7 +114,7 @@ fn an_entity_with_a_component_that_was_never_issued<E: Engine>(world: &World<E>)
     });
 }
 
-fn an_entity_with_a_component_of_another_size<E: Engine>(world: &World<E>) {
+fn an_entity_with_a_component_of_another_size(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.air))]);
     let expected = expect![
@@ -132,7 +128,7 @@ fn an_entity_with_a_component_of_another_size<E: Engine>(world: &World<E>) {
     });
 }
 
-fn an_entity_somewhere_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn an_entity_somewhere_that_was_never_issued(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     save(world, [(a, filled(world, ids.air))]);

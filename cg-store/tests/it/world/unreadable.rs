@@ -10,7 +10,7 @@ use super::moves::{play, player, tiers};
 use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, Space, Tier, key};
-use cg_store::engine::{EngineError, Place, ReadView as _};
+use cg_store::engine::{EngineError, Place};
 use cg_store::{DamageCause, DamageMet, TickReport};
 use cg_tiering::{GameTick, PlayerAt};
 
@@ -18,7 +18,7 @@ const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 const ENOUGH: Duration = Duration::from_secs(600);
 
 /// Saves so many chunks that do not compress, each in a 4³ cube of its own: the rows of one file, in their order.
-fn noisy_line(world: &World<RocksEngine>, ids: &Ids, count: i64) -> Vec<ChunkAt> {
+fn noisy_line(world: &World, ids: &Ids, count: i64) -> Vec<ChunkAt> {
     let all: Vec<_> = (0..count).map(|n| ids.at(4 * n, 0, 0)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(world, ids, n))));
     all
@@ -64,13 +64,13 @@ fn hide_last(disk: &Disk, family: Family) {
 }
 
 /// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
-fn open(disk: &Disk, options: WorldOptions) -> World<RocksEngine> {
+fn open(disk: &Disk, options: WorldOptions) -> World {
     let resources = Some(engine::Resources::new(16 << 20, 2));
     World::open(disk.path(), &[], &WorldOptions { resources, ..options }).expect("opens")
 }
 
 /// A tick. RocksDB may meet the damage before anybody else does, and takes no writes then; but that happens once.
-fn tick(world: &World<RocksEngine>, now: u64, players: &[PlayerAt]) -> TickReport {
+fn tick(world: &World, now: u64, players: &[PlayerAt]) -> TickReport {
     for _ in 0..3 {
         match world.tick(GameTick::new(now), players, ENOUGH) {
             Ok(report) => return report,
@@ -89,13 +89,13 @@ fn is_damage(error: &EngineError) -> bool {
 }
 
 /// Ticks through a part of a day; returns what they told to be damaged.
-fn ticks(world: &World<RocksEngine>, from: u64, count: u64) -> Vec<DamageMet> {
+fn ticks(world: &World, from: u64, count: u64) -> Vec<DamageMet> {
     (0..count).flat_map(|later| tick(world, from + later, &[]).damaged).collect()
 }
 
 /// Ticks that are to find nothing to do, and that read nothing but what little the heat of cubes takes.
 #[track_caller]
-fn assert_at_rest(world: &World<RocksEngine>, from: u64) {
+fn assert_at_rest(world: &World, from: u64) {
     let before = world.stats();
     for later in 0..100 {
         let report = tick(world, from + later, &[]);
@@ -132,7 +132,7 @@ fn assert_told(met: &[DamageMet], family: Family) {
     assert_eq!(texts.len(), met.len(), "each once");
 }
 
-fn tier_of<E: Engine>(world: &World<E>, at: ChunkAt) -> Tier {
+fn tier_of(world: &World, at: ChunkAt) -> Tier {
     world.view(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
 }
 
@@ -324,7 +324,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     let world = World::create(disk.path(), &[], &deltas()).expect("is created");
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 400);
-    let set = |world: &World<RocksEngine>, at: &ChunkAt, change: u8| {
+    let set = |world: &World, at: &ChunkAt, change: u8| {
         let set = world.transaction(|tx| {
             // So many at once that the block is not compressed to nothing.
             for n in 0..40 {
@@ -350,7 +350,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
         .collect();
 
     let world = open(&disk, deltas());
-    let check = |world: &World<RocksEngine>| {
+    let check = |world: &World| {
         world.forget_chunks();
         for (at, chunk) in all.iter().zip(&chunks) {
             if hidden.contains(at) {
@@ -409,7 +409,7 @@ fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
     save(&world, [(all[7], filled(&world, ids.glass))]);
     drop(world);
     hide_last(&disk, Family::Index);
-    let read = |world: &World<RocksEngine>| {
+    let read = |world: &World| {
         let chunk = |at: ChunkAt| world.load(at).expect("loads").map(|chunk| (*chunk).clone());
         let [stone, glass] = [ids.stone, ids.glass].map(|block| Some(filled(world, block)));
         assert_eq!([6, 7, 8].map(|n: usize| chunk(all[n])), [stone.clone(), glass, stone]);

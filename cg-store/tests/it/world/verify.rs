@@ -35,7 +35,7 @@ over_both_engines! {
 }
 
 /// A sound world with a chunk and a cow in it.
-fn base<E: Engine>(world: &World<E>) -> (Ids, ChunkAt) {
+fn base(world: &World) -> (Ids, ChunkAt) {
     let ids = Ids::register(world);
     let a = ids.at(1, 2, 3);
     save(world, [(a, marked(world, &ids, 1))]);
@@ -49,7 +49,7 @@ fn base<E: Engine>(world: &World<E>) -> (Ids, ChunkAt) {
 }
 
 #[track_caller]
-fn found<E: Engine>(world: &World<E>, expected: Expect) {
+fn found(world: &World, expected: Expect) {
     expected.assert_eq(&findings(world).join("\n"));
 }
 
@@ -61,7 +61,7 @@ fn put_entity(id: EntityId, entity: &Entity) -> (Space, Vec<u8>, Option<Draft>) 
     (Space::Entity, key::entity(id).to_vec(), Some(Draft::plain(Codec::None, 0, |out| entity.encode(out))))
 }
 
-fn a_sound_world_of_all_tiers_is_clean<E: Engine>(world: &World<E>) {
+fn a_sound_world_of_all_tiers_is_clean(world: &World) {
     let (ids, a) = base(world);
     let (b, c, gone) = (ids.at(-1, 0, 0), ids.at(-20, 0, 0), ids.at(40, 0, 0));
     save(world, [b, c, gone].map(|at| (at, filled(world, ids.machine))));
@@ -86,7 +86,7 @@ fn a_sound_world_of_all_tiers_is_clean<E: Engine>(world: &World<E>) {
     assert_eq!((checked("chunkl0"), checked("chunkl1"), checked("chunkl2")), (3, 1, 2), "{a}");
 }
 
-fn a_quick_look_decodes_nothing<E: Engine>(world: &World<E>) {
+fn a_quick_look_decodes_nothing(world: &World) {
     let (ids, a) = base(world);
     plant(world, [(Space::ChunkL0, key::chunk(ids.at(0, 0, 0)).to_vec(), Some(plain(b"no chunk")))]);
     let before = world.stats();
@@ -96,7 +96,7 @@ fn a_quick_look_decodes_nothing<E: Engine>(world: &World<E>) {
     assert_eq!(findings(world).len(), 1);
 }
 
-fn an_orphaned_reference<E: Engine>(world: &World<E>) {
+fn an_orphaned_reference(world: &World) {
     let (_, _) = base(world);
     plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), None)]);
     found(
@@ -107,7 +107,7 @@ fn an_orphaned_reference<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_wrong_owner<E: Engine>(world: &World<E>) {
+fn a_wrong_owner(world: &World) {
     let (ids, _) = base(world);
     let b = ids.at(5, 5, 5);
     save(world, [(b, filled(world, ids.air))]);
@@ -120,7 +120,7 @@ fn a_wrong_owner<E: Engine>(world: &World<E>) {
     );
 }
 
-fn an_owner_that_does_not_know_it<E: Engine>(world: &World<E>) {
+fn an_owner_that_does_not_know_it(world: &World) {
     let (ids, a) = base(world);
     let detached = Owner::Detached(Reason::new("lost").expect("short"));
     plant(
@@ -138,7 +138,7 @@ fn an_owner_that_does_not_know_it<E: Engine>(world: &World<E>) {
     );
 }
 
-fn an_entity_in_two_chunks<E: Engine>(world: &World<E>) {
+fn an_entity_in_two_chunks(world: &World) {
     let (ids, _) = base(world);
     let mut twin = filled(world, ids.glass);
     twin.add_entity(uuid(1));
@@ -151,7 +151,7 @@ fn an_entity_in_two_chunks<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_version_from_the_future<E: Engine>(world: &World<E>) {
+fn a_version_from_the_future(world: &World) {
     let (_, a) = base(world);
     let mut batch = Batch::new();
     let chunk = world.load(a).expect("loads").expect("is there");
@@ -162,7 +162,7 @@ fn a_version_from_the_future<E: Engine>(world: &World<E>) {
 }
 
 /// Plants a chunk in a cluster under any version.
-fn put_slot<E: Engine>(world: &World<E>, tier: ClusterTier, at: ChunkAt, version: u64, value: Vec<u8>) {
+fn put_slot(world: &World, tier: ClusterTier, at: ChunkAt, version: u64, value: Vec<u8>) {
     let mut builder = ClusterBuilder::new(tier);
     builder.put(Slot::of(at.pos, tier), SlotInfo { version, schema_generation: 0 }, value);
     let draft = builder.finish(&mut Limits::default()).expect("is formed").expect("holds a chunk");
@@ -170,7 +170,7 @@ fn put_slot<E: Engine>(world: &World<E>, tier: ClusterTier, at: ChunkAt, version
     plant(world, [(Space::of_cluster(tier), row, Some(draft))]);
 }
 
-fn a_slot_from_the_future<E: Engine>(world: &World<E>) {
+fn a_slot_from_the_future(world: &World) {
     let (ids, _) = base(world);
     put_slot(world, ClusterTier::L1, ids.at(20, 0, 0), 1000, filled(world, ids.glass).to_bytes());
     found(
@@ -179,7 +179,7 @@ fn a_slot_from_the_future<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
+fn a_shadow_that_is_newer_than_what_hides_it(world: &World) {
     let (ids, a) = base(world);
     let last = world.last_commit();
     // Below the hot copy, which is as old as the last commit but one.
@@ -193,7 +193,7 @@ fn a_shadow_that_is_newer_than_what_hides_it<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_key_that_nobody_knows<E: Engine>(world: &World<E>) {
+fn a_key_that_nobody_knows(world: &World) {
     base(world);
     plant(
         world,
@@ -212,7 +212,7 @@ fn a_key_that_nobody_knows<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
+fn a_chunk_that_does_not_decode(world: &World) {
     let (ids, _) = base(world);
     plant(world, [(Space::ChunkL0, key::chunk(ids.at(0, 0, 0)).to_vec(), Some(plain(b"no chunk")))]);
     put_slot(world, ClusterTier::L2, ids.at(50, 0, 0), 1, b"no chunk either".to_vec());
@@ -224,21 +224,21 @@ fn a_chunk_that_does_not_decode<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_block_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn a_block_that_was_never_issued(world: &World) {
     let (ids, _) = base(world);
     let strange = Chunk::filled(BlockId::new(77), &cg_format::schema::NoComponents).expect("any block");
     plant(world, [put_chunk(ids.at(0, 0, 0), &strange)]);
     found(world, expect!["chunkl0: block id 77 was never issued"]);
 }
 
-fn a_chunk_in_a_dimension_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn a_chunk_in_a_dimension_that_was_never_issued(world: &World) {
     let (ids, a) = base(world);
     let nowhere = ChunkAt::new(Dimension::new(9), a.pos);
     plant(world, [put_chunk(nowhere, &filled(world, ids.glass))]);
     found(world, expect!["chunkl0: dimension 9 was never issued"]);
 }
 
-fn side_data_of_a_kind_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn side_data_of_a_kind_that_was_never_issued(world: &World) {
     let (ids, _) = base(world);
     let mut chunk = filled(world, ids.glass);
     chunk.set_side(SideKind::new(40), vec![1]);
@@ -246,7 +246,7 @@ fn side_data_of_a_kind_that_was_never_issued<E: Engine>(world: &World<E>) {
     found(world, expect!["chunkl0: kind 40 of side data was never issued"]);
 }
 
-fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
+fn an_entity_type_that_was_never_issued(world: &World) {
     let (ids, a) = base(world);
     let mut cow = ids.cow_in(a);
     cow.kind = EntityTypeId::new(50);
@@ -254,7 +254,7 @@ fn an_entity_type_that_was_never_issued<E: Engine>(world: &World<E>) {
     found(world, expect!["entity: entity type 50 was never issued"]);
 }
 
-fn a_quarantined_row_under_another_commit<E: Engine>(world: &World<E>) {
+fn a_quarantined_row_under_another_commit(world: &World) {
     base(world);
     let next = world.last_commit() + 1;
     plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", next), Some(plain(b"kept")))]);
@@ -263,7 +263,7 @@ fn a_quarantined_row_under_another_commit<E: Engine>(world: &World<E>) {
     found(world, expect!["index: its key says that commit 3 set it aside, its frame says 7"]);
 }
 
-fn an_entity_in_dimensions_that_were_never_issued<E: Engine>(world: &World<E>) {
+fn an_entity_in_dimensions_that_were_never_issued(world: &World) {
     let (ids, a) = base(world);
     let elsewhere = ids.cow_in(ChunkAt::new(Dimension::new(9), a.pos));
     let detached = Owner::Detached(Reason::new("lost").expect("short"));
@@ -281,7 +281,7 @@ fn an_entity_in_dimensions_that_were_never_issued<E: Engine>(world: &World<E>) {
     );
 }
 
-fn components_of_an_entity_that_do_not_fit_the_registry<E: Engine>(world: &World<E>) {
+fn components_of_an_entity_that_do_not_fit_the_registry(world: &World) {
     let (ids, a) = base(world);
     let mut cow = ids.cow_in(a);
     cow.set_component(ids.items, vec![1; 77]).expect("short");
@@ -302,7 +302,7 @@ fn components_of_an_entity_that_do_not_fit_the_registry<E: Engine>(world: &World
     );
 }
 
-fn an_entity_of_an_unknown_schema_generation<E: Engine>(world: &World<E>) {
+fn an_entity_of_an_unknown_schema_generation(world: &World) {
     let (ids, a) = base(world);
     let cow = ids.cow_in(a);
     let draft = Draft::plain(Codec::None, 3, |out| cow.encode(out));
@@ -310,7 +310,7 @@ fn an_entity_of_an_unknown_schema_generation<E: Engine>(world: &World<E>) {
     found(world, expect!["entity: its schema generation is 3, the registry has up to 0"]);
 }
 
-fn a_reference_from_a_cold_chunk_names_its_row<E: Engine>(world: &World<E>) {
+fn a_reference_from_a_cold_chunk_names_its_row(world: &World) {
     let (_, a) = base(world);
     demote(world, ClusterTier::L2, &[a], false);
     plant(world, [(Space::Entity, key::entity(uuid(1)).to_vec(), None)]);
@@ -320,7 +320,7 @@ fn a_reference_from_a_cold_chunk_names_its_row<E: Engine>(world: &World<E>) {
     assert_eq!((finding.space, finding.key.as_slice()), (Some(Space::ClusterL2), &row[..]));
 }
 
-fn what_is_damaged_says_what_helps<E: Engine>(world: &World<E>) {
+fn what_is_damaged_says_what_helps(world: &World) {
     let (ids, a) = base(world);
     let b = ids.at(9, 9, 9);
     let rows = [
@@ -342,7 +342,7 @@ fn what_is_damaged_says_what_helps<E: Engine>(world: &World<E>) {
     .assert_eq(&helps.collect::<Vec<_>>().join("\n"));
 }
 
-fn a_registry_that_cannot_be_read<E: Engine>(world: &World<E>) {
+fn a_registry_that_cannot_be_read(world: &World) {
     base(world);
     plant(world, [(Space::WorldMeta, b"blocks".to_vec(), Some(plain(b"spoilt")))]);
     found(
@@ -353,7 +353,7 @@ fn a_registry_that_cannot_be_read<E: Engine>(world: &World<E>) {
     );
 }
 
-fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
+fn a_map_that_says_something_else_than_the_chunks(world: &World) {
     let (ids, a) = base(world);
     save(world, [(ids.at(4, 0, 0), filled(world, ids.stone)), (ids.at(-1, 0, 0), filled(world, ids.glass))]);
     world.fold_opacity(usize::MAX).expect("folds");
@@ -388,7 +388,7 @@ fn a_map_that_says_something_else_than_the_chunks<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn a_map_that_nobody_can_judge<E: Engine>(world: &World<E>) {
+fn a_map_that_nobody_can_judge(world: &World) {
     let (ids, a) = base(world);
     let b = ids.at(2, 2, 3);
     save(world, [(b, filled(world, ids.stone))]);

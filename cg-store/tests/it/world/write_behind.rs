@@ -9,12 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use cg_store::engine::{EngineError, Fault, ReadView as _};
+use cg_store::engine::{EngineError, Fault};
 use cg_store::{Durability, Peek, StoreLimits};
 
 /// A world whose engine writes a commit only when it is let, once the gate is shut.
 struct Gated {
-    world: World<MemEngine>,
+    world: World,
     ids: Ids,
     gate: Arc<Mutex<Option<Receiver<Option<Fault>>>>>,
 }
@@ -47,13 +47,13 @@ impl Gated {
     }
 }
 
-fn side(world: &World<MemEngine>, ids: &Ids, token: u8, len: usize) -> Chunk {
+fn side(world: &World, ids: &Ids, token: u8, len: usize) -> Chunk {
     let mut chunk = filled(world, ids.stone);
     chunk.set_side(ids.light, vec![token; len]);
     chunk
 }
 
-fn put(gated: &Gated, x: i64, token: u8, len: usize) -> Result<cg_store::Committed<(), MemEngine>, Error> {
+fn put(gated: &Gated, x: i64, token: u8, len: usize) -> Result<cg_store::Committed<()>, Error> {
     gated.world.transaction(|tx| {
         tx.save(gated.ids.at(x, 0, 0), side(&gated.world, &gated.ids, token, len));
         Ok(())
@@ -126,7 +126,7 @@ fn a_queue_that_is_full_takes_nothing_and_says_so() {
 }
 
 /// A world with a queue of 64 KiB, and in it a commit of 40 that is being written until the sender is gone.
-fn being_written() -> (World<MemEngine>, Ids, Sender<()>) {
+fn being_written() -> (World, Ids, Sender<()>) {
     type Step = Arc<Mutex<Option<(Sender<()>, Receiver<()>)>>>;
     let step: Step = Arc::default();
     let engine = MemEngine::new().with_fault({
@@ -151,7 +151,7 @@ fn being_written() -> (World<MemEngine>, Ids, Sender<()>) {
     (world, ids, end)
 }
 
-fn put_40_kib(world: &World<MemEngine>, ids: &Ids, x: i64) -> Result<u64, Error> {
+fn put_40_kib(world: &World, ids: &Ids, x: i64) -> Result<u64, Error> {
     let put = world.transaction(|tx| {
         tx.save(ids.at(x, 0, 0), side(world, ids, 1, 40 << 10));
         Ok::<_, Error>(())

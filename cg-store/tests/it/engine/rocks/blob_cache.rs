@@ -85,7 +85,7 @@ fn a_cluster_is_read_from_its_file_once() {
     }
     assert_eq!(
         count(|| {
-            let snapshot = engine.snapshot();
+            let snapshot = engine.snapshot().expect("is open");
             let rows = snapshot.get_many(&[(Space::ClusterL2, &row_key)]);
             assert!(rows.iter().all(|row| matches!(row, Ok(Some(_)))));
         }),

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::*;
 use cg_format::Space;
-use cg_store::engine::{CommitSeq, EngineError, Failure, Guard, KeyRange, Place, ReadView, Reopen, Reopened};
+use cg_store::engine::{
+    CommitSeq, EngineError, Failure, Guard, Place, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot,
+    Value,
+};
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,16 +114,21 @@ impl Plan {
 }
 
 /// An engine that fails as it is planned.
-pub(super) struct Faulty<E> {
-    engine: E,
+#[derive(Debug)]
+pub(super) struct Faulty {
+    engine: Box<dyn Engine>,
     plan: Arc<Plan>,
     failed: OnceLock<Failure>,
     /// The newest commit that was reported.
     reported: AtomicU64,
 }
 
-impl<E: Engine> Faulty<E> {
-    pub(super) fn new(engine: E, plan: Arc<Plan>) -> Self {
+impl Faulty {
+    pub(super) fn new(engine: impl Engine, plan: Arc<Plan>) -> Self {
+        Self::around(Box::new(engine), plan)
+    }
+
+    fn around(engine: Box<dyn Engine>, plan: Arc<Plan>) -> Self {
         let reported = AtomicU64::new(engine.last_commit().get());
         Self { engine, plan, failed: OnceLock::new(), reported }
     }
@@ -140,79 +148,55 @@ impl<E: Engine> Faulty<E> {
     }
 }
 
-impl<E: Engine> ReadView for Faulty<E> {
-    type Val<'a> = E::Val<'a>;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+impl Readable for Faulty {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         self.plan.read()?;
         self.engine.get(space, key)
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         self.plan.read_many(|| self.engine.get_many(keys))
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.plan.scans.fetch_add(1, Ordering::Relaxed);
         self.plan.read()?;
         let unreadable = self.plan.unreadable.lock().expect("no panic").clone();
-        let unreadable = unreadable.filter(|_| family == Family::ChunkL0);
-        let stopped = self.engine.scan(family, range, |key, row| {
-            if unreadable.as_deref() == Some(key) {
-                return ControlFlow::Break(None);
-            }
-            visit(key, row).map_break(Some)
+        let unreadable = unreadable.filter(|_| scan.family == Family::ChunkL0);
+        let mut is_damaged = false;
+        self.engine.scan_rows(scan, &mut |key, row| {
+            is_damaged = unreadable.as_deref() == Some(key);
+            if is_damaged { ControlFlow::Break(()) } else { visit(key, row) }
         })?;
-        match stopped {
-            Some(None) => Err(EngineError::Corrupt {
-                place: Place::Family(family),
-                message: "a damaged block by request".into(),
-            }),
-            stopped => Ok(stopped.flatten()),
-        }
+        let message = "a damaged block by request".into();
+        let damaged = || EngineError::Corrupt { place: Place::Family(scan.family), message };
+        if is_damaged { Err(damaged()) } else { Ok(()) }
     }
 }
 
 /// A state of it, whose reads fail as it is planned.
-pub(super) struct FaultySnapshot<S> {
-    snapshot: S,
+struct FaultySnapshot<'e> {
+    snapshot: Snapshot<'e>,
     plan: Arc<Plan>,
 }
 
-impl<S: ReadView> ReadView for FaultySnapshot<S> {
-    type Val<'a>
-        = S::Val<'a>
-    where
-        S: 'a;
-
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Self::Val<'_>>, EngineError> {
+impl Readable for FaultySnapshot<'_> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         self.plan.read()?;
         self.snapshot.get(space, key)
     }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Self::Val<'_>>, EngineError>> {
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         self.plan.read_many(|| self.snapshot.get_many(keys))
     }
 
-    fn scan<B>(
-        &self,
-        family: Family,
-        range: KeyRange<'_>,
-        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
-    ) -> Result<Option<B>, EngineError> {
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.plan.read()?;
-        self.snapshot.scan(family, range, visit)
+        self.snapshot.scan_rows(scan, visit)
     }
 }
 
-impl<E: Engine> Engine for Faulty<E> {
-    type Snapshot<'a> = FaultySnapshot<E::Snapshot<'a>>;
-
+impl Engine for Faulty {
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         self.check()?;
         match self.plan.call(false) {
@@ -244,8 +228,8 @@ impl<E: Engine> Engine for Faulty<E> {
         engine => batch_count last_synced checkpoint flush compact close free_bytes caps usage
     }
 
-    fn snapshot(&self) -> Self::Snapshot<'_> {
-        FaultySnapshot { snapshot: self.engine.snapshot(), plan: Arc::clone(&self.plan) }
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        Ok(Box::new(FaultySnapshot { snapshot: self.engine.snapshot()?, plan: Arc::clone(&self.plan) }))
     }
 
     fn sync(&self) -> Result<(), EngineError> {
@@ -265,12 +249,12 @@ impl<E: Engine> Engine for Faulty<E> {
         self.failed.get().cloned()
     }
 
-    fn reopening(&self) -> Reopen<Self> {
+    fn reopening(&self) -> Reopen {
         let (reopen, plan) = (self.engine.reopening(), Arc::clone(&self.plan));
         Box::new(move |expects| {
             let forgotten = u64::from(plan.forget_commits.load(Ordering::Relaxed));
-            let wrap = |engine: E| {
-                let engine = Self::new(engine, Arc::clone(&plan));
+            let wrap = |engine: Box<dyn Engine>| {
+                let engine = Self::around(engine, Arc::clone(&plan));
                 engine.reported.fetch_sub(forgotten, Ordering::Relaxed);
                 engine
             };

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
+use crate::surviving::{Fuse, Surviving};
 use cg_store::Area;
 use cg_store::engine::Reopened;
 
@@ -32,7 +33,7 @@ fn whichever_batch_of_a_large_commit_fails_on_disk_it_is_there_when_the_world_go
     every_batch_of_large_commits_fails_once(11, engines_on(&disk));
 }
 
-fn count_chunks(world: &World<impl Engine>) -> Result<i64, Error> {
+fn count_chunks(world: &World) -> Result<i64, Error> {
     let mut count = 0;
     let walked = world.for_each_chunk(Area::World, |_| {
         count += 1;
@@ -44,7 +45,7 @@ fn count_chunks(world: &World<impl Engine>) -> Result<i64, Error> {
 /// So many chunks take some twenty batches of 200 bytes.
 const LARGE: i64 = 12;
 
-fn put_large<E: Engine>(Failing { world, ids, .. }: &Failing<E>) -> Result<(), Error> {
+fn put_large(Failing { world, ids, .. }: &Failing) -> Result<(), Error> {
     let large = world.transaction_at(Durability::Process, |tx| {
         for x in 0..LARGE {
             tx.save(ids.at(x, 0, 0), filled(world, ids.stone));
@@ -82,6 +83,7 @@ fn a_sync_that_fails_beside_a_large_commit_leaves_all_of_it_or_nothing() {
         let reopen = world.engine().reopening();
         drop(failing);
         let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
+        let engine = Surviving::around(engine, &Fuse::new());
         let world = World::over(engine, uuid::Uuid::from_u128(5), |_| Ok(()), &options()).expect("opens");
         found.push(count_chunks(&world).expect("walks"));
         assert_sound(&world);

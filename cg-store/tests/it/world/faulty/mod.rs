@@ -15,19 +15,19 @@ use cg_store::{Durable, NotResumed, StoreLimits};
 use engine::{Fault, Faulty, Plan};
 
 /// A world over an engine that fails as it is planned, with no memory of chunks.
-struct Failing<E: Engine> {
-    world: World<Faulty<E>>,
+struct Failing {
+    world: World,
     plan: Arc<Plan>,
     ids: Ids,
 }
 
-impl<E: Engine> Failing<E> {
-    fn over(engine: E) -> Self {
+impl Failing {
+    fn over(engine: impl Engine) -> Self {
         Self::in_batches_of(StoreLimits::default().batch_bytes, engine)
     }
 
     /// A world whose batches are no larger than this.
-    fn in_batches_of(batch_bytes: u64, engine: E) -> Self {
+    fn in_batches_of(batch_bytes: u64, engine: impl Engine) -> Self {
         let plan = Arc::new(Plan::default());
         let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
         let options = WorldOptions { cache_bytes: 0, durability: Durability::Fast, limits, ..options() };
@@ -38,7 +38,7 @@ impl<E: Engine> Failing<E> {
     }
 
     /// The chunk, the entity and the property of a step.
-    fn put(&self, durability: Durability, step: i64) -> Result<Durable<Faulty<E>>, Error> {
+    fn put(&self, durability: Durability, step: i64) -> Result<Durable, Error> {
         let Self { world, ids, .. } = self;
         let committed = world.transaction_at(durability, |tx| {
             let at = ids.at(step, 0, 0);
@@ -76,7 +76,7 @@ const SCRIPT: [Durability; 7] = [
 ];
 
 /// Runs the script with a failing nth commit, resumes, and looks for every step.
-fn fails_and_goes_on(failing: &Failing<impl Engine>, nth: u64, fault: Fault) {
+fn fails_and_goes_on(failing: &Failing, nth: u64, fault: Fault) {
     let Failing { world, plan, .. } = failing;
     let context = format!("{fault:?} at commit {nth}");
     plan.fail(nth, fault);

@@ -11,7 +11,7 @@ use cg_store::{Area, ContentHash};
 use cg_tiering::GameTick;
 
 /// What a host calls.
-type Call = fn(&Failing<MemEngine>) -> Result<(), Error>;
+type Call = fn(&Failing) -> Result<(), Error>;
 
 const CALLS: [(&str, Call); 10] = [
     ("loading", load),
@@ -35,7 +35,7 @@ fn far(ids: &Ids, n: i64) -> ChunkAt {
 }
 
 /// Chunks that are cold, hot and deleted, with deltas, an object, entities and a snapshot.
-fn filled_world() -> Failing<MemEngine> {
+fn filled_world() -> Failing {
     let plan = Arc::new(Plan::default());
     let options = WorldOptions { cache_bytes: 0, durability: Durability::Process, deltas: true, ..options() };
     let engine = Faulty::new(MemEngine::new(), Arc::clone(&plan));
@@ -57,7 +57,7 @@ fn filled_world() -> Failing<MemEngine> {
     Failing { world, plan, ids }
 }
 
-fn load(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn load(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let all: Vec<_> = (0..7).map(|n| far(ids, n)).collect();
     let is_there = |n: usize| n < 5;
@@ -77,7 +77,7 @@ fn load(failing: &Failing<MemEngine>) -> Result<(), Error> {
     Ok(())
 }
 
-fn look(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn look(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let mut count = 0;
     let walked = world.for_each_chunk(Area::World, |chunk| match chunk {
@@ -98,7 +98,7 @@ fn look(failing: &Failing<MemEngine>) -> Result<(), Error> {
     Ok(())
 }
 
-fn replace(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn replace(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let committed = world.transaction(|tx| {
         assert!(tx.load(far(ids, 4))?.is_some() && tx.load(far(ids, 6))?.is_none());
@@ -111,7 +111,7 @@ fn replace(failing: &Failing<MemEngine>) -> Result<(), Error> {
     committed.map(drop)
 }
 
-fn set_blocks(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn set_blocks(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let committed = world.transaction(|tx| {
         for n in 0..5 {
@@ -122,7 +122,7 @@ fn set_blocks(failing: &Failing<MemEngine>) -> Result<(), Error> {
     committed.map(drop)
 }
 
-fn delete_box(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn delete_box(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let area = ChunkBox::new(far(ids, 0).pos, far(ids, 3).pos);
     let deleted = world.transaction(|tx| tx.delete_box(ids.overworld, area))?;
@@ -130,7 +130,7 @@ fn delete_box(failing: &Failing<MemEngine>) -> Result<(), Error> {
     Ok(())
 }
 
-fn tick(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn tick(failing: &Failing) -> Result<(), Error> {
     failing.world.forget_before(u64::MAX)?;
     for n in 0..8 {
         failing.world.tick(GameTick::new(LATER + 1000 * n), &[], std::time::Duration::from_secs(600))?;
@@ -138,16 +138,16 @@ fn tick(failing: &Failing<MemEngine>) -> Result<(), Error> {
     Ok(())
 }
 
-fn settle(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn settle(failing: &Failing) -> Result<(), Error> {
     failing.world.settle_tiers(LATER, |_| {}).map(drop)
 }
 
-fn draw(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn draw(failing: &Failing) -> Result<(), Error> {
     failing.world.fold_opacity(1)?;
     failing.world.rebuild_opacity().map(drop)
 }
 
-fn keep(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn keep(failing: &Failing) -> Result<(), Error> {
     // One that failed behind this is still there.
     failing.world.delete_snapshot("new")?;
     failing.world.keep_snapshot("new", &[1].repeat(KEPT_BYTES))?;
@@ -157,7 +157,7 @@ fn keep(failing: &Failing<MemEngine>) -> Result<(), Error> {
     Ok(())
 }
 
-fn read_kept(failing: &Failing<MemEngine>) -> Result<(), Error> {
+fn read_kept(failing: &Failing) -> Result<(), Error> {
     let mut reader = failing.world.snapshot("kept")?.expect("it is kept");
     let mut bytes = Vec::new();
     match reader.read_to_end(&mut bytes) {
@@ -174,7 +174,7 @@ fn by_request(error: &Error) {
 }
 
 /// What a world holds, apart from deletions that may be forgotten.
-fn hash(failing: &Failing<MemEngine>) -> ContentHash {
+fn hash(failing: &Failing) -> ContentHash {
     failing.world.content_hash().expect("reads")
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 
-fn a_failed_sync_is_never_resumed(failing: &Failing<impl Engine>) {
+fn a_failed_sync_is_never_resumed(failing: &Failing) {
     let Failing { world, plan, .. } = failing;
     failing.put(Durability::Safe, 0).expect("commits");
     plan.fail(1, Fault::Sync);

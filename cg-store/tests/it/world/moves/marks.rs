@@ -7,7 +7,7 @@ over_both_engines! {
 }
 
 /// The marks of deleted chunks.
-fn marks<E: Engine>(world: &World<E>) -> Vec<ChunkAt> {
+fn marks(world: &World) -> Vec<ChunkAt> {
     let mut marks = Vec::new();
     let shown = world.engine().scan(Family::ChunkL0, engine::ALL_KEYS, |row_key, row| {
         if frame::kind_of(row) == Some(frame::FrameKind::Tombstone) {
@@ -19,7 +19,7 @@ fn marks<E: Engine>(world: &World<E>) -> Vec<ChunkAt> {
     marks
 }
 
-fn marks_of_deletions_go_when_nobody_needs_them<E: Engine>(world: &World<E>) {
+fn marks_of_deletions_go_when_nobody_needs_them(world: &World) {
     let ids = Ids::register(world);
     let (a, b, c, d) = (ids.at(1, 1, 1), ids.at(1, 1, 2), ids.at(40, 1, 1), ids.at(-40, 1, 1));
     let delete = |at: ChunkAt| {

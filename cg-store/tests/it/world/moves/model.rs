@@ -40,11 +40,7 @@ fn place(ids: &Ids, n: usize) -> ChunkAt {
 }
 
 /// Runs events against a model; `reopen` closes the world and opens it again where that is possible.
-fn against_the_model<E: Engine>(
-    mut world: World<E>,
-    events: &[Happening],
-    mut reopen: impl FnMut(World<E>) -> World<E>,
-) {
+fn against_the_model(mut world: World, events: &[Happening], mut reopen: impl FnMut(World) -> World) {
     let ids = Ids::register(&world);
     let (mut model, mut now) = (BTreeMap::new(), 0);
     for event in events {

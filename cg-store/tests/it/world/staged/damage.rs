@@ -3,7 +3,7 @@
 use super::*;
 use cg_format::staged::{Intent, PartWriter, StagedOp};
 use cg_format::{Space, key};
-use cg_store::engine::ReadView as _;
+use cg_store::engine::Readable as _;
 use cg_store::{CommitInPart, OpenError};
 use expect_test::{Expect, expect};
 
@@ -63,7 +63,7 @@ fn with_intent(disk: &Disk) -> u64 {
 }
 
 #[track_caller]
-fn refused(disk: &Disk, open: impl FnOnce() -> Result<World<RocksEngine>, Error>, expected: Expect) {
+fn refused(disk: &Disk, open: impl FnOnce() -> Result<World, Error>, expected: Expect) {
     let before = disk.files();
     let error = open().expect_err("is refused");
     assert!(matches!(error, Error::Open(_)), "{error:?}");

@@ -35,7 +35,7 @@ fn limited(batch_bytes: u64) -> WorldOptions {
 }
 
 /// What is there before a large transaction: chunks that will be changed in every way, one with a delta.
-fn begin<E: Engine>(world: &World<E>) -> Ids {
+fn begin(world: &World) -> Ids {
     let ids = Ids::register(world);
     save(world, (0..CHUNKS / 2).map(|x| (ids.at(x, 0, 0), marked(world, &ids, x as u16))));
     for x in [3, 9] {
@@ -62,12 +62,12 @@ fn record_at(ids: &Ids, x: i64) -> Record {
 }
 
 /// Changes everything that a transaction can change, much of it.
-fn change<E: Engine>(
-    world: &World<E>,
+fn change(
+    world: &World,
     ids: &Ids,
     token: u8,
     durability: Durability,
-) -> Result<cg_store::Committed<(), E>, Error> {
+) -> Result<cg_store::Committed<()>, Error> {
     world.transaction_at(durability, |tx| {
         let schema = tx.catalog().current_schema();
         for x in 0..CHUNKS {
@@ -97,20 +97,20 @@ fn change<E: Engine>(
 }
 
 /// The rows of a world but for its limits.
-fn contents<E: Engine>(world: &World<E>) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
+fn contents(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
     let mut rows = rows(world);
     rows.remove(&(Family::WorldMeta, b"limits".to_vec()));
     rows
 }
 
 #[track_caller]
-fn assert_nothing_is_left<E: Engine>(world: &World<E>) {
+fn assert_nothing_is_left(world: &World) {
     let left =
         rows(world).into_keys().filter(|(family, key)| *family == Family::Index && key.first() == Some(&4));
     assert_eq!(left.count(), 0, "parts or intents are left");
 }
 
-fn ends_as_what_takes_one_batch<E: Engine>(world_of: impl Fn(&WorldOptions) -> World<E>) {
+fn ends_as_what_takes_one_batch(world_of: impl Fn(&WorldOptions) -> World) {
     for durability in
         [Durability::Process, Durability::Safe, Durability::SafeBatch, Durability::Fast, Durability::Balanced]
     {
@@ -163,7 +163,7 @@ fn few() -> impl Iterator<Item = i64> {
 /// The power goes at one commit after the other; the world that is opened again is as before or as after.
 #[test]
 fn whichever_commit_is_the_last_the_world_opens_as_before_or_as_after() {
-    let hash = |world: &World<Surviving>| -> ContentHash { world.content_hash().expect("hashes") };
+    let hash = |world: &World| -> ContentHash { world.content_hash().expect("hashes") };
     let whole = World::temporary(&[], &limited(1 << 20)).expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     let after = whole.content_hash().expect("hashes");

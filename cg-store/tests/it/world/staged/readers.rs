@@ -7,12 +7,11 @@ use std::time::Instant;
 
 use super::*;
 use cg_format::{Space, key};
-use cg_store::engine::ReadView as _;
 use cg_tiering::GameTick;
 
 /// A world whose engine writes a batch only when it is let, once the gate is shut.
 struct Stepped {
-    world: World<MemEngine>,
+    world: World,
     ids: Ids,
     steps: Arc<Mutex<Option<Receiver<()>>>>,
 }
@@ -112,7 +111,7 @@ fn readers_see_all_of_it_while_half_is_in_the_rows_and_a_tick_makes_way() {
 }
 
 /// One writer changes all chunks again and again, in many batches each time; readers never see two tokens at once.
-fn nobody_sees_half<E: Engine>(world: &World<E>) {
+fn nobody_sees_half(world: &World) {
     let ids = begin(world);
     change(world, &ids, 0, Durability::Fast).expect("commits");
     let is_over = AtomicBool::new(false);

@@ -9,7 +9,7 @@ over_both_engines! {
     what_is_remembered_of_changes_is_what_the_rows_say
 }
 
-fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
+fn what_does_not_fit_into_a_reply_comes_later(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
     let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4, ..AnswerLimits::default() };
@@ -26,7 +26,7 @@ fn what_does_not_fit_into_a_reply_comes_later<E: Engine>(server: &World<E>) {
     assert_eq!((applied.too_large_areas, applied.stale), (1, 0));
 }
 
-fn cost_follows_what_changed<E: Engine>(server: &World<E>) {
+fn cost_follows_what_changed(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let at = |i: i64| [i % 25, i / 625, i / 25 % 25];
     let place = |i| {
@@ -59,7 +59,7 @@ fn cost_follows_what_changed<E: Engine>(server: &World<E>) {
 }
 
 /// One chunk of each of some full cubes changes, in any way that it can.
-fn an_area_costs_what_changed_in_it<E: Engine>(server: &World<E>) {
+fn an_area_costs_what_changed_in_it(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..512).map(|i| (ids.at(i % 8, i / 64, i / 8 % 8), machine(server, &ids, 1))));
     catch_up(server, &cache);
@@ -93,7 +93,7 @@ fn an_area_costs_what_changed_in_it<E: Engine>(server: &World<E>) {
 }
 
 /// What the answers say is the same whether or not the changes are remembered, moved and changed again in between.
-fn what_is_remembered_of_changes_is_what_the_rows_say<E: Engine>(server: &World<E>) {
+fn what_is_remembered_of_changes_is_what_the_rows_say(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..64).map(|i| (ids.at(i % 4, i / 16, i / 4 % 4), machine(server, &ids, 1))));
     catch_up(server, &cache);

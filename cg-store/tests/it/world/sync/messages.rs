@@ -93,7 +93,7 @@ fn names_have_an_end() {
     let ids = Ids::register(&server);
     save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
     let cache = client();
-    let count = |world: &World<MemEngine>| -> usize {
+    let count = |world: &World| -> usize {
         let catalog = world.catalog();
         cg_registry::ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum()
     };

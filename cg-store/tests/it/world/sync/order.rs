@@ -7,7 +7,7 @@ over_both_engines! {
     a_late_reply_hides_no_change_of_an_area
 }
 
-fn replies_out_of_order_change_nothing<E: Engine>(server: &World<E>) {
+fn replies_out_of_order_change_nothing(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let at = here(&cache, [0, 0, 0]);
     let turn = |cell| {
@@ -35,7 +35,7 @@ fn replies_out_of_order_change_nothing<E: Engine>(server: &World<E>) {
     );
 }
 
-fn a_late_reply_hides_no_change_of_an_area<E: Engine>(server: &World<E>) {
+fn a_late_reply_hides_no_change_of_an_area(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     let overworld = cache.world().dimension("game:overworld").expect("is registered");
     let at = here(&cache, [0, 0, 0]);

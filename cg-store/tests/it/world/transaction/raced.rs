@@ -25,7 +25,7 @@ struct Pasture {
     cow: EntityId,
 }
 
-fn pasture<E: Engine>(world: &World<E>) -> Pasture {
+fn pasture(world: &World) -> Pasture {
     let ids = Ids::register(world);
     let (a, b, cow) = (ids.at(0, 0, 0), ids.at(0, 0, 1), uuid(1));
     save(world, [(a, filled(world, ids.stone)), (b, filled(world, ids.stone))]);
@@ -38,10 +38,10 @@ fn pasture<E: Engine>(world: &World<E>) -> Pasture {
 }
 
 /// Runs `ours`, commits `other` on another thread before `ours` ends, and gives what `ours` came to.
-fn race<E: Engine>(
-    world: &World<E>,
-    ours: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error>,
-    other: impl FnOnce(&mut Transaction<'_, E>) -> Result<(), Error> + Send,
+fn race(
+    world: &World,
+    ours: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error>,
+    other: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error> + Send,
 ) -> Error {
     let raced = world.transaction(|tx| {
         ours(tx)?;
@@ -59,16 +59,16 @@ fn is_conflict(error: &Error, expected: ConflictKey) {
     assert!(matches!(error, Error::Conflict { key } if *key == expected), "{error}");
 }
 
-fn a_block_is_set_while_an_entity_leaves_the_chunk<E: Engine>(world: &World<E>) {
+fn a_block_is_set_while_an_entity_leaves_the_chunk(world: &World) {
     let Pasture { ids, a, b, cow } = pasture(world);
-    let set = |tx: &mut Transaction<'_, E>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
+    let set = |tx: &mut Transaction<'_>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
     let error = race(world, set, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop));
     is_conflict(&error, ConflictKey::Chunk(a));
 }
 
-fn a_block_is_set_while_an_entity_of_the_chunk_is_deleted<E: Engine>(world: &World<E>) {
+fn a_block_is_set_while_an_entity_of_the_chunk_is_deleted(world: &World) {
     let Pasture { ids, a, cow, .. } = pasture(world);
-    let set = |tx: &mut Transaction<'_, E>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
+    let set = |tx: &mut Transaction<'_>| tx.set_block(a.dimension, a.pos.min_block(), ids.air).map(drop);
     let error = race(world, set, |tx| {
         tx.delete_entity(cow);
         Ok(())
@@ -76,10 +76,10 @@ fn a_block_is_set_while_an_entity_of_the_chunk_is_deleted<E: Engine>(world: &Wor
     is_conflict(&error, ConflictKey::Chunk(a));
 }
 
-fn a_chunk_is_saved_while_an_entity_leaves_it<E: Engine>(world: &World<E>) {
+fn a_chunk_is_saved_while_an_entity_leaves_it(world: &World) {
     let Pasture { ids, a, b, cow } = pasture(world);
     let schema = world.catalog().current_schema();
-    let save = |tx: &mut Transaction<'_, E>| {
+    let save = |tx: &mut Transaction<'_>| {
         let mut chunk = Chunk::clone(&*tx.load(a)?.expect("is stored"));
         chunk.set_block(LocalPos::new(0, 0, 0), ids.air, &schema).expect("is registered");
         tx.save(a, chunk);
@@ -89,23 +89,23 @@ fn a_chunk_is_saved_while_an_entity_leaves_it<E: Engine>(world: &World<E>) {
     is_conflict(&error, ConflictKey::Chunk(a));
 }
 
-fn an_entity_is_put_into_a_chunk_that_is_deleted<E: Engine>(world: &World<E>) {
+fn an_entity_is_put_into_a_chunk_that_is_deleted(world: &World) {
     let Pasture { ids, b, .. } = pasture(world);
-    let put = |tx: &mut Transaction<'_, E>| {
+    let put = |tx: &mut Transaction<'_>| {
         tx.load(b)?;
         tx.put_entity(uuid(2), ids.cow_in(b));
         Ok(())
     };
-    let delete = |tx: &mut Transaction<'_, E>| {
+    let delete = |tx: &mut Transaction<'_>| {
         tx.delete(b);
         Ok(())
     };
     is_conflict(&race(world, put, delete), ConflictKey::Chunk(b));
 }
 
-fn an_entity_is_moved_into_a_chunk_that_is_deleted<E: Engine>(world: &World<E>) {
+fn an_entity_is_moved_into_a_chunk_that_is_deleted(world: &World) {
     let Pasture { b, cow, .. } = pasture(world);
-    let delete = |tx: &mut Transaction<'_, E>| {
+    let delete = |tx: &mut Transaction<'_>| {
         tx.delete(b);
         Ok(())
     };
@@ -113,16 +113,16 @@ fn an_entity_is_moved_into_a_chunk_that_is_deleted<E: Engine>(world: &World<E>) 
     is_conflict(&error, ConflictKey::Chunk(b));
 }
 
-fn a_block_is_set_while_an_entity_comes<E: Engine>(world: &World<E>) {
+fn a_block_is_set_while_an_entity_comes(world: &World) {
     let Pasture { ids, b, cow, .. } = pasture(world);
-    let set = |tx: &mut Transaction<'_, E>| tx.set_block(b.dimension, b.pos.min_block(), ids.air).map(drop);
+    let set = |tx: &mut Transaction<'_>| tx.set_block(b.dimension, b.pos.min_block(), ids.air).map(drop);
     let error = race(world, set, |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop));
     is_conflict(&error, ConflictKey::Chunk(b));
 }
 
-fn an_entity_is_put_while_it_is_deleted<E: Engine>(world: &World<E>) {
+fn an_entity_is_put_while_it_is_deleted(world: &World) {
     let Pasture { a, cow, .. } = pasture(world);
-    let put = |tx: &mut Transaction<'_, E>| {
+    let put = |tx: &mut Transaction<'_>| {
         let entity = tx.entity(cow)?.expect("is stored");
         tx.put_entity(cow, entity.owned_by(Owner::Chunk(a)));
         Ok(())
@@ -134,11 +134,11 @@ fn an_entity_is_put_while_it_is_deleted<E: Engine>(world: &World<E>) {
     is_conflict(&error, ConflictKey::Entity(cow));
 }
 
-fn what_nobody_raced_is_refused_as_what_it_is<E: Engine>(world: &World<E>) {
+fn what_nobody_raced_is_refused_as_what_it_is(world: &World) {
     let Pasture { ids, a, .. } = pasture(world);
     let nowhere = ids.at(9, 0, 0);
     // Something else changes meanwhile, of which nothing was read.
-    let put = |tx: &mut Transaction<'_, E>| {
+    let put = |tx: &mut Transaction<'_>| {
         tx.put_entity(uuid(2), ids.cow_in(nowhere));
         Ok(())
     };

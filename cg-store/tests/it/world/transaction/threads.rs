@@ -9,10 +9,10 @@ over_both_engines! {
 }
 
 /// Runs a transaction until it meets no conflict.
-fn insist<E: Engine, T>(
-    world: &World<E>,
-    mut body: impl FnMut(&mut Transaction<'_, E>) -> Result<T, Error>,
-) -> cg_store::Committed<T, E> {
+fn insist<T>(
+    world: &World,
+    mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
+) -> cg_store::Committed<T> {
     loop {
         match world.transaction(&mut body) {
             Err(Error::Conflict { .. }) => {}
@@ -21,7 +21,7 @@ fn insist<E: Engine, T>(
     }
 }
 
-fn counters_are_never_lost_between_threads<E: Engine>(world: &World<E>) {
+fn counters_are_never_lost_between_threads(world: &World) {
     const THREADS: u64 = 4;
     const EACH: u64 = 60;
     const COUNTERS: u64 = 3;
@@ -72,7 +72,7 @@ fn counters_are_never_lost_between_threads<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn readers_never_see_half_a_transaction<E: Engine>(world: &World<E>) {
+fn readers_never_see_half_a_transaction(world: &World) {
     let ids = Ids::register(world);
     // The pair lies in two shards, two cubes and two rows.
     let pair = [ids.at(0, 0, 0), ids.at(100, -3, 7)];
@@ -111,7 +111,7 @@ fn readers_never_see_half_a_transaction<E: Engine>(world: &World<E>) {
     assert_sound(world);
 }
 
-fn blind_saves_of_many_threads_keep_the_map_of_opacity_right<E: Engine>(world: &World<E>) {
+fn blind_saves_of_many_threads_keep_the_map_of_opacity_right(world: &World) {
     let ids = Ids::register(world);
     let a = ids.at(0, 0, 0);
     let start = Barrier::new(4);

@@ -47,7 +47,7 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     save(&world, [(hidden[0], marked(&world, &ids, 9))]);
     // Whatever is asked of the engine, it goes on writing, and so it does after the next open.
     world.settle_tiers(DAY, |_| {}).expect("settles");
-    let fill = |world: &World<RocksEngine>| {
+    let fill = |world: &World| {
         for n in 0..8 {
             save(world, [(ids.at(n, 60, 0), marked(world, &ids, 3))]);
             world.engine().flush().expect("flushes");
@@ -71,7 +71,7 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
 }
 
 /// The families that are rewritten no more.
-fn held(world: &World<RocksEngine>) -> Vec<Family> {
+fn held(world: &World) -> Vec<Family> {
     let families = world.usage().expect("counts").families.into_iter();
     families.filter(|family| family.is_held).map(|family| family.family).collect()
 }

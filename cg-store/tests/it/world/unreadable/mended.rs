@@ -6,7 +6,7 @@ use super::*;
 use cg_store::{Area, ChunksSetAside, VerifyDepth};
 
 /// The chunks that a walk over the world shows; nothing may be damaged.
-fn walked(world: &World<RocksEngine>) -> BTreeSet<ChunkAt> {
+fn walked(world: &World) -> BTreeSet<ChunkAt> {
     let mut shown = BTreeSet::new();
     let ended = world.for_each_chunk(Area::World, |stored| {
         shown.insert(stored.expect("nothing is damaged").at);
@@ -18,7 +18,7 @@ fn walked(world: &World<RocksEngine>) -> BTreeSet<ChunkAt> {
 
 /// What verification says is lost, which is one box.
 #[track_caller]
-fn lost(world: &World<RocksEngine>) -> ChunkBox {
+fn lost(world: &World) -> ChunkBox {
     let found = world.verify(VerifyDepth::Full, |_| {}).expect("goes on").findings;
     let lost: BTreeSet<_> =
         found.iter().filter_map(|found| found.lost).map(|lost| format!("{lost:?}")).collect();
