@@ -10,7 +10,7 @@ use cg_format::{
     Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Limits, Space, Tier, frame, key,
 };
 use cg_registry::Schema;
-use cg_store::engine::Resources;
+use cg_store::Resources;
 use cg_store::{Area, Error, World, WorldOptions};
 use tempfile::TempDir;
 

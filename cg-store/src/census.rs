@@ -10,7 +10,7 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Dimension, Space, Tier};
 
 use crate::chunk::{Area, walk};
-use crate::engine::{ALL_KEYS, EngineError, Met, Readable, scan_past_damage};
+use crate::engine::{ALL_KEYS, EngineError, Met, Readable, scan_skipping_damage};
 use crate::error::Error;
 use crate::iterate::entities;
 use crate::object::scan_objects;
@@ -140,7 +140,7 @@ fn each_row(
     family: Family,
     mut show: impl FnMut(&[u8], &[u8]),
 ) -> Result<(), EngineError> {
-    scan_past_damage(view, family, ALL_KEYS, |met| {
+    scan_skipping_damage(view, family, ALL_KEYS, |met| {
         if let Met::Row(key, row) = met {
             show(key, row);
         }

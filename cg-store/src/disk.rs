@@ -193,8 +193,8 @@ pub(crate) fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
 
 pub(crate) fn rocks_options(options: &WorldOptions) -> RocksOptions {
     let resources = options.shared();
-    if options.resources.is_none() && resources.memory_bytes() as u64 != options.engine_bytes {
-        let (asked, given) = (options.engine_bytes, resources.memory_bytes());
+    if options.resources.is_none() && resources.budget().memory_bytes() as u64 != options.engine_bytes {
+        let (asked, given) = (options.engine_bytes, resources.budget().memory_bytes());
         tracing::warn!(
             asked,
             given,
@@ -202,7 +202,7 @@ pub(crate) fn rocks_options(options: &WorldOptions) -> RocksOptions {
         );
     }
     // The world has a limit of its own, which is checked before a batch reaches the engine.
-    RocksOptions::new(resources)
+    RocksOptions::new(resources.budget().clone())
         .with_max_batch_bytes(MAX_BATCH_BYTES)
         .with_accept_lost_commits(options.accept_lost_commits)
 }

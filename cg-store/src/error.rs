@@ -8,8 +8,8 @@ use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId,
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
-use crate::engine::staged::TooLong;
 use crate::object::ObjectKey;
+use crate::staged::TooLong;
 
 pub use damage::{Damage, DamageCause};
 pub use open::OpenError;

@@ -84,7 +84,7 @@ impl World {
     pub fn deletions_before(&self, commit: u64) -> Result<u64, Error> {
         let mut marks = 0;
         let engine = self.settled()?.settled_engine()?;
-        engine.snapshot()?.scan_past(Family::ChunkL0, ALL_KEYS, |_, row| {
+        engine.snapshot()?.scan_uncached(Family::ChunkL0, ALL_KEYS, |_, row| {
             let is_mark = frame::kind_of(row) == Some(FrameKind::Tombstone);
             marks += u64::from(is_mark && frame::version_of(row).is_some_and(|version| version < commit));
             ControlFlow::<()>::Continue(())

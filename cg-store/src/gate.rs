@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::engine::staged::Staged;
 use crate::engine::{Batch, Engine, EngineError};
+use crate::staged::Staged;
 
 /// The gate of one engine.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::chunk::{Area, Cubes, StoredChunk, walk_live, walk_one};
 use crate::delta::{Folding, walk_folded};
-use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
 use crate::entity;
 use crate::error::{Damage, Error};
 use crate::world::World;
@@ -164,7 +164,7 @@ pub(crate) fn entities<B>(
     view: &dyn Readable,
     mut visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let stopped = scan_past_damage(view, Family::Entity, ALL_KEYS, |met| {
+    let stopped = scan_skipping_damage(view, Family::Entity, ALL_KEYS, |met| {
         let (row_key, row) = match met {
             Met::Row(key, row) => (key, row),
             Met::Gap { error, .. } => return visit(Err(error.into())),

@@ -26,7 +26,6 @@ pub mod directory;
 mod disk;
 mod durability;
 mod durations;
-pub mod engine;
 mod entity;
 mod error;
 mod forget;
@@ -54,11 +53,13 @@ mod quarantine;
 mod recent;
 mod record;
 mod registry;
+mod resources;
 mod resume;
 mod segment;
 mod snapshots;
 mod source;
 mod space;
+mod staged;
 mod stats;
 mod steady_sync;
 mod sync;
@@ -85,6 +86,8 @@ pub mod prelude {
     };
 }
 
+pub use cg_engine as engine;
+
 pub use bind::{Binding, BlockKind};
 pub use cache::{CacheStats, Column, KeepId};
 pub use census::{Census, TierCensus};
@@ -110,6 +113,7 @@ pub use property::Property;
 pub use quarantine::CommitInPart;
 pub use quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarantined};
 pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
+pub use resources::Resources;
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{

@@ -1,9 +1,10 @@
 //! How a world is opened, and the limits it keeps.
 
 use crate::durability::Durability;
-use crate::engine::{DEFAULT_MEMORY_BYTES, Resources};
+use crate::engine::DEFAULT_MEMORY_BYTES;
 use crate::prefetch::PrefetchOptions;
 use crate::record::RecordShape;
+use crate::resources::Resources;
 
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, EngineError, Met, ReadableExt as _, Stamp, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, ReadableExt as _, Stamp, scan_skipping_damage};
 use crate::error::{Damage, Error};
 use crate::transaction::{Changes, commit_snapshot};
 use crate::world::{Inner, World};
@@ -109,7 +109,7 @@ impl World {
         let mut found = Vec::new();
         let engine = self.settled()?.settled_engine()?;
         let view = engine.snapshot()?;
-        scan_past_damage(&view, Family::Snapshot, ALL_KEYS, |met| {
+        scan_skipping_damage(&view, Family::Snapshot, ALL_KEYS, |met| {
             match met {
                 Met::Row(row_key, row) => found.extend(kept_in(row_key, row)),
                 Met::Gap { error, .. } => {

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "rocks")]
 use crate::engine::Readable;
-use crate::engine::staged::Unfinished;
 use crate::engine::{Engine, EngineError, Place};
 use crate::error::{Error, OpenError};
+use crate::staged::Unfinished;
 
 /// Carries out what was committed and got stuck, and deletes the parts of what was not committed.
 ///

@@ -16,8 +16,9 @@ use crate::process::{Tool, which};
 use crate::report::Outcome;
 use crate::setup::Environment;
 
-/// The crates that promise it; of `cg-store`, without its default features.
-pub(crate) const PURE: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "cg-store"];
+/// The crates that promise it; of `cg-engine` and `cg-store`, without the engine on disk.
+pub(crate) const PURE: [&str; 6] =
+    ["cg-format", "cg-registry", "cg-tiering", "cg-engine", "cg-snapshot", "cg-store"];
 
 /// Packages that call a C compiler, or look for a C library.
 const NATIVE_HELPERS: [&str; 5] = ["cc", "cmake", "bindgen", "pkg-config", "vcpkg"];
@@ -52,7 +53,7 @@ pub(crate) fn prove(context: &Context, environment: &Environment) -> Result<Outc
     // The other crates' doc tests have no features to leave out.
     with_stubs("test", &["cg-store"]).arg("--doc").run()?;
     // Clippy in `ci` sees the default features alone.
-    with_stubs("clippy", &["cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
+    with_stubs("clippy", &["cg-engine", "cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
     Ok(Outcome::Passed)
 }
 

@@ -9,7 +9,7 @@ use cg_bench::saves::regions;
 use cg_bench::settled::options;
 use cg_bench::stored::{Contents, Rows, SEED, Stored};
 use cg_format::{ChunkAt, Tier};
-use cg_store::engine::Resources;
+use cg_store::Resources;
 use cg_store::{World, WorldOptions};
 use criterion::{BatchSize, BenchmarkId, Criterion, SamplingMode, Throughput};
 

@@ -8,7 +8,7 @@ use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, EntityId, Tier};
-use cg_store::engine::Resources;
+use cg_store::Resources;
 use cg_store::{MoveCounts, World, WorldOptions};
 use cg_tiering::{CubeAt, GameTick, PlayerAt};
 

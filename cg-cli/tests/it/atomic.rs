@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cg_format::{ChunkSource, Editor, EntitySource};
 use cg_snapshot::{CaptureOptions, Region, RestoreJob, RestoreOptions, Snapshot, capture};
-use cg_store::engine::{Engine, Resources, RocksEngine, RocksOptions};
+use cg_store::engine::{Budget, Engine, RocksEngine, RocksOptions};
 use cg_store::prelude::*;
 use cg_store::{Arenas, Base, Overlay, StoreLimits, VerifyDepth};
 use cg_tiering::GameTick;
@@ -189,7 +189,7 @@ fn in_memory(fuse: &Fuse) -> impl Fn() -> Surviving + use<> {
 /// One on disk.
 fn on_disk(fuse: &Fuse) -> impl Fn() -> Surviving + use<> {
     let (dir, fuse) = (TempDir::new().expect("a temporary directory"), fuse.clone());
-    let options = RocksOptions::new(Resources::new(16 << 20, 1));
+    let options = RocksOptions::new(Budget::new(16 << 20, 1));
     move || {
         let path = dir.path().join("db");
         let engine = if path.exists() {

@@ -9,7 +9,7 @@ use cg_format::cluster::Slot;
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
-use crate::engine::{EngineError, Met, Readable, scan_past_damage};
+use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::error::Error;
 use crate::stats::Counters;
 
@@ -231,7 +231,7 @@ fn next_stored(
         };
         let end = last.map(|(dimension, cube)| key_of(dimension, cube.max_chunk()));
         let upper = end.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
-        let found = scan_past_damage(view, family, (lower, upper), |met| {
+        let found = scan_skipping_damage(view, family, (lower, upper), |met| {
             Counters::add(&counters.keys_scanned, 1);
             match met {
                 // A key that is no position cannot be placed; verification reports it.

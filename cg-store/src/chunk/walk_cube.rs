@@ -15,7 +15,7 @@ use cg_format::{
 use super::cubes::{Area, keys_of};
 use super::find::hot;
 use super::walk::Live;
-use crate::engine::{EngineError, Met, Readable, scan_past_damage};
+use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
 
@@ -214,7 +214,7 @@ impl<F> CubeWalk<'_, F> {
         let space = tier.map_or(Space::ChunkL0, Space::of_cluster);
         let keys = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let (view, counters) = (self.view, self.counters);
-        let stopped = scan_past_damage(view, space.family(), keys, |met| {
+        let stopped = scan_skipping_damage(view, space.family(), keys, |met| {
             Counters::add(&counters.keys_scanned, 1);
             each(self, met)
         });

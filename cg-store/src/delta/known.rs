@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use cg_format::ChunkAt;
 use cg_format::key::{self, Family};
 
-use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
 use crate::error::Error;
 
 /// Parts of the keys of deltas that nobody can read: a chunk whose deltas may lie there has some until the contrary is
@@ -43,7 +43,7 @@ pub(super) fn each_delta(
     mut visit: impl FnMut(ChunkAt, u64, &[u8]),
 ) -> Result<Gaps, Error> {
     let (mut gaps, mut last) = (Gaps::default(), None::<Vec<u8>>);
-    scan_past_damage(view, Family::ChunkDelta, ALL_KEYS, |met| {
+    scan_skipping_damage(view, Family::ChunkDelta, ALL_KEYS, |met| {
         match met {
             Met::Row(key, row) => {
                 let last = last.get_or_insert_default();

@@ -8,7 +8,7 @@ use cg_format::frame::version_of;
 use cg_format::key::Family;
 
 use super::{ObjectKey, decode};
-use crate::engine::{ALL_KEYS, Batch, EngineError, Met, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, scan_skipping_damage};
 use crate::error::{ConflictKey, Error};
 use crate::world::Inner;
 
@@ -17,7 +17,7 @@ impl Inner {
     /// forgotten.
     pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {
         let mut found = Vec::new();
-        scan_past_damage(&*self.engine()?, Family::Object, ALL_KEYS, |met| {
+        scan_skipping_damage(&*self.engine()?, Family::Object, ALL_KEYS, |met| {
             if let Met::Row(key, row) = met
                 && is_mark(key, row, commit)
             {

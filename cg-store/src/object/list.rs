@@ -6,7 +6,7 @@ use cg_format::key::Family;
 use cg_format::object::ObjectView;
 
 use super::{ObjectKey, Objects, decode};
-use crate::engine::{KeyRange, Met, Readable, scan_past_damage};
+use crate::engine::{KeyRange, Met, Readable, scan_skipping_damage};
 use crate::error::Error;
 use crate::lease::Lease;
 
@@ -103,7 +103,7 @@ pub(crate) fn scan_objects<B>(
 ) -> Result<Option<B>, Error> {
     let end = behind_all(prefix);
     let ended =
-        scan_past_damage(view, Family::Object, range(prefix, behind, end.as_deref()), |met| match met {
+        scan_skipping_damage(view, Family::Object, range(prefix, behind, end.as_deref()), |met| match met {
             Met::Row(key, row) => visit(decode(key, row).map(|object| (key, object))),
             Met::Gap { error, .. } => visit(Err(error.into())),
         })?;

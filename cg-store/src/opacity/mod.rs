@@ -21,7 +21,7 @@ use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, SchemaView, Space};
 
 use crate::engine::{
-    Batch, EngineError, Guard, Level, Met, Past, Readable, ReadableExt as _, Stamp, scan_past_damage,
+    Batch, EngineError, Guard, Level, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
 };
 use crate::error::{Damage, Error};
 use crate::stats::Counters;
@@ -181,7 +181,7 @@ impl Inner {
         let (mut passed, mut damage) = (0, None);
         // It goes through the whole map once, which would end up in the engine's cache.
         let engine = self.engine()?;
-        let found = scan_past_damage(&Past::new(&*engine), Family::OpacityMap, range, |met| {
+        let found = scan_skipping_damage(&Uncached::new(&*engine), Family::OpacityMap, range, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             passed += 1;
             let key = match met {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::base::Base;
 use super::store::{Store, put};
-use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_past_damage};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_skipping_damage};
 use crate::error::{Damage, Error};
 
 const LEASES_KEY: &[u8] = b"leases";
@@ -170,7 +170,7 @@ impl<S: Base> Store<S> {
     fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
         let key = key::lease(from);
         let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
-        let lease = scan_past_damage(&*self.engine, family, range, |met| match met {
+        let lease = scan_skipping_damage(&*self.engine, family, range, |met| match met {
             Met::Row(key, _) => ControlFlow::Break(key::lease_of(key)),
             Met::Gap { error, .. } => self.pass(&error),
         })?;
@@ -194,7 +194,7 @@ impl<S: Base> Store<S> {
     ) -> Result<(), Error> {
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        scan_past_damage(&*self.engine, family, range, |met| match met {
+        scan_skipping_damage(&*self.engine, family, range, |met| match met {
             Met::Row(key, _) => {
                 rows.push((space, key.to_vec()));
                 if rows.len() < max_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -260,7 +260,7 @@ fn read_number(engine: &dyn Engine, key: &[u8]) -> Result<Option<u64>, Error> {
 pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
     let (mut arenas, mut damaged) = (BTreeMap::new(), DamagedArenas::default());
     let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
-    scan_past_damage(engine, Family::WorldMeta, from, |met| {
+    scan_skipping_damage(engine, Family::WorldMeta, from, |met| {
         let (key, row) = match met {
             Met::Row(key, row) => (key, row),
             Met::Gap { error, .. } => {

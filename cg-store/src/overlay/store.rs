@@ -48,9 +48,7 @@ use super::{OverlayError, OverlayStats};
 use crate::chunk::StoredChunk;
 use crate::chunk::decode::decode;
 use crate::delta::worth_a_delta;
-use crate::engine::{
-    Batch, CommitSeq, Engine, EngineError, Level, Readable as _, ReadableExt as _, Stamp, staged,
-};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Readable as _, ReadableExt as _, Stamp};
 use crate::entity;
 use crate::error::{ConflictKey, Damage, Error};
 use crate::gate::{Closed, Gate};
@@ -58,6 +56,7 @@ use crate::meta;
 use crate::object::{ObjectKey, StoredObject};
 use crate::options::{StoreLimits, WorldOptions};
 use crate::property::Property;
+use crate::staged;
 use crate::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cg_format::{BlockPos, EntityId};
 
 use super::*;
+use crate::Resources;
 use crate::WorldOptions;
-use crate::engine::Resources;
 
 /// Budgets that last for all that is fetched here.
 const ENOUGH: Duration = Duration::from_secs(60);

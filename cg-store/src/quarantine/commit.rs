@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::directory;
 use crate::disk::{read_finished, rocks_options};
-use crate::engine::staged::salvage::Salvage;
 use crate::engine::{Engine, EngineError, RocksEngine};
 use crate::error::{Error, OpenError};
 use crate::meta::WorldRows;
 use crate::options::WorldOptions;
 use crate::overlay::{Arenas, Base, holds_overlays, overlay_engine_dir};
+use crate::staged::salvage::Salvage;
 use crate::world::World;
 
 /// What became of a commit that could not be carried out as a whole.

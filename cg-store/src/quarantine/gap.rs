@@ -16,7 +16,7 @@ use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Space};
 
 use crate::engine::{
     ALL_KEYS, Batch, EngineError, Guard, Level, Met, Place, Readable, ReadableExt as _, Table,
-    scan_past_damage,
+    scan_skipping_damage,
 };
 use crate::error::Error;
 use crate::world::Inner;
@@ -223,7 +223,7 @@ impl Inner {
         };
         // The rows around a gap may lie outside of the range, so it is looked for from the beginning of the file.
         let mut from = None;
-        scan_past_damage(
+        scan_skipping_damage(
             &view,
             space.family(),
             (Bound::Included(&first[..]), ALL_KEYS.1),
@@ -241,7 +241,7 @@ impl Inner {
         for from in [&from[..], &[]] {
             let (mut gaps, mut behind) = (Vec::new(), None::<Vec<u8>>);
             let range = (Bound::Included(from), ALL_KEYS.1);
-            scan_past_damage(&view, space.family(), range, |met| {
+            scan_skipping_damage(&view, space.family(), range, |met| {
                 let next = match met {
                     Met::Row(key, _) => Some(key),
                     Met::Gap { until, error } => {

@@ -18,7 +18,7 @@ use cg_format::{RecordId, Space};
 
 use super::Damaged;
 use crate::commit_log::Committing;
-use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_past_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_skipping_damage};
 use crate::error::{ConflictKey, Error};
 use crate::record::{decode, decode_place};
 use crate::world::{Inner, World};
@@ -79,7 +79,7 @@ impl Inner {
     fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        scan_past_damage(&self.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
+        scan_skipping_damage(&self.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
             if let Met::Row(row_key, row) = met
                 && row_key.ends_with(&uuid)
                 && Space::of_row(Family::Record, row_key) == Some(Space::Record)

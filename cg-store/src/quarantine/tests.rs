@@ -53,7 +53,7 @@ impl Readable for Watched {
         found
     }
 
-    crate::pass_on! { engine => get_many }
+    crate::engine::delegate! { engine => get_many }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let found = self.engine.scan_rows(scan, visit);
@@ -63,7 +63,7 @@ impl Readable for Watched {
 }
 
 impl Readable for WatchedSnapshot<'_> {
-    crate::pass_on! { snapshot => get get_many }
+    crate::engine::delegate! { snapshot => get get_many }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let found = self.snapshot.scan_rows(scan, visit);
@@ -79,7 +79,7 @@ impl fmt::Debug for Watched {
 }
 
 impl Engine for Watched {
-    crate::pass_on! {
+    crate::engine::delegate! {
         engine => commit sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 

@@ -8,7 +8,7 @@ use cg_format::{BlockBox, Dimension, RecordId, Space};
 
 use super::shape::Cover;
 use super::{RecordShape, Records, decode};
-use crate::engine::{ALL_KEYS, Met, Readable, scan_past_damage};
+use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
 use crate::error::{Damage, Error};
 
 /// Which records are wanted: all of an area, or of these the newer ones, or those of one kind.
@@ -125,7 +125,7 @@ pub(crate) fn scan_area<B>(
         // The beginning of every key of the leaf that was met last, which the area touches.
         let mut touched = from.clone();
         let range = (Bound::Included(&from[..]), Bound::Unbounded);
-        let ended = scan_past_damage(view, Family::Record, range, |met| {
+        let ended = scan_skipping_damage(view, Family::Record, range, |met| {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
                 Met::Gap { error, .. } => return visit(Err(error.into())).map_break(End::Broken),
@@ -165,7 +165,7 @@ pub(crate) fn scan_records<B>(
     view: &dyn Readable,
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let ended = scan_past_damage(view, Family::Record, ALL_KEYS, |met| {
+    let ended = scan_skipping_damage(view, Family::Record, ALL_KEYS, |met| {
         let (key, row) = match met {
             Met::Row(key, row) => (key, row),
             Met::Gap { error, .. } => return visit(Err(error.into())),

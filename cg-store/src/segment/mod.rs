@@ -65,7 +65,7 @@ pub struct SegmentOptions {
     /// The side of a segment in chunks: a multiple of 16. Default 32. A world that exists keeps its own.
     pub side_chunks: u32,
     /// So many segments are open at once, beside those that are in use. Default 16. Each has its own write buffer and
-    /// three threads; all share one [`Resources`](crate::engine::Resources).
+    /// three threads; all share one [`Resources`](crate::Resources).
     pub max_open: usize,
     /// The options of the root and of every segment. `cache_bytes` is shared out among the segments that may be open.
     pub world: WorldOptions,

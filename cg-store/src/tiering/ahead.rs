@@ -8,7 +8,7 @@ use cg_tiering::CubeAt;
 
 use super::Told;
 use super::heat::{decode_heat_key, heat_key};
-use crate::engine::{KeyRange, Met, scan_past_damage};
+use crate::engine::{KeyRange, Met, scan_skipping_damage};
 use crate::error::Error;
 use crate::move_tier::{hot_keys, row_of};
 use crate::stats::Counters;
@@ -114,7 +114,7 @@ impl Inner {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),
         };
-        Ok(scan_past_damage(&*self.engine()?, family, keys, |met| {
+        Ok(scan_skipping_damage(&*self.engine()?, family, keys, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             match met {
                 Met::Row(key, _) => match cube_of(key) {

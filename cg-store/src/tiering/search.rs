@@ -15,7 +15,7 @@ use super::ahead::Ahead;
 use super::heat::heat_key;
 use super::unread::{Part, ends};
 use super::{Due, Work};
-use crate::engine::{Met, scan_past_damage};
+use crate::engine::{Met, scan_skipping_damage};
 use crate::error::Error;
 use crate::stats::Counters;
 use crate::world::Inner;
@@ -82,7 +82,7 @@ impl Inner {
         let mut since = self.tiering.opened_at();
         let [first, last] = ends(cluster).map(heat_key);
         let keys = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        scan_past_damage(&*self.engine()?, Family::Index, keys, |met| {
+        scan_skipping_damage(&*self.engine()?, Family::Index, keys, |met| {
             Counters::add(&self.counters.keys_scanned, 1);
             match met {
                 Met::Row(key, row) => {

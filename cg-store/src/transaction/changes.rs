@@ -24,13 +24,14 @@ use cg_registry::Catalog;
 
 use crate::cache::Stored;
 use crate::delta::{DeltaIndex, MAX_DELTAS, delta_row};
-use crate::engine::{Batch, Stamp, staged};
+use crate::engine::{Batch, Stamp};
 use crate::error::{ConflictKey, Error};
 use crate::object::{self, ObjectKey, StoredObject};
 use crate::opacity;
 use crate::property::Property;
 use crate::record::RecordChange;
 use crate::snapshots::SnapshotChange;
+use crate::staged;
 use crate::stats::Counters;
 
 /// Everything that one commit changes, and nothing that stays as it is.

@@ -13,10 +13,10 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, DecodeError, Limits,
 use super::{Verifier, VerifyDepth};
 use crate::chunk::find_in;
 use crate::delta;
-use crate::engine::staged::is_part;
-use crate::engine::{ALL_KEYS, EngineError, Met, Readable, row_in_words, scan_past_damage};
+use crate::engine::{ALL_KEYS, EngineError, Met, Readable, row_in_words, scan_skipping_damage};
 use crate::error::{Error, hex};
 use crate::quarantine::{Gap, LostChunks};
+use crate::staged::is_part;
 
 impl Verifier<'_> {
     /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
@@ -27,7 +27,7 @@ impl Verifier<'_> {
         depth: VerifyDepth,
     ) -> Result<(), Error> {
         let mut last = None::<Vec<u8>>;
-        let stopped = scan_past_damage(view, family, ALL_KEYS, |met| {
+        let stopped = scan_skipping_damage(view, family, ALL_KEYS, |met| {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
                 Met::Gap { until, error } => {

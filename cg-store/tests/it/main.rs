@@ -1,6 +1,5 @@
 //! The store from outside, one module per behaviour.
 
-mod engine;
 #[cfg(feature = "rocks")]
 mod overlay;
 #[path = "../../../testdata/profile.rs"]

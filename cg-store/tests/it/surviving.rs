@@ -75,7 +75,7 @@ impl Surviving {
 }
 
 impl Readable for Surviving {
-    cg_store::pass_on! { engine => get get_many }
+    cg_store::engine::delegate! { engine => get get_many }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let unreadable =
@@ -97,7 +97,7 @@ impl Engine for Surviving {
         self.engine.commit(batch, guards, level)
     }
 
-    cg_store::pass_on! {
+    cg_store::engine::delegate! {
         engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact failure free_bytes caps usage
     }
 

@@ -15,8 +15,11 @@ pub(super) fn of(metadata: &Value) -> Arrows {
     let name = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
     let members: BTreeSet<String> = metadata::packages(metadata).map(name).collect();
     let arrows = metadata::packages(metadata).map(|package| {
+        // A crate names itself to have a feature on in its tests.
+        let own = name(package);
         let uses = package["dependencies"].as_array().into_iter().flatten().map(name);
-        (name(package), uses.filter(|used| members.contains(used)).collect())
+        let uses = uses.filter(|used| members.contains(used) && *used != own).collect();
+        (own, uses)
     });
     arrows.collect()
 }

@@ -85,7 +85,7 @@ impl Telling {
 }
 
 impl Readable for Telling {
-    cg_store::pass_on! { engine => get get_many scan_rows }
+    cg_store::engine::delegate! { engine => get get_many scan_rows }
 }
 
 impl Engine for Telling {
@@ -93,7 +93,7 @@ impl Engine for Telling {
         self.engine.commit(self.told(batch)?, guards, level)
     }
 
-    cg_store::pass_on! {
+    cg_store::engine::delegate! {
         engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 

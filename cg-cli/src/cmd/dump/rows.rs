@@ -11,7 +11,7 @@ use cg_registry::codec::is_registry_row;
 use cg_registry::{Catalog, ListKind};
 use cg_store::directory::{self, WorldFile};
 use cg_store::engine::{
-    ALL_KEYS, Access, Readable as _, ReadableExt as _, Resources, RocksEngine, RocksOptions,
+    ALL_KEYS, Access, Budget, Readable as _, ReadableExt as _, RocksEngine, RocksOptions,
 };
 
 use crate::cmd::name_of;
@@ -29,7 +29,7 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn open(world: &Path) -> Result<Self, Failure> {
         WorldFile::read(world)?;
-        let options = RocksOptions::new(Resources::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
+        let options = RocksOptions::new(Budget::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(world), &options)
             .map_err(|error| Failure::failed(format!("{}: {error}", world.display())))?;
         let catalog = read_catalog(&engine)?;

@@ -33,9 +33,7 @@ use cg_format::frame::{Codec, Draft, FrameHeader, FrameView};
 use cg_format::{ClusterTier, Limits, Space, key};
 use cg_registry::{ComponentOffer, Registration};
 use cg_store::directory;
-use cg_store::engine::{
-    Batch, Engine as _, Level, Readable as _, Resources, RocksEngine, RocksOptions, Stamp,
-};
+use cg_store::engine::{Batch, Budget, Engine as _, Level, Readable as _, RocksEngine, RocksOptions, Stamp};
 use cg_store::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -129,7 +127,7 @@ impl Sample {
     }
 
     fn engine(&self) -> RocksEngine {
-        let options = RocksOptions::new(Resources::new(16 << 20, 1));
+        let options = RocksOptions::new(Budget::new(16 << 20, 1));
         RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound")
     }
 

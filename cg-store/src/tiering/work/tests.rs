@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::engine::{EngineError, MemEngine, Resources};
+use crate::Resources;
+use crate::engine::{EngineError, MemEngine};
 use crate::{World, WorldOptions};
 use cg_format::chunk::Chunk;
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, LocalPos, Space};

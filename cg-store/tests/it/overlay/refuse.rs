@@ -198,13 +198,13 @@ fn directories_that_are_none() {
         expect!["ROOT/no is no overlay: it has no directory `overlay`"],
     );
     let dir = disk.root().join("half");
-    let resources = cg_store::engine::Resources::new(16 << 20, 2);
+    let resources = cg_store::Resources::new(16 << 20, 2);
     let engine = RocksEngine::create(
         &{
             std::fs::create_dir(&dir).expect("is new");
             dir.join("overlay")
         },
-        &cg_store::engine::RocksOptions::new(resources),
+        &cg_store::engine::RocksOptions::new(resources.budget().clone()),
     );
     drop(engine.expect("is new"));
     check(

@@ -392,15 +392,15 @@ fn the_search_after_opening_fills_no_cache() {
         world.engine().compact(family, engine::ALL_KEYS).expect("compacts");
     }
     drop(world);
-    let resources = engine::Resources::new(64 << 20, 2);
+    let resources = cg_store::Resources::new(64 << 20, 2);
     let options = WorldOptions { resources: Some(resources.clone()), ..options() };
     let world = World::open(disk.path(), &[], &options).expect("opens");
     let tick = |now| world.tick(cg_tiering::GameTick::new(now), &[], std::time::Duration::from_secs(60));
-    let before = resources.used_bytes();
+    let before = resources.budget().used_bytes();
     for now in 0..15 {
         tick(now).expect("ticks");
     }
-    let grown = resources.used_bytes().saturating_sub(before);
+    let grown = resources.budget().used_bytes().saturating_sub(before);
     let met = world.stats().keys_scanned;
     assert!(met >= 600, "{met} keys are too few for every tile");
     assert!(grown < 64 << 10, "{grown} bytes more after the search");

@@ -65,7 +65,7 @@ fn hide_last(disk: &Disk, family: Family) {
 
 /// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
 fn open(disk: &Disk, options: WorldOptions) -> World {
-    let resources = Some(engine::Resources::new(16 << 20, 2));
+    let resources = Some(cg_store::Resources::new(16 << 20, 2));
     World::open(disk.path(), &[], &WorldOptions { resources, ..options }).expect("opens")
 }
 
@@ -414,7 +414,7 @@ fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
         let [stone, glass] = [ids.stone, ids.glass].map(|block| Some(filled(world, block)));
         assert_eq!([6, 7, 8].map(|n: usize| chunk(all[n])), [stone.clone(), glass, stone]);
     };
-    let resources = Some(engine::Resources::new(16 << 20, 2));
+    let resources = Some(cg_store::Resources::new(16 << 20, 2));
     let reading = WorldOptions { resources, ..options() };
     read(&World::open_read_only(disk.path(), &reading).expect("opens for reading"));
     let world = open(&disk, options());

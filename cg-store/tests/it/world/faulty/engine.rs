@@ -224,7 +224,7 @@ impl Engine for Faulty {
         Ok(seq)
     }
 
-    cg_store::pass_on! {
+    cg_store::engine::delegate! {
         engine => batch_count last_synced checkpoint flush compact close free_bytes caps usage
     }
 

@@ -1,0 +1,329 @@
+//! What an engine says when it cannot do what it was asked.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cg_format::key::{self, Family};
+use cg_format::{ClusterTier, Space};
+
+use super::CommitSeq;
+
+/// Why an engine refused, or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// A guarded row has another version than expected. Nothing was written; read it again and decide.
+    #[error(
+        "{} row {} has {}, expected was {}: nothing was written",
+        space.family().name(), Hex(key), Version(*found), Version(*expected)
+    )]
+    Conflict {
+        /// What the row is.
+        space: Space,
+        /// The row's key.
+        key: Box<[u8]>,
+        /// The version that the guard asked for; `None`: no row.
+        expected: Option<u64>,
+        /// The version found; `None`: no row.
+        found: Option<u64>,
+    },
+    /// The batch is over the engine's limit. Nothing was written; stage it in parts.
+    #[error("a batch of {len_bytes} bytes exceeds the limit of {max_bytes}: nothing was written")]
+    TooLarge {
+        /// Bytes of the batch.
+        len_bytes: u64,
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// The disk is full. Nothing of this commit was written; make room and call
+    /// `World::resume`, or open the world again.
+    #[error(
+        "the disk is full, nothing was written: {message}; make room, then resume the world or open it again"
+    )]
+    NoSpace {
+        /// What the system said.
+        message: String,
+    },
+    /// Writing failed. Whether this commit survives is known once the world is resumed or opened again. One that was
+    /// accepted before it was written is seen meanwhile, and is written by `World::resume`.
+    #[error(
+        "the commit failed while it was written: {cause}; resume the world or open it again, then look whether it is there"
+    )]
+    WriteFailed {
+        /// What the system said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// The sync that this commit waited for failed. It is applied, but may not survive a power cut.
+    #[error("syncing commit {seq} failed; it may be lost at a power cut: {cause}")]
+    SyncFailed {
+        /// The newest commit that the sync was to cover.
+        seq: CommitSeq,
+        /// What the system said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// Commits are refused, reads go on. Nothing was written. `World::resume` opens the engine
+    /// again.
+    #[error("the engine takes no commits until the world is resumed or opened again: {cause}")]
+    ReadOnly {
+        /// What made it so.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// The engine was closed to be opened again, and that failed: there is none. Nothing was written.
+    #[error(
+        "the engine could not be opened again, so nothing can be read or written: {cause}; call `World::resume` again"
+    )]
+    NotReopened {
+        /// Why it could not.
+        #[source]
+        cause: Arc<EngineError>,
+    },
+    /// It panicked in the middle of an operation. What was written is known after the next open.
+    #[error("{operation} panicked: {message}; the log of the process says where")]
+    Panicked {
+        /// What was being done.
+        operation: &'static str,
+        /// What the panic said.
+        message: String,
+    },
+    /// It was opened for reading only. Nothing was written.
+    #[error("the engine was opened for reading only: nothing was written")]
+    OpenedReadOnly,
+    /// The engine is closed.
+    #[error("the engine is closed")]
+    Closed,
+    /// Somebody has the directory open.
+    #[error("{} is open {}", dir.display(), Owner(*by))]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// The process that holds it, if it left its number; it may be this one.
+        by: Option<u32>,
+    },
+    /// A family is absent, so the directory was not made by this code or its creation was cut off.
+    #[error("{} has no family {}: not a complete world", dir.display(), family.name())]
+    MissingFamily {
+        /// The directory.
+        dir: PathBuf,
+        /// Which family.
+        family: Family,
+    },
+    /// A family is there that this release does not know. Use a newer release; nothing was changed.
+    #[error("{} has the unknown family {name:?}; use the release that made it", dir.display())]
+    UnknownFamily {
+        /// The directory.
+        dir: PathBuf,
+        /// Its name.
+        name: String,
+    },
+    /// There is no engine in the directory.
+    #[error("{} holds no world data: {reason}", dir.display())]
+    NotAnEngineDir {
+        /// The directory.
+        dir: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// The directory already holds an engine.
+    #[error("{} already holds world data", dir.display())]
+    AlreadyExists {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Stored bytes are damaged. Nothing was changed; run `cg verify`.
+    #[error("{place} is damaged: {message}")]
+    Corrupt {
+        /// Where.
+        place: Place,
+        /// How it shows.
+        message: String,
+    },
+    /// Commits that were promised to survive are gone. Nothing was changed; put the log back, restore a backup, or
+    /// accept the loss.
+    #[error(
+        "commits up to {floor} were synced, but the newest found is {found}: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+    )]
+    LostCommits {
+        /// The newest commit known to have been synced.
+        floor: CommitSeq,
+        /// The newest commit found.
+        found: CommitSeq,
+    },
+    /// The engine cannot do this.
+    #[error("this engine cannot {what}")]
+    Unsupported {
+        /// What was asked.
+        what: &'static str,
+    },
+    /// The limits of the process are too low for the storage library, which would end the process. Nothing was opened.
+    #[error(
+        "the system refuses this process what the engine needs, {what}: {source}; raise the limits of the process (`ulimit -a` shows them)"
+    )]
+    ProcessLimit {
+        /// What was asked for.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The system refused an operation on a file.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The storage library refused an operation.
+    #[error("{operation}: {source}")]
+    Other {
+        /// What was being done.
+        operation: &'static str,
+        /// What the library said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl EngineError {
+    /// Whether the commit that failed with this is known to have left no trace.
+    pub const fn wrote_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Conflict { .. }
+                | Self::TooLarge { .. }
+                | Self::NoSpace { .. }
+                | Self::ReadOnly { .. }
+                | Self::NotReopened { .. }
+                | Self::OpenedReadOnly
+                | Self::Closed
+        )
+    }
+}
+
+/// Where damage was found, as closely as the engine knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// A row, by key.
+    Row {
+        /// Its family.
+        family: Family,
+        /// Its key.
+        key: Box<[u8]>,
+    },
+    /// Somewhere in a family.
+    Family(Family),
+    /// A file of the engine's directory, from a byte on.
+    File {
+        /// Its name in the directory.
+        name: String,
+        /// Where the damaged part starts.
+        offset_bytes: u64,
+    },
+    /// A sorted file of the engine's directory.
+    Table(Box<Table>),
+    /// Somewhere in the engine's directory.
+    Dir(PathBuf),
+    /// Nobody said.
+    Unknown,
+}
+
+impl Place {
+    /// The family that it is in, if that is known.
+    pub const fn family(&self) -> Option<Family> {
+        match self {
+            Self::Row { family, .. } | Self::Family(family) => Some(*family),
+            Self::Table(table) => Some(table.family),
+            Self::File { .. } | Self::Dir(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// A sorted file, and the keys between which its rows lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its name in the engine's directory.
+    pub name: String,
+    /// The family whose rows it has.
+    pub family: Family,
+    /// The first key.
+    pub from: Box<[u8]>,
+    /// The last key.
+    pub to: Box<[u8]>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row { family, key } => write!(f, "{} row {}", family.name(), Hex(key)),
+            Self::Family(family) => write!(f, "family {}", family.name()),
+            Self::File { name, offset_bytes } => write!(f, "file {name} at byte {offset_bytes}"),
+            Self::Table(table) => {
+                let Table { name, family, from, to } = &**table;
+                let words = |key: &[u8]| {
+                    let words = Space::of_row(*family, key).and_then(|space| row_in_words(space, key));
+                    words.unwrap_or_else(|| Hex(key).to_string())
+                };
+                write!(
+                    f,
+                    "file {name} of {}, with rows from {} to {},",
+                    family.name(),
+                    words(from),
+                    words(to)
+                )
+            }
+            Self::Dir(dir) => write!(f, "{}", dir.display()),
+            Self::Unknown => f.write_str("a place that nobody named"),
+        }
+    }
+}
+
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+struct Version(Option<u64>);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(version) => write!(f, "version {version}"),
+            None => f.write_str("no row"),
+        }
+    }
+}
+
+struct Owner(Option<u32>);
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(pid) if pid == std::process::id() => {
+                f.write_str("already: this process has it; use that handle, or drop all handles to it first")
+            }
+            Some(pid) => write!(f, "in process {pid}; close it there first"),
+            None => f.write_str("in another process; close it there first"),
+        }
+    }
+}
+
+/// What a row is, if its key says so.
+pub fn row_in_words(space: Space, row: &[u8]) -> Option<String> {
+    let tier = match space {
+        Space::ChunkL0 => return key::decode_chunk(row).ok().map(|at| at.to_string()),
+        Space::ChunkDelta => return key::decode_delta(row).ok().map(|(at, _)| format!("a delta of {at}")),
+        Space::Entity => return key::decode_entity(row).ok().map(|id| format!("entity {id}")),
+        Space::Object => return Some(format!("object `{}`", row.escape_ascii())),
+        Space::ClusterL1 => ClusterTier::L1,
+        Space::ClusterL2 => ClusterTier::L2,
+        _ => return None,
+    };
+    let (dimension, pos) = key::decode_cluster(tier, row).ok()?;
+    Some(format!("{pos} of dimension {}", dimension.get()))
+}

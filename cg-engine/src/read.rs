@@ -1,0 +1,103 @@
+//! What can be read: an engine as it is now, or a snapshot of it.
+
+use std::ops::ControlFlow;
+
+use cg_format::Space;
+use cg_format::key::Family;
+
+use super::{EngineError, KeyRange, Value};
+
+/// What a scan calls for each row with its key and its bytes. A break ends the scan.
+pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
+
+/// Which rows a scan shows, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Scan<'k> {
+    /// The family whose rows are shown.
+    pub family: Family,
+    /// The keys that are shown. An empty or inverted range shows nothing.
+    pub range: KeyRange<'k>,
+    /// The rows are unlikely to be read again soon: they take no other rows' place in a cache.
+    pub is_uncached: bool,
+}
+
+/// An engine as it is now, or a [snapshot](super::Engine::snapshot) of it.
+///
+/// Implement [`scan_rows`](Self::scan_rows); call [`scan`](ReadableExt::scan) and its siblings.
+pub trait Readable: Send + Sync {
+    /// The row's bytes: one key read. `None` if there is no row.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] if the engine finds the row damaged; [`EngineError::Closed`].
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError>;
+
+    /// As many rows as there are keys, in the order of the keys: cheaper than one [`get`](Self::get) each.
+    ///
+    /// All are read from one state of the engine. A damaged row fails its own key and no other.
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>>;
+
+    /// Shows the rows of a range in ascending order of their key bytes, until `visit` breaks.
+    ///
+    /// All rows are of one state of the engine, whatever `visit` commits meanwhile. To go on later, scan again from
+    /// `Bound::Excluded` of the last key seen.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] at the first damaged place; rows before it were shown. [`EngineError::Closed`].
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError>;
+}
+
+impl<R: Readable + ?Sized> Readable for Box<R> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
+        (**self).get(space, key)
+    }
+
+    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+        (**self).get_many(keys)
+    }
+
+    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        (**self).scan_rows(scan, visit)
+    }
+}
+
+/// What every [`Readable`] offers beside what it implements.
+pub trait ReadableExt: Readable {
+    /// Shows the rows of a range in ascending order, until `visit` breaks with a value.
+    ///
+    /// # Errors
+    /// As [`Readable::scan_rows`].
+    fn scan<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        broken(self, Scan { family, range, is_uncached: false }, visit)
+    }
+
+    /// As [`scan`](Self::scan), of rows that are unlikely to be read again soon.
+    ///
+    /// # Errors
+    /// As [`Readable::scan_rows`].
+    fn scan_uncached<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        broken(self, Scan { family, range, is_uncached: true }, visit)
+    }
+}
+
+impl<R: Readable + ?Sized> ReadableExt for R {}
+
+/// Scans, and gives the value that `visit` broke with.
+fn broken<B>(
+    rows: &(impl Readable + ?Sized),
+    scan: Scan<'_>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+) -> Result<Option<B>, EngineError> {
+    let mut value = None;
+    rows.scan_rows(scan, &mut |key, row| visit(key, row).map_break(|broke| value = Some(broke)))?;
+    Ok(value)
+}

@@ -1,0 +1,487 @@
+//! The embedded engine: a RocksDB database in a directory.
+//!
+//! The only module that knows RocksDB. What it adds to it:
+//!
+//! - a [scan of the logs](log_scan) before every open, because RocksDB takes some damage for the end of a log;
+//! - a floor, a small file that says how far synced commits reach, so that a log that is gone is noticed;
+//! - a [lock](EngineError::Locked) that says who holds it;
+//! - guards and the commit sequence, under one short lock; syncs outside it, one for all who wait;
+//! - after a write or sync has failed, no further one until the next open;
+//! - no file of a family with a damaged one is rewritten any more, as that would end all writing.
+//!
+//! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
+use cg_format::key::Family;
+use parking_lot::Mutex;
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, FlushOptions, ReadOptions,
+    SingleThreaded, WriteBatch, WriteOptions,
+};
+
+use super::batch::Op;
+use super::{
+    Batch, Budget, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange,
+    Level, Reopen, Snapshot, Table, Usage, range,
+};
+
+mod disk;
+mod failure;
+mod families;
+mod floor;
+mod group_sync;
+mod held;
+mod lock;
+pub mod log_scan;
+mod missing;
+mod open;
+mod options;
+mod read;
+mod snapshot;
+mod startup;
+mod tuning;
+mod usage;
+mod watch;
+
+pub use open::Examined;
+pub use options::{Access, RocksOptions};
+pub use tuning::MAX_WAL_BYTES;
+
+pub(super) use startup::check as check_startup;
+pub(super) use tuning::Memory;
+
+use floor::Floor;
+use group_sync::GroupSync;
+use held::Held;
+use lock::DirLock;
+use snapshot::RocksSnapshot;
+use watch::{Rows, Watch};
+
+/// A value in RocksDB's own memory.
+pub(crate) type Pinned<'e> = rocksdb::DBPinnableSlice<'e>;
+
+/// Families are fixed for the life of the value, so looking one up takes no lock.
+type Db = DBWithThreadMode<SingleThreaded>;
+
+/// Rows on disk.
+///
+/// Several may be open in one process, on different directories; they share [`Budget`].
+///
+/// ```
+/// use cg_engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
+///
+/// let dir = tempfile::tempdir()?;
+/// let db = dir.path().join("db");
+/// let engine = RocksEngine::create(&db, &RocksOptions::default())?;
+/// let seq = engine.commit(Batch::new(), &[], Level::Power)?;
+/// engine.close()?;
+/// drop(engine);
+///
+/// let engine = RocksEngine::open(&db, &RocksOptions::default())?;
+/// assert_eq!(engine.last_commit(), seq);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RocksEngine {
+    db: Db,
+    dir: PathBuf,
+    access: Access,
+    max_batch_bytes: u64,
+    budget: Budget,
+    reads: ReadOptions,
+    writes: WriteOptions,
+    /// Held from the moment when the guards hold to the end of the write.
+    newest: Mutex<Newest>,
+    /// The same number, for those who only look.
+    last_commit: AtomicU64,
+    batch_count: AtomicU64,
+    syncs: GroupSync,
+    floor: Option<Mutex<Floor>>,
+    /// Families whose files are rewritten no more.
+    held: Mutex<Held>,
+    /// The sorted file in which damage was met last.
+    damaged_table: Mutex<Option<Table>>,
+    /// The first write or sync that failed.
+    failed: OnceLock<Failure>,
+    closed: AtomicBool,
+    /// Last, so that the directory is free only when the database is gone.
+    _lock: Option<DirLock>,
+}
+
+/// What is known of the newest commit under the lock of the commits.
+#[derive(Debug)]
+struct Newest {
+    seq: CommitSeq,
+    watch: Watch,
+}
+
+impl From<CommitSeq> for Newest {
+    fn from(seq: CommitSeq) -> Self {
+        Self { seq, watch: Watch::default() }
+    }
+}
+
+impl RocksEngine {
+    /// Makes an engine with all its families in a directory that holds none. Missing parents are made too.
+    ///
+    /// A crash in the middle leaves a directory that [`open`](Self::open) refuses or finds empty.
+    ///
+    /// # Errors
+    /// [`EngineError::AlreadyExists`], [`EngineError::Locked`], and what the disk says.
+    pub fn create(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
+        open::create(dir, options)
+    }
+
+    /// Opens what [`create`](Self::create) made. A refused open changes no byte of the directory.
+    ///
+    /// Reads the manifest and all write-ahead logs before RocksDB does, and opens the database for reading first, to
+    /// compare it with what was promised: an open after a crash costs twice what RocksDB alone would take. There is
+    /// never much more than [`MAX_WAL_BYTES`] of log, and next to none after a clean close.
+    ///
+    /// # Errors
+    /// [`EngineError::NotAnEngineDir`], [`EngineError::Locked`], [`EngineError::MissingFamily`],
+    /// [`EngineError::UnknownFamily`], [`EngineError::Corrupt`], [`EngineError::LostCommits`], and what the disk says.
+    pub fn open(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
+        open::open(dir, options)
+    }
+
+    /// Does all of [`open`](Self::open) that changes nothing, for a caller that wants to see the rows before it decides
+    /// to write. Whatever the options say, it is writing that is prepared. The rest of the open costs what is left of it:
+    /// nothing is read twice that `open` would read once.
+    ///
+    /// ```
+    /// use cg_engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let db = dir.path().join("db");
+    /// let options = RocksOptions::default();
+    /// RocksEngine::create(&db, &options)?.commit(Batch::new(), &[], Level::Power)?;
+    ///
+    /// let examined = RocksEngine::examine(&db, &options)?;
+    /// assert_eq!(examined.reader().last_commit().get(), 1);
+    /// let engine = examined.open()?;
+    /// engine.commit(Batch::new(), &[], Level::Power)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
+        open::examine(dir, options, &Held::new())
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn family(&self, family: Family) -> &ColumnFamily {
+        self.db.cf_handle(family.name()).expect("all families were opened")
+    }
+
+    fn check_open(&self) -> Result<(), EngineError> {
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
+    }
+
+    fn check_writable(&self) -> Result<(), EngineError> {
+        self.check_open()?;
+        if self.access == Access::ReadOnly {
+            return Err(EngineError::OpenedReadOnly);
+        }
+        match self.failed.get() {
+            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_guards(&self, guards: &[Guard]) -> Result<(), EngineError> {
+        let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
+        let found = self.get_many_with(&keys, &self.reads, None);
+        guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
+    }
+
+    /// Compares the guards, and finishes the frames of a rearrangement, before it takes the lock in which other commits
+    /// would wait; what was written meanwhile is compared again under it.
+    fn commit_guarded(&self, batch: Batch, guards: &[Guard]) -> Result<CommitSeq, EngineError> {
+        let (since, then) = {
+            let mut newest = self.newest.lock();
+            self.check_writable()?;
+            (newest.watch.begin(), newest.seq)
+        };
+        let compared = self.check_guards(guards);
+        let rows = Rows::of(&batch);
+        // Nothing that a rearrangement was made of is newer than that.
+        let sealed = if batch.is_rearrangement() { Ok(self.seal(batch, then)) } else { Err(batch) };
+        let mut newest = self.newest.lock();
+        let touched = newest.watch.end(since, guards);
+        compared?;
+        self.check_writable()?;
+        self.check_guards(&touched)?;
+        let (seq, sealed) = match sealed {
+            Ok(sealed) => (newest.seq, sealed),
+            Err(batch) => {
+                let seq = newest.seq.next();
+                (seq, self.seal(batch, seq))
+            }
+        };
+        self.write(&mut newest, seq, sealed, &rows)?;
+        Ok(seq)
+    }
+
+    /// Writes a batch whose guards hold, and notes that it is the newest.
+    fn write(
+        &self,
+        newest: &mut Newest,
+        seq: CommitSeq,
+        sealed: WriteBatch,
+        rows: &Rows,
+    ) -> Result<(), EngineError> {
+        let written = self.db.write_opt(sealed, &self.writes);
+        // Whether a write that failed is there nobody knows, and nothing is written behind it.
+        newest.watch.note(rows);
+        written.map_err(|error| self.fail(self.writing("write the log", error)))?;
+        newest.seq = seq;
+        self.last_commit.store(seq.get(), Ordering::Release);
+        self.batch_count.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// The batch as RocksDB takes it, every frame finished; behind those of a commit the sequence's row.
+    fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
+        // An operation costs RocksDB a few bytes beside its key and value.
+        let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
+        let mut sealed = WriteBatch::with_capacity_bytes(capacity);
+        let family = |space: Space| self.family(space.family());
+        let is_rearrangement = batch.is_rearrangement();
+        batch.drain(|op| match op {
+            Op::Put { space, key, draft, stamp } => {
+                let value = draft.seal(space, key, stamp.version(seq.get()));
+                sealed.put_cf(family(space), key, value);
+            }
+            Op::Delete { space, key } => sealed.delete_cf(family(space), key),
+            Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
+        });
+        if !is_rearrangement {
+            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+            let row = Draft::plain(Codec::None, 0, |_| {}).seal(space, key, seq.get());
+            sealed.put_cf(family(space), key, row);
+        }
+        sealed
+    }
+
+    /// Refuses all later writes, and says so in the words of this one.
+    fn fail(&self, error: EngineError) -> EngineError {
+        let no_space = match &error {
+            EngineError::NoSpace { message } => Some(message.clone()),
+            _ => None,
+        };
+        let cause = Arc::new(error);
+        tracing::error!(error = %cause, dir = %self.dir.display(), "a write failed; no more are taken");
+        // The first failure stays the cause.
+        let _ = self.failed.set(if failure::is_sync(&cause) {
+            Failure::Sync(Arc::clone(&cause))
+        } else {
+            Failure::Write(Arc::clone(&cause))
+        });
+        match no_space {
+            Some(message) => EngineError::NoSpace { message },
+            None => EngineError::WriteFailed { cause },
+        }
+    }
+
+    fn sync_to(&self, seq: CommitSeq) -> Result<(), EngineError> {
+        let sync = || {
+            // RocksDB flushes nothing here, as it buffers no log, but syncs every log not yet synced.
+            let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
+            result.inspect_err(|error| {
+                tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
+            })
+        };
+        let result = self.syncs.reach(seq, || self.last_commit(), sync);
+        match &result {
+            Ok(()) => {
+                // Whoever holds the floor is raising it; nobody waits for that.
+                if let Some(mut floor) = self.floor.as_ref().and_then(Mutex::try_lock) {
+                    floor.raise(self.syncs.synced());
+                }
+            }
+            Err(EngineError::SyncFailed { cause, .. }) => {
+                let _ = self.failed.set(Failure::Sync(Arc::clone(cause)));
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    fn flush_families(&self) -> Result<(), EngineError> {
+        let families: Vec<_> = Family::ALL.into_iter().map(|family| self.family(family)).collect();
+        let flushed = self.db.flush_cfs_opt(&families, &FlushOptions::default());
+        flushed.map_err(|error| self.fail(self.writing("flush the families", error)))
+    }
+}
+
+impl fmt::Debug for RocksEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RocksEngine")
+            .field("dir", &self.dir)
+            .field("access", &self.access)
+            .field("last_commit", &self.last_commit())
+            .field("last_synced", &self.last_synced())
+            .field("failed", &self.failed.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine for RocksEngine {
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        let (len_bytes, max_bytes) = (batch.len_bytes(), self.max_batch_bytes);
+        if len_bytes > max_bytes {
+            return Err(EngineError::TooLarge { len_bytes, max_bytes });
+        }
+        let seq = if guards.is_empty() {
+            let mut newest = self.newest.lock();
+            self.check_writable()?;
+            let rows = if newest.watch.is_watched() { Rows::of(&batch) } else { Rows::default() };
+            let seq = if batch.is_rearrangement() { newest.seq } else { newest.seq.next() };
+            let sealed = self.seal(batch, seq);
+            self.write(&mut newest, seq, sealed, &rows)?;
+            seq
+        } else {
+            self.commit_guarded(batch, guards)?
+        };
+        match level {
+            Level::Process => Ok(seq),
+            Level::Power => self.sync_to(seq).map(|()| seq),
+        }
+    }
+
+    fn may_have(&self, space: Space, key: &[u8]) -> bool {
+        // From filters and caches alone.
+        self.db.key_may_exist_cf(self.family(space.family()), key)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        self.check_open()?;
+        Ok(Box::new(RocksSnapshot::new(self)))
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.check_writable()?;
+        self.sync_to(self.last_commit())
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        CommitSeq::new(self.last_commit.load(Ordering::Acquire))
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.batch_count.load(Ordering::Acquire)
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        self.syncs.synced()
+    }
+
+    fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
+        self.check_open()?;
+        if self.access == Access::ReadOnly {
+            return Err(EngineError::Unsupported { what: "write a checkpoint when opened for reading only" });
+        }
+        let operation = "write a checkpoint";
+        let checkpoint = Checkpoint::new(&self.db).map_err(|error| failure::of(operation, error))?;
+        if dir.exists() {
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(EngineError::Io { path: dir.to_path_buf(), source });
+        }
+        checkpoint.create_checkpoint(dir).map_err(|error| failure::of(operation, error))?;
+        held::write(dir, &self.held.lock())?;
+        // So that the copy's readers keep its writers out.
+        DirLock::create(dir)?;
+        open::sync_dir(dir)?;
+        dir.parent().map_or(Ok(()), open::sync_dir)
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.sync()?;
+        self.flush_families()
+    }
+
+    fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
+        self.check_writable()?;
+        if !self.let_go(family)? {
+            tracing::warn!(family = family.name(), "a file is damaged, so none is rewritten");
+            return Ok(());
+        }
+        if range::is_empty(keys) {
+            return Ok(());
+        }
+        let handle = self.family(family);
+        let collect_from = |age_cutoff: f64| {
+            let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
+            self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
+        };
+        // On its own RocksDB collects the garbage of the oldest blob files only; who asks for it wants all of it gone.
+        let age_cutoff = tuning::blob_age_cutoff(family);
+        if age_cutoff.is_some() {
+            collect_from(1.0)?;
+        }
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        self.db.compact_range_cf_opt(handle, range::first(keys.0), range::behind(keys.1), &options);
+        age_cutoff.map_or(Ok(()), collect_from)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        // No commit is under way while this is held, and none begins after it.
+        let newest = self.newest.lock();
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let flushed = match self.check_writable() {
+            Err(EngineError::OpenedReadOnly) => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => self.sync_to(newest.seq).and_then(|()| self.flush_families()),
+        };
+        self.closed.store(true, Ordering::Release);
+        if let Some(floor) = &self.floor {
+            floor.lock().raise_now(self.syncs.synced());
+        }
+        self.db.cancel_all_background_work(true);
+        flushed
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failed.get().cloned()
+    }
+
+    fn reopening(&self) -> Reopen {
+        let dir = self.dir.clone();
+        let options = RocksOptions::new(self.budget.clone()).with_max_batch_bytes(self.max_batch_bytes);
+        // Also what could not be noted.
+        let held = self.held.lock().clone();
+        Box::new(move |expects| open::reopen(&dir, &options, &held, expects))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        disk::free_bytes(&self.dir)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        disk::all_bytes(&self.dir)
+    }
+
+    fn caps(&self) -> Caps {
+        let read_only = self.access == Access::ReadOnly;
+        Caps { durable: true, checkpoint: !read_only, read_only, max_batch_bytes: self.max_batch_bytes }
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.usage_now()
+    }
+}

@@ -1,0 +1,238 @@
+//! Every RocksDB option that is set, and the memory that worlds share in RocksDB.
+//!
+//! Options that decide what survives are fixed here and asserted by a test that reads them back from the file in
+//! which RocksDB records them; none is inherited from a default. The reasons, and the measurements behind the
+//! figures, are in `docs/decisions/0018-rocksdb-options.md`.
+
+use cg_format::key::Family;
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions,
+    Options, ReadOptions, WriteBufferManager,
+};
+
+use super::Budget;
+
+/// Log that may lie unflushed before the families that hold it back are flushed. Bounds what an open replays.
+pub const MAX_WAL_BYTES: u64 = 256 << 20;
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Parts of indexes and filters are as large as a small family's blocks.
+const INDEX_PART_BYTES: usize = 4 * KIB;
+
+/// What the worlds that share [`Budget`] have in common in RocksDB.
+pub(in super::super) struct Memory {
+    blocks: Cache,
+    blobs: Cache,
+    write_buffers: WriteBufferManager,
+    env: Env,
+}
+
+impl Memory {
+    /// Caches and write buffers of so many bytes together.
+    ///
+    /// # Panics
+    /// If the system has no environment for RocksDB, which happens on no platform that it supports.
+    pub(in super::super) fn new(memory_bytes: usize, thread_count: usize) -> Self {
+        let blobs = memory_bytes / 4;
+        // A sharded cache never keeps a value larger than a shard, and clusters reach 8 MiB: so few shards.
+        let mut blob_options = LruCacheOptions::default();
+        blob_options.set_capacity(blobs);
+        blob_options.set_num_shard_bits(0);
+        let blocks = Cache::new_hyper_clock_cache(memory_bytes - blobs, 0);
+        let stall = false;
+        let write_buffers =
+            WriteBufferManager::new_write_buffer_manager_with_cache(memory_bytes / 4, stall, blocks.clone());
+        let mut env = Env::new().expect("the default environment always exists");
+        // Flushes have threads of their own: a long compaction must not hold up the freeing of write buffers.
+        env.set_background_threads(thread_count as i32);
+        env.set_high_priority_background_threads(thread_count.div_ceil(4) as i32);
+        Self { blocks, blobs: Cache::new_lru_cache_opts(&blob_options), write_buffers, env }
+    }
+
+    /// What is in use now.
+    pub(in super::super) fn used_bytes(&self) -> u64 {
+        // Write buffers are charged to the blocks' cache.
+        (self.blocks.get_usage() + self.blobs.get_usage()) as u64
+    }
+}
+
+/// The options of the database.
+pub(super) fn database(budget: &Budget) -> Options {
+    let mut options = Options::default();
+    // What survives. A torn tail is what a crash leaves; anything else that does not check is an error.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_paranoid_checks(true);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_recycle_log_file_num(0);
+    options.set_manual_wal_flush(false);
+    // Every write is in the log, so families may be flushed one by one.
+    options.set_atomic_flush(false);
+    options.set_max_total_wal_size(MAX_WAL_BYTES);
+    // Both would show a batch in parts, or out of order.
+    options.set_unordered_write(false);
+    options.set_enable_pipelined_write(false);
+    options.set_use_fsync(false);
+
+    // How it runs.
+    let shared = budget.rocks();
+    options.set_env(&shared.env);
+    options.set_write_buffer_manager(&shared.write_buffers);
+    options.set_max_background_jobs(budget.thread_count() as i32);
+    options.set_max_open_files(-1);
+    // Each thread that opens files keeps the memory in which it read their ends; RocksDB's sixteen keep eight megabytes of
+    // it behind opening a million chunks.
+    options.set_max_file_opening_threads(budget.thread_count() as i32);
+    options.set_skip_stats_update_on_db_open(true);
+    options.set_avoid_unnecessary_blocking_io(true);
+    options.set_bytes_per_sync(MIB as u64);
+    options.set_wal_bytes_per_sync(512 * KIB as u64);
+    // The manifest is read in full at every open.
+    options.set_max_manifest_file_size(16 * MIB);
+    options.set_keep_log_file_num(2);
+    options.set_max_log_file_size(4 * MIB);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options
+}
+
+/// The options of a family, `None` being RocksDB's own `default`, which stays empty.
+pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
+    let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
+        profile(family);
+    let mut options = database(budget);
+    options.set_write_buffer_size(buffer_bytes.min(budget.memory_bytes() / 16));
+    options.set_max_write_buffer_number(buffer_count);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_compression_type(compression);
+    if point_reads {
+        options.set_memtable_prefix_bloom_ratio(0.05);
+        options.set_memtable_whole_key_filtering(true);
+    }
+
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(&budget.rocks().blocks);
+    table.set_block_size(block_bytes);
+    // Absence is a common answer: a chunk not yet generated. Filters stay on the last level too.
+    table.set_bloom_filter(10.0, false);
+    table.set_whole_key_filtering(true);
+    table.set_optimize_filters_for_memory(true);
+    // Indexes and filters are blocks of the one cache like others, and in parts: in memory is what is asked for, not what
+    // there is. Only the index of their parts stays, a hundredth.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_partition_filters(true);
+    table.set_metadata_block_size(INDEX_PART_BYTES);
+    table.set_pin_top_level_index_and_filter(true);
+    options.set_optimize_filters_for_hits(false);
+    options.set_block_based_table_factory(&table);
+
+    if let Some(Blobs { min_bytes, file_bytes, age_cutoff, compression }) = blobs {
+        options.set_enable_blob_files(true);
+        options.set_min_blob_size(min_bytes);
+        options.set_blob_file_size(file_bytes);
+        options.set_blob_compression_type(compression);
+        options.set_enable_blob_gc(true);
+        options.set_blob_gc_age_cutoff(age_cutoff);
+        options.set_blob_gc_force_threshold(0.5);
+        options.set_blob_cache(&budget.rocks().blobs);
+    }
+    options
+}
+
+/// The share of a family's blob files, oldest first, whose garbage is collected by the way; `None` without blobs.
+pub(super) fn blob_age_cutoff(family: Family) -> Option<f64> {
+    profile(Some(family)).blobs.map(|blobs| blobs.age_cutoff)
+}
+
+/// How a scan reads: what it reads is kept in the cache, but of chunks scans pass over more than is asked for again.
+pub(super) fn scan_reads(family: Family) -> ReadOptions {
+    let passes_over =
+        matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot);
+    let mut reads = ReadOptions::default();
+    reads.fill_cache(!passes_over);
+    reads
+}
+
+struct Profile {
+    buffer_bytes: usize,
+    buffer_count: i32,
+    block_bytes: usize,
+    compression: DBCompressionType,
+    blobs: Option<Blobs>,
+    /// Rows are mostly read one by one and soon after they were written.
+    point_reads: bool,
+}
+
+struct Blobs {
+    min_bytes: u64,
+    file_bytes: u64,
+    age_cutoff: f64,
+    compression: DBCompressionType,
+}
+
+impl Blobs {
+    /// Smaller thresholds double the disk that overwritten values take, see the decision page.
+    const LARGE_ROWS: Self = Self {
+        min_bytes: 64 << 10,
+        file_bytes: 256 << 20,
+        age_cutoff: 0.25,
+        compression: DBCompressionType::Lz4,
+    };
+    /// Clusters are compressed inside, group by group.
+    const WARM_CLUSTERS: Self = Self {
+        min_bytes: 16 << 10,
+        file_bytes: 256 << 20,
+        age_cutoff: 0.25,
+        compression: DBCompressionType::None,
+    };
+    const COLD_CLUSTERS: Self = Self { age_cutoff: 0.5, ..Self::WARM_CLUSTERS };
+}
+
+fn profile(family: Option<Family>) -> Profile {
+    use DBCompressionType::{Lz4, None as Plain};
+    let small = Profile {
+        buffer_bytes: 4 * MIB,
+        buffer_count: 2,
+        block_bytes: 4 * KIB,
+        compression: Lz4,
+        blobs: None,
+        point_reads: false,
+    };
+    let Some(family) = family else { return small };
+    match family {
+        Family::WorldMeta | Family::WorldProperties => small,
+        Family::ChunkL0 => Profile {
+            buffer_bytes: 64 * MIB,
+            buffer_count: 3,
+            block_bytes: 8 * KIB,
+            blobs: Some(Blobs::LARGE_ROWS),
+            point_reads: true,
+            ..small
+        },
+        Family::ChunkL1 => Profile {
+            buffer_bytes: 64 * MIB,
+            block_bytes: 16 * KIB,
+            compression: Plain,
+            blobs: Some(Blobs::WARM_CLUSTERS),
+            ..small
+        },
+        Family::ChunkL2 => Profile {
+            buffer_bytes: 64 * MIB,
+            block_bytes: 16 * KIB,
+            compression: Plain,
+            blobs: Some(Blobs::COLD_CLUSTERS),
+            ..small
+        },
+        Family::Entity => {
+            Profile { buffer_bytes: 32 * MIB, blobs: Some(Blobs::LARGE_ROWS), point_reads: true, ..small }
+        }
+        Family::OpacityMap | Family::ChunkDelta | Family::Index => {
+            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, ..small }
+        }
+        Family::Object | Family::Record | Family::Snapshot => {
+            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, blobs: Some(Blobs::LARGE_ROWS), ..small }
+        }
+    }
+}

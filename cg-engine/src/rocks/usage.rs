@@ -1,0 +1,43 @@
+//! What an engine's files and caches take.
+
+use std::fs;
+
+use cg_format::key::Family;
+
+use super::super::{EngineError, FamilyUsage, Usage};
+use super::{RocksEngine, failure, open};
+
+impl RocksEngine {
+    /// What the files and caches take now.
+    pub(super) fn usage_now(&self) -> Result<Usage, EngineError> {
+        self.check_open()?;
+        let families =
+            Family::ALL.into_iter().map(|family| self.usage_of(family)).collect::<Result<_, _>>()?;
+        let io = |source| EngineError::Io { path: self.dir.clone(), source };
+        let mut log_bytes = 0;
+        for entry in fs::read_dir(&self.dir).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            if open::is_log(&entry.file_name()) {
+                // A log may be deleted between the two calls.
+                log_bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+            }
+        }
+        Ok(Usage { families, log_bytes, memory_bytes: self.budget.used_bytes() })
+    }
+
+    fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {
+        let property = |name: &str| {
+            let value = self.db.property_int_value_cf(self.family(family), name);
+            value.map(Option::unwrap_or_default).map_err(|error| failure::of("read a property", error))
+        };
+        Ok(FamilyUsage {
+            family,
+            row_count: property("rocksdb.estimate-num-keys")?,
+            table_bytes: property("rocksdb.total-sst-files-size")?,
+            blob_bytes: property("rocksdb.total-blob-file-size")?,
+            garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
+            buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
+            is_held: self.is_held(family),
+        })
+    }
+}

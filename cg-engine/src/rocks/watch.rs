@@ -1,0 +1,183 @@
+//! Which rows were written while the guards of a commit were compared, so that they are compared without the lock.
+//!
+//! Who commits with guards begins to watch under the lock of the commits, compares them without it, and asks under the
+//! lock again which of the guarded rows were written since: only those are compared once more. A commit without guards
+//! notes its rows only while somebody watches.
+//!
+//! **Invariant**: what a batch wrote since a [`Since`] was given out is named by it, or it says that all rows may have been.
+
+use std::collections::HashSet;
+use std::hash::BuildHasher as _;
+
+use cg_format::Space;
+use cg_format::key::Family;
+use foldhash::fast::FixedState;
+
+use super::super::batch::Batch;
+use super::super::{COMMIT_SEQUENCE_KEY, Guard};
+
+/// So many rows are remembered at most, eight bytes each. Behind that all rows count as written.
+const REMEMBERED_ROWS: usize = 1 << 16;
+
+/// What was written since the first of those began who watch now.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    watchers: usize,
+    /// Rows by their hashes, in the order of the batches. Two that share one cost a comparison.
+    written: Vec<u64>,
+    /// How often it was forgotten what was written.
+    forgotten: u64,
+}
+
+/// A moment from which on somebody watches. To be handed back.
+#[derive(Debug)]
+#[must_use = "what is written is noted for as long as somebody watches"]
+pub(super) struct Since {
+    from: usize,
+    forgotten: u64,
+}
+
+/// The rows that a batch writes.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    hashes: Vec<u64>,
+    /// Whether there are more, of which nobody can tell which: those of a range.
+    has_others: bool,
+}
+
+fn hash(family: Family, key: &[u8]) -> u64 {
+    FixedState::with_seed(0).hash_one((family, key))
+}
+
+fn hash_of(space: Space, key: &[u8]) -> u64 {
+    hash(space.family(), key)
+}
+
+impl Rows {
+    pub(super) fn of(batch: &Batch) -> Self {
+        let mut hashes: Vec<_> = batch.places().map(|(space, key)| hash_of(space, key)).collect();
+        if !batch.is_rearrangement() {
+            // The engine adds it to every commit.
+            hashes.push(hash_of(Space::WorldMeta, COMMIT_SEQUENCE_KEY));
+        }
+        Self { hashes, has_others: batch.has_ranges() }
+    }
+}
+
+impl Watch {
+    /// Whether anybody has to be told what is written.
+    pub(super) const fn is_watched(&self) -> bool {
+        self.watchers > 0
+    }
+
+    /// Notes from now on what is written.
+    pub(super) fn begin(&mut self) -> Since {
+        self.watchers += 1;
+        Since { from: self.written.len(), forgotten: self.forgotten }
+    }
+
+    /// Notes what a batch has written.
+    pub(super) fn note(&mut self, rows: &Rows) {
+        if !self.is_watched() {
+            return;
+        }
+        if rows.has_others || self.written.len() + rows.hashes.len() > REMEMBERED_ROWS {
+            self.forget();
+        } else {
+            self.written.extend_from_slice(&rows.hashes);
+        }
+    }
+
+    /// Ends it, and says which of some guards are of rows that were written meanwhile.
+    pub(super) fn end(&mut self, since: Since, guards: &[Guard]) -> Vec<Guard> {
+        let touched = if since.forgotten == self.forgotten {
+            let written = self.written.get(since.from..).unwrap_or_default();
+            let written: HashSet<u64> = written.iter().copied().collect();
+            let is_touched =
+                |guard: &&Guard| !written.is_empty() && written.contains(&hash_of(guard.space, &guard.key));
+            guards.iter().filter(is_touched).cloned().collect()
+        } else {
+            guards.to_vec()
+        };
+        self.watchers -= 1;
+        if self.watchers == 0 {
+            self.written.clear();
+        }
+        touched
+    }
+
+    fn forget(&mut self) {
+        self.written.clear();
+        self.forgotten += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stamp;
+    use cg_format::frame::{Codec, Draft};
+
+    const SPACE: Space = Space::WorldProperty;
+
+    fn puts(keys: &[&[u8]]) -> Batch {
+        let mut batch = Batch::new();
+        for key in keys {
+            batch.put(SPACE, key, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
+        }
+        batch
+    }
+
+    fn guards(keys: &[&[u8]]) -> Vec<Guard> {
+        keys.iter().map(|key| Guard::absent(SPACE, key)).collect()
+    }
+
+    #[test]
+    fn what_was_written_since_is_compared_again() {
+        let mut watch = Watch::default();
+        watch.note(&Rows::of(&puts(&[b"a"])));
+        let first = watch.begin();
+        watch.note(&Rows::of(&puts(&[b"b", b"x"])));
+        let second = watch.begin();
+        let mut removal = Batch::new();
+        removal.delete(SPACE, b"c");
+        watch.note(&Rows::of(&removal));
+        let all = guards(&[b"a", b"b", b"c", b"d"]);
+        assert_eq!(watch.end(first, &all), guards(&[b"b", b"c"]));
+        assert_eq!(watch.end(second, &all), guards(&[b"c"]));
+        assert_eq!((watch.is_watched(), watch.written.len()), (false, 0), "nothing is kept for nobody");
+    }
+
+    #[test]
+    fn every_commit_writes_the_row_of_the_sequence_and_no_rearrangement_does() {
+        let guard = vec![Guard::version(Space::WorldMeta, COMMIT_SEQUENCE_KEY, 1)];
+        let mut watch = Watch::default();
+        let since = watch.begin();
+        watch.note(&Rows::of(&puts(&[b"x"]).rearranging()));
+        assert_eq!(watch.end(since, &guard), vec![]);
+        let since = watch.begin();
+        watch.note(&Rows::of(&puts(&[b"x"])));
+        assert_eq!(watch.end(since, &guard), guard);
+    }
+
+    #[test]
+    fn what_nobody_can_name_is_everything() {
+        let all = guards(&[b"a", b"b"]);
+        let mut watch = Watch::default();
+        let since = watch.begin();
+        let mut range = puts(&[b"x"]);
+        range.delete_range(SPACE, b"p", b"q");
+        watch.note(&Rows::of(&range));
+        let later = watch.begin();
+        assert_eq!((watch.end(since, &all), watch.end(later, &all)), (all.clone(), vec![]));
+        let since = watch.begin();
+        let many = Rows { hashes: vec![7; REMEMBERED_ROWS - 1], has_others: false };
+        watch.note(&many);
+        watch.note(&Rows { hashes: vec![7], has_others: false });
+        let full = watch.begin();
+        assert_eq!(watch.written.len(), REMEMBERED_ROWS);
+        watch.note(&Rows { hashes: vec![7], has_others: false });
+        assert!(watch.written.is_empty());
+        assert_eq!((watch.end(since, &all), watch.end(full, &all)), (all.clone(), all));
+    }
+}

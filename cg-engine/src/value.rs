@@ -1,0 +1,67 @@
+//! A stored value, as an engine gives it out.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The bytes of a row: borrowed from the engine where it can lend them, else shared or owned.
+///
+/// ```
+/// use cg_engine::Value;
+/// assert_eq!(&*Value::from(vec![1, 2]), [1, 2]);
+/// ```
+pub struct Value<'e>(Bytes<'e>);
+
+enum Bytes<'e> {
+    Shared(Arc<[u8]>),
+    Owned(Vec<u8>),
+    Lent(&'e [u8]),
+    #[cfg(feature = "rocks")]
+    Pinned(crate::rocks::Pinned<'e>),
+}
+
+impl From<Arc<[u8]>> for Value<'_> {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(Bytes::Shared(bytes))
+    }
+}
+
+impl From<Vec<u8>> for Value<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Owned(bytes))
+    }
+}
+
+impl<'e> From<&'e [u8]> for Value<'e> {
+    fn from(bytes: &'e [u8]) -> Self {
+        Self(Bytes::Lent(bytes))
+    }
+}
+
+#[cfg(feature = "rocks")]
+impl<'e> From<crate::rocks::Pinned<'e>> for Value<'e> {
+    fn from(bytes: crate::rocks::Pinned<'e>) -> Self {
+        Self(Bytes::Pinned(bytes))
+    }
+}
+
+impl Deref for Value<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Shared(bytes) => bytes,
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
+            #[cfg(feature = "rocks")]
+            Bytes::Pinned(bytes) => bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
