@@ -81,6 +81,29 @@ pub enum EngineError {
         #[source]
         cause: Arc<EngineError>,
     },
+    /// The caller's number is not the next one: another writer has committed, or the caller is behind. Nothing was
+    /// written. Close the world; it belongs to the other writer.
+    #[error(
+        "the next commit is {next}, not {given}: another writer has the world; nothing was written, close it"
+    )]
+    Fenced {
+        /// The number that the caller gave.
+        given: CommitSeq,
+        /// The number that the next commit gets.
+        next: CommitSeq,
+    },
+    /// The storage cannot be reached. Nothing was written; the same call may succeed later.
+    #[error("the storage cannot be reached, nothing was written: {message}; call again when it can")]
+    Unavailable {
+        /// What the network said.
+        message: String,
+    },
+    /// The storage has given up the state that a snapshot shows. Take another snapshot and read again.
+    #[error("the storage no longer has the state of commit {seq}: take another snapshot and read again")]
+    SnapshotGone {
+        /// The newest commit of the snapshot.
+        seq: CommitSeq,
+    },
     /// It panicked in the middle of an operation. What was written is known after the next open.
     #[error("{operation} panicked: {message}; the log of the process says where")]
     Panicked {
@@ -196,6 +219,8 @@ impl EngineError {
                 | Self::NoSpace { .. }
                 | Self::ReadOnly { .. }
                 | Self::NotReopened { .. }
+                | Self::Fenced { .. }
+                | Self::Unavailable { .. }
                 | Self::OpenedReadOnly
                 | Self::Closed
         )

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
@@ -235,7 +234,7 @@ impl Engine for MemEngine {
     }
 
     fn caps(&self) -> Caps {
-        Caps { durable: false, checkpoint: false, read_only: false, max_batch_bytes: self.max_batch_bytes }
+        Caps::new(self.max_batch_bytes)
     }
 
     fn usage(&self) -> Result<Usage, EngineError> {
@@ -313,9 +312,7 @@ impl State {
     }
 
     fn apply_sequence(&mut self, seq: CommitSeq) {
-        let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
-        let draft = Draft::plain(Codec::None, 0, |_| {});
-        self.apply(Op::Put { space, key, draft, stamp: super::Stamp::Commit }, seq);
+        self.family(Space::WorldMeta).insert(COMMIT_SEQUENCE_KEY.into(), seq.row().into());
         self.last_commit = seq;
     }
 
@@ -357,15 +354,7 @@ fn visit_range(rows: &Rows, range: KeyRange<'_>, visit: &mut RowVisitor<'_>) {
 
 fn usage_of((family, rows): (Family, &Arc<Rows>)) -> FamilyUsage {
     let buffered_bytes = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
-    FamilyUsage {
-        family,
-        row_count: rows.len() as u64,
-        table_bytes: 0,
-        blob_bytes: 0,
-        garbage_bytes: 0,
-        buffered_bytes,
-        is_held: false,
-    }
+    FamilyUsage { row_count: rows.len() as u64, buffered_bytes, ..FamilyUsage::new(family) }
 }
 
 fn io_error(operation: &str) -> EngineError {

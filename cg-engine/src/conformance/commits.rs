@@ -61,6 +61,38 @@ pub(super) fn a_rearrangement_takes_no_sequence(engine: &dyn Engine) {
     assert_eq!(commit(engine, Batch::new()), CommitSeq::new(2));
 }
 
+pub(super) fn a_run_takes_the_numbers_that_it_was_given(engine: &dyn Engine) {
+    put_all(engine, &[b"before"]);
+    let batches = [b"a", b"b", b"c"].map(|key| {
+        let mut batch = Batch::new();
+        put(&mut batch, key, b"");
+        // The last of them wins.
+        put(&mut batch, b"last", key);
+        batch
+    });
+    let last = engine.commit_run(CommitSeq::new(2), batches.into(), Level::Power).expect("commits");
+    assert_eq!((last, engine.last_commit()), (CommitSeq::new(4), CommitSeq::new(4)));
+    assert_eq!(engine.last_synced(), CommitSeq::new(4));
+    let keys: [(Space, &[u8]); 4] = [(SPACE, b"a"), (SPACE, b"b"), (SPACE, b"c"), (SPACE, b"last")];
+    assert_eq!(versions(engine, &keys), [Some(2), Some(3), Some(4), Some(4)]);
+    assert_eq!(payload(engine, b"last").as_deref(), Some(&b"c"[..]));
+}
+
+pub(super) fn a_run_with_a_wrong_number_writes_nothing(engine: &dyn Engine) {
+    put_all(engine, &[b"a"]);
+    for given in [1, 3].map(CommitSeq::new) {
+        let mut batch = Batch::new();
+        put(&mut batch, b"b", b"");
+        let next = CommitSeq::new(2);
+        match engine.commit_run(given, vec![batch], Level::Process) {
+            Err(EngineError::Fenced { given: named, next: expected })
+                if (named, expected) == (given, next) => {}
+            other => panic!("expected to be fenced, got {other:?}"),
+        }
+    }
+    assert_eq!((version(engine, b"b"), engine.last_commit()), (None, CommitSeq::new(1)));
+}
+
 pub(super) fn a_conflict_writes_nothing(engine: &dyn Engine) {
     put_all(engine, &[b"a"]);
     let mut batch = Batch::new();

@@ -37,6 +37,8 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     commits::frames_get_their_version(&make());
     commits::sequences_rise_by_one_and_are_stored(&make());
     commits::a_rearrangement_takes_no_sequence(&make());
+    commits::a_run_takes_the_numbers_that_it_was_given(&make());
+    commits::a_run_with_a_wrong_number_writes_nothing(&make());
     commits::a_conflict_writes_nothing(&make());
     commits::guards_see_versions_and_absence(&make());
     commits::a_batch_over_the_limit_writes_nothing(&make());

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
@@ -268,9 +267,7 @@ impl RocksEngine {
             Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
         });
         if !is_rearrangement {
-            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
-            let row = Draft::plain(Codec::None, 0, |_| {}).seal(space, key, seq.get());
-            sealed.put_cf(family(space), key, row);
+            sealed.put_cf(family(Space::WorldMeta), COMMIT_SEQUENCE_KEY, seq.row());
         }
         sealed
     }

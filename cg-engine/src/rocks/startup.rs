@@ -11,8 +11,9 @@ use super::super::EngineError;
 
 /// RocksDB's threads get the system's default, mostly 8 MiB of addresses.
 const STACK_BYTES: usize = 8 << 20;
-/// What opening takes beside caches and stacks.
-const OPENING_BYTES: usize = 64 << 20;
+/// What opening takes beside caches and stacks. A thread that allocates makes the system's allocator reserve 64 MiB of
+/// addresses, and twice that for a moment; while other processes run, two threads may do so at once.
+const OPENING_BYTES: usize = 192 << 20;
 
 /// Asks the system for the threads and the addresses that RocksDB takes with so much memory and so many threads, and
 /// gives them back.

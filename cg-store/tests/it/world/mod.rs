@@ -356,8 +356,12 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
         let target = to.join(path.file_name().expect("has a name"));
         if path.is_dir() {
             copy_dir(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("copies");
+            continue;
+        }
+        match fs::copy(&path, &target) {
+            // RocksDB has deleted what it no longer needs since the listing.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => drop(copied.expect("copies")),
         }
     }
 }

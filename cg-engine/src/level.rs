@@ -1,0 +1,15 @@
+//! How safe a commit is.
+
+/// How safe a commit is when it returns.
+///
+/// | level | a killed process | a power cut |
+/// |---|---|---|
+/// | `Process` | survives | may be lost with all later commits, never in part |
+/// | `Power` | survives | survives |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Handed to the operating system.
+    Process,
+    /// Synced to the disk.
+    Power,
+}

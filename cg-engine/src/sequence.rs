@@ -1,0 +1,48 @@
+//! The numbers of commits.
+
+use std::fmt;
+
+use cg_format::Space;
+use cg_format::frame::{Codec, Draft};
+
+/// The key, in [`Space::WorldMeta`], of the row that carries the newest commit's sequence.
+///
+/// The row's payload is empty: its frame's version is the sequence. Every commit writes it last, so no batch can
+/// set it to anything else.
+pub const COMMIT_SEQUENCE_KEY: &[u8] = b"commitSequence";
+
+/// The number of a commit: strictly increasing over the life of a world, starting with 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CommitSeq(u64);
+
+impl CommitSeq {
+    /// Before the first commit.
+    pub const NONE: Self = Self(0);
+
+    /// The commit with this number.
+    pub const fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The commit after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// The row under [`COMMIT_SEQUENCE_KEY`] after this commit, which an engine writes with the commit's own rows.
+    pub fn row(self) -> Vec<u8> {
+        Draft::plain(Codec::None, 0, |_| {}).seal(Space::WorldMeta, COMMIT_SEQUENCE_KEY, self.0)
+    }
+}
+
+impl fmt::Display for CommitSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,222 @@
+//! The engine: the client's side.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cg_engine::{
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Guard, KeyRange, Level,
+    Reopen, Reopened, Snapshot, Usage,
+};
+use parking_lot::Mutex;
+
+use crate::network::{Network, Unanswered};
+use crate::server::{Refused, Server};
+use crate::view::Kept;
+
+/// The largest batch.
+const MAX_BATCH_BYTES: u64 = 64 << 20;
+
+/// Rows on a [`Server`], across a [`Network`].
+#[derive(Debug)]
+pub struct Remote {
+    pub(crate) server: Arc<Server>,
+    pub(crate) network: Arc<Network>,
+    client: u64,
+    /// The number of the last request that writes. One is sent at a time.
+    requests: Mutex<u64>,
+    pub(crate) last_commit: AtomicU64,
+    last_synced: AtomicU64,
+    batches: AtomicU64,
+    failed: OnceLock<Failure>,
+    closed: AtomicBool,
+}
+
+impl Remote {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] if it does not answer.
+    pub fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Result<Self, EngineError> {
+        let progress = network.call(|| server.connect())?;
+        Ok(Self {
+            server: Arc::clone(server),
+            network: Arc::clone(network),
+            client: progress.client,
+            requests: Mutex::new(0),
+            last_commit: AtomicU64::new(progress.last_commit.get()),
+            last_synced: AtomicU64::new(progress.last_synced.get()),
+            batches: AtomicU64::new(0),
+            failed: OnceLock::new(),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), EngineError> {
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
+    }
+
+    fn check_writable(&self) -> Result<(), EngineError> {
+        self.check_open()?;
+        match self.failed.get() {
+            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends batches as the commits from `first` on, or from the next one on, until the server answers.
+    fn send(
+        &self,
+        first: Option<CommitSeq>,
+        mut batches: Vec<Batch>,
+        guards: &[Guard],
+    ) -> Result<CommitSeq, EngineError> {
+        let mut requests = self.requests.lock();
+        self.check_writable()?;
+        let first = first.unwrap_or_else(|| self.last_commit().next());
+        *requests += 1;
+        let request = (self.client, *requests);
+        let applied = self.network.call(|| self.server.commit(request, first, &mut batches, guards));
+        let (last, count) = match applied {
+            Ok(Ok(applied)) => applied,
+            Ok(Err(refused)) => return Err(error_of(refused, first)),
+            Err(unanswered) => return Err(self.unanswered(unanswered)),
+        };
+        self.last_commit.store(last.get(), Ordering::Release);
+        self.batches.store(count, Ordering::Release);
+        Ok(last)
+    }
+
+    /// A commit that no answer came to: nothing was written, or nobody knows.
+    fn unanswered(&self, unanswered: Unanswered) -> EngineError {
+        let cause = Arc::new(EngineError::from(unanswered));
+        if !unanswered.arrived {
+            return unanswered.into();
+        }
+        // The first failure stays the cause.
+        let _ = self.failed.set(Failure::Write(Arc::clone(&cause)));
+        EngineError::WriteFailed { cause }
+    }
+
+    fn reach(&self, level: Level, seq: CommitSeq) -> Result<CommitSeq, EngineError> {
+        if level == Level::Power {
+            self.sync()?;
+        }
+        Ok(seq)
+    }
+}
+
+fn error_of(refused: Refused, given: CommitSeq) -> EngineError {
+    match refused {
+        Refused::Fenced { next } => EngineError::Fenced { given, next },
+        Refused::Conflict { guard: Guard { space, key, expected, .. }, found } => {
+            EngineError::Conflict { space, key, expected, found }
+        }
+    }
+}
+
+fn check_len(batches: &[Batch]) -> Result<(), EngineError> {
+    let longest = batches.iter().map(Batch::len_bytes).max().unwrap_or_default();
+    if longest > MAX_BATCH_BYTES {
+        return Err(EngineError::TooLarge { len_bytes: longest, max_bytes: MAX_BATCH_BYTES });
+    }
+    Ok(())
+}
+
+impl Engine for Remote {
+    fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+        let batches = vec![batch];
+        check_len(&batches)?;
+        let seq = self.send(None, batches, guards)?;
+        self.reach(level, seq)
+    }
+
+    fn commit_run(
+        &self,
+        first: CommitSeq,
+        batches: Vec<Batch>,
+        level: Level,
+    ) -> Result<CommitSeq, EngineError> {
+        check_len(&batches)?;
+        let seq = self.send(Some(first), batches, &[])?;
+        self.reach(level, seq)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        Ok(Box::new(Kept::new(self)?))
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.check_writable()?;
+        let synced = self.network.call(|| self.server.sync())?;
+        self.last_synced.fetch_max(synced.get(), Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn last_commit(&self) -> CommitSeq {
+        CommitSeq::new(self.last_commit.load(Ordering::Acquire))
+    }
+
+    fn batch_count(&self) -> u64 {
+        self.batches.load(Ordering::Acquire)
+    }
+
+    fn last_synced(&self) -> CommitSeq {
+        CommitSeq::new(self.last_synced.load(Ordering::Acquire))
+    }
+
+    fn checkpoint(&self, _: &Path) -> Result<(), EngineError> {
+        Err(EngineError::Unsupported { what: "write a checkpoint" })
+    }
+
+    fn flush(&self) -> Result<(), EngineError> {
+        self.sync()
+    }
+
+    fn compact(&self, _: Family, _: KeyRange<'_>) -> Result<(), EngineError> {
+        self.check_writable()
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let synced = if self.failed.get().is_none() { self.sync() } else { Ok(()) };
+        self.closed.store(true, Ordering::Release);
+        synced
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failed.get().cloned()
+    }
+
+    fn reopening(&self) -> Reopen {
+        let (server, network) = (Arc::clone(&self.server), Arc::clone(&self.network));
+        Box::new(move |expects| {
+            let engine = Box::new(Self::connect(&server, &network)?);
+            let is_expected = expects(engine.last_commit());
+            Ok(if is_expected { Reopened::Writable(engine) } else { Reopened::Unexpected(engine) })
+        })
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn caps(&self) -> Caps {
+        Caps::new(MAX_BATCH_BYTES)
+    }
+
+    fn usage(&self) -> Result<Usage, EngineError> {
+        self.check_open()?;
+        let counts = self.network.call(|| self.server.count())?;
+        let family = |(family, (row_count, table_bytes)): (Family, (u64, u64))| {
+            let mut usage = FamilyUsage::new(family);
+            (usage.row_count, usage.table_bytes) = (row_count, table_bytes);
+            usage
+        };
+        let mut usage = Usage::default();
+        usage.families = Family::ALL.into_iter().zip(counts).map(family).collect();
+        Ok(usage)
+    }
+}

@@ -1,0 +1,193 @@
+//! The server's side: rows, commits, and snapshots by number.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use cg_engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Family, Guard, Op, Space};
+use parking_lot::Mutex;
+
+/// A row's place: its family and its key.
+pub(crate) type Place = (u8, Vec<u8>);
+type Rows = BTreeMap<Place, Arc<[u8]>>;
+/// The newest snapshots are kept; what an older one shows is gone.
+const SNAPSHOTS: usize = 64;
+
+/// Rows, as many engines as one likes may be connected to them.
+#[derive(Debug, Default)]
+pub struct Server(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    rows: Arc<Rows>,
+    last_commit: CommitSeq,
+    last_synced: CommitSeq,
+    batches: u64,
+    clients: u64,
+    next_snapshot: u64,
+    snapshots: BTreeMap<u64, (CommitSeq, Arc<Rows>)>,
+    /// The number of each client's last commit, and how it ended.
+    answers: HashMap<u64, (u64, Applied)>,
+}
+
+/// How a commit ended: the newest commit and the batches so far, or why nothing was written.
+pub(crate) type Applied = Result<(CommitSeq, u64), Refused>;
+
+/// Why a commit was refused.
+#[derive(Debug, Clone)]
+pub(crate) enum Refused {
+    Fenced { next: CommitSeq },
+    Conflict { guard: Guard, found: Option<u64> },
+}
+
+/// Where the server is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) client: u64,
+    pub(crate) last_commit: CommitSeq,
+    pub(crate) last_synced: CommitSeq,
+}
+
+impl Server {
+    /// Without rows.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    pub(crate) fn connect(&self) -> Progress {
+        let mut state = self.0.lock();
+        state.clients += 1;
+        let (client, last_commit, last_synced) = (state.clients, state.last_commit, state.last_synced);
+        Progress { client, last_commit, last_synced }
+    }
+
+    /// Applies batches as the commits from `first` on. What is asked again is answered as before.
+    pub(crate) fn commit(
+        &self,
+        (client, request): (u64, u64),
+        first: CommitSeq,
+        batches: &mut Vec<Batch>,
+        guards: &[Guard],
+    ) -> Applied {
+        let mut state = self.0.lock();
+        if let Some((_, applied)) = state.answers.get(&client).filter(|(number, _)| *number == request) {
+            return applied.clone();
+        }
+        let applied = state.apply_all(first, std::mem::take(batches), guards);
+        state.answers.insert(client, (request, applied.clone()));
+        applied
+    }
+
+    pub(crate) fn sync(&self) -> CommitSeq {
+        let mut state = self.0.lock();
+        state.last_synced = state.last_commit;
+        state.last_synced
+    }
+
+    /// Begins to keep the rows as they are.
+    pub(crate) fn keep(&self) -> (u64, CommitSeq) {
+        let mut state = self.0.lock();
+        let number = state.next_snapshot;
+        state.next_snapshot += 1;
+        let kept = (state.last_commit, Arc::clone(&state.rows));
+        state.snapshots.insert(number, kept);
+        if state.snapshots.len() > SNAPSHOTS {
+            state.snapshots.pop_first();
+        }
+        (number, state.last_commit)
+    }
+
+    pub(crate) fn release(&self, snapshot: u64) {
+        self.0.lock().snapshots.remove(&snapshot);
+    }
+
+    /// Rows by their places, of now or of a snapshot; `None` if the snapshot is gone.
+    pub(crate) fn get(&self, snapshot: Option<u64>, places: &[Place]) -> Option<Vec<Option<Arc<[u8]>>>> {
+        let rows = self.rows(snapshot)?;
+        Some(places.iter().map(|place| rows.get(place).cloned()).collect())
+    }
+
+    /// At most `limit` rows of a range of a snapshot; `None` if it is gone.
+    pub(crate) fn page(
+        &self,
+        snapshot: u64,
+        (from, to): (Bound<Place>, Bound<Place>),
+        limit: usize,
+    ) -> Option<Vec<(Vec<u8>, Arc<[u8]>)>> {
+        let rows = self.rows(Some(snapshot))?;
+        let page = rows.range((from, to)).take(limit);
+        Some(page.map(|((_, key), row)| (key.clone(), Arc::clone(row))).collect())
+    }
+
+    /// How many rows and bytes each family has.
+    pub(crate) fn count(&self) -> Vec<(u64, u64)> {
+        let rows = Arc::clone(&self.0.lock().rows);
+        let mut counts = vec![(0, 0); Family::ALL.len()];
+        for ((family, key), row) in &*rows {
+            if let Some((count, bytes)) = counts.get_mut(usize::from(*family)) {
+                *count += 1;
+                *bytes += (key.len() + row.len()) as u64;
+            }
+        }
+        counts
+    }
+
+    fn rows(&self, snapshot: Option<u64>) -> Option<Arc<Rows>> {
+        let state = self.0.lock();
+        match snapshot {
+            None => Some(Arc::clone(&state.rows)),
+            Some(number) => state.snapshots.get(&number).map(|(_, rows)| Arc::clone(rows)),
+        }
+    }
+}
+
+impl State {
+    fn apply_all(&mut self, first: CommitSeq, batches: Vec<Batch>, guards: &[Guard]) -> Applied {
+        let next = self.last_commit.next();
+        if first != next {
+            return Err(Refused::Fenced { next });
+        }
+        for guard in guards {
+            let stored = self.rows.get(&place(guard.space, &guard.key));
+            if let Err(EngineError::Conflict { found, .. }) = guard.check(stored.map(|row| &**row)) {
+                return Err(Refused::Conflict { guard: guard.clone(), found });
+            }
+        }
+        for batch in batches {
+            self.apply(batch);
+        }
+        Ok((self.last_commit, self.batches))
+    }
+
+    fn apply(&mut self, batch: Batch) {
+        let is_commit = !batch.is_rearrangement();
+        let seq = if is_commit { self.last_commit.next() } else { self.last_commit };
+        let rows = Arc::make_mut(&mut self.rows);
+        batch.drain(|op| match op {
+            Op::Put { space, key, draft, stamp } => {
+                let row = draft.seal(space, key, stamp.version(seq.get()));
+                rows.insert(place(space, key), row.into());
+            }
+            Op::Delete { space, key } => {
+                rows.remove(&place(space, key));
+            }
+            Op::DeleteRange { space, from, to } => {
+                let range = place(space, from)..place(space, to);
+                let gone: Vec<_> = rows.range(range).map(|(place, _)| place.clone()).collect();
+                for place in gone {
+                    rows.remove(&place);
+                }
+            }
+        });
+        if is_commit {
+            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+            rows.insert(place(space, key), seq.row().into());
+            self.last_commit = seq;
+        }
+        self.batches += 1;
+    }
+}
+
+pub(crate) fn place(space: Space, key: &[u8]) -> Place {
+    (space.family() as u8, key.to_vec())
+}

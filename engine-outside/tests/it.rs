@@ -1,0 +1,109 @@
+//! The engine keeps every promise, and a world works over it, whatever the network loses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cg_engine::{Batch, CommitSeq, Engine as _, EngineError, Level, Readable as _, Space, conformance};
+use cg_store::prelude::*;
+use engine_outside::{Network, Remote, Server};
+
+fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Remote {
+    Remote::connect(server, network).expect("it answers")
+}
+
+/// Networks that lose nothing, something and much, with and without latency.
+fn networks() -> [Network; 3] {
+    [(Duration::ZERO, 0), (Duration::ZERO, 3), (Duration::from_micros(20), 5)]
+        .map(|(latency, lost_one_in)| Network::new(latency, lost_one_in))
+}
+
+#[test]
+fn it_keeps_the_promises() {
+    for network in networks() {
+        let network = Arc::new(network);
+        conformance::run_all(|| connect(&Server::new(), &network));
+    }
+}
+
+#[test]
+fn a_world_is_stored_once_whatever_is_lost() {
+    let mut ends = Vec::new();
+    for network in networks() {
+        let (server, network) = (Server::new(), Arc::new(network));
+        let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
+        let world = World::temporary_over(connect(&server, &network), &[], &options).expect("a world");
+        let overworld = world.register_dimension("game:overworld").expect("registers");
+        let [air, stone] = world.register_blocks([":air", "game:stone"]).expect("registers");
+        let at = |x: i64| ChunkAt::new(overworld, ChunkPos::new(x, 0, 0).expect("inside the world"));
+        for x in 0..20 {
+            let chunk =
+                Chunk::filled(if x % 2 == 0 { air } else { stone }, &world.catalog().current_schema());
+            let committed = world.transaction(|tx| {
+                tx.save(at(x), chunk.expect("is registered"));
+                Ok::<_, Error>(())
+            });
+            committed.expect("commits");
+        }
+        assert!(world.verify(cg_store::VerifyDepth::Full, |_| {}).expect("verifies").is_ok());
+        let hash = world.content_hash().expect("hashes");
+        world.close().expect("closes");
+        let again = connect(&server, &network);
+        ends.push((again.last_commit(), hash));
+        let again = World::temporary_over(again, &[], &options).expect("opens");
+        assert_eq!(again.content_hash().expect("hashes"), hash);
+    }
+    // The first network loses nothing: a commit that was applied twice would show as a higher number.
+    assert_eq!(ends, [ends[0]; 3]);
+}
+
+#[test]
+fn a_second_writer_is_fenced() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let [first, second] = [(); 2].map(|()| connect(&server, &network));
+    first.commit(Batch::new(), &[], Level::Process).expect("commits");
+    let refused = second.commit(Batch::new(), &[], Level::Process);
+    let (given, next) = (CommitSeq::new(1), CommitSeq::new(2));
+    assert!(
+        matches!(refused, Err(EngineError::Fenced { given: g, next: n }) if (g, n) == (given, next)),
+        "{refused:?}"
+    );
+    assert_eq!(first.last_commit(), given, "nothing was written");
+}
+
+#[test]
+fn a_network_that_is_cut_is_unavailable_until_it_is_not() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let engine = connect(&server, &network);
+    network.cut(true);
+    let unavailable =
+        |error: EngineError| assert!(matches!(error, EngineError::Unavailable { .. }), "{error}");
+    unavailable(engine.commit(Batch::new(), &[], Level::Process).expect_err("no request arrives"));
+    unavailable(engine.get(Space::Object, b"a").map(drop).expect_err("no request arrives"));
+    unavailable(engine.snapshot().map(drop).expect_err("no request arrives"));
+    network.cut(false);
+    let seq = engine.commit(Batch::new(), &[], Level::Process).expect("commits again");
+    assert_eq!(seq, CommitSeq::new(1), "nothing was written before");
+}
+
+#[test]
+fn a_snapshot_that_was_pushed_out_says_so() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let engine = connect(&server, &network);
+    let seq = engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+    let oldest = engine.snapshot().expect("is open");
+    assert!(oldest.get(Space::Object, b"a").expect("is kept").is_none());
+    let _newer: Vec<_> = (0..64).map(|_| engine.snapshot().expect("is open")).collect();
+    let gone = oldest.get(Space::Object, b"a").map(drop);
+    assert!(matches!(gone, Err(EngineError::SnapshotGone { seq: of }) if of == seq), "{gone:?}");
+}
+
+#[test]
+fn many_rows_are_one_call() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 4)));
+    let engine = connect(&server, &network);
+    let before = network.calls();
+    let keys: Vec<_> = (0..1000_u32).map(u32::to_be_bytes).collect();
+    let keys: Vec<_> = keys.iter().map(|key| (Space::Object, &key[..])).collect();
+    assert!(engine.get_many(&keys).iter().all(|row| matches!(row, Ok(None))));
+    assert_eq!(network.calls() - before, 1);
+}
