@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind, StructureId};
 
-use crate::block::{BlockHistory, BlockRow};
-use crate::component::{ComponentHistory, ComponentRow};
+use crate::block::BlockRow;
+use crate::component::ComponentRow;
 use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
 use crate::schema::ComponentSpec;
 use crate::shared::SharedVec;
+use crate::tables::Tables;
 use crate::view::Schema;
 use crate::{AppendOnlyList, Name};
 
@@ -46,13 +47,6 @@ pub struct Catalog {
     pub(crate) packs: Vec<PackRow>,
     pub(crate) tables: Arc<Tables>,
     pub(crate) generation: u32,
-}
-
-/// What the schema views of all generations share.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tables {
-    pub(crate) blocks: SharedVec<BlockHistory>,
-    pub(crate) components: SharedVec<ComponentHistory>,
 }
 
 /// The side kind of bytes whose component a block has lost, `:lost_components`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, ComponentShape, SchemaView};
 
-use crate::catalog::Tables;
+use crate::tables::Tables;
 
 /// One schema generation of a world.
 ///

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::plan::Refusal;
-use super::policy::Policy;
 use crate::catalog::Catalog;
 use crate::kind::ListKind;
 use crate::manifest::PackManifest;
 use crate::name::check_namespace;
+use crate::policy::Policy;
 
 /// The longest name or version of a pack, and the most namespaces: a pack's record stays small.
 const MAX_PACK_TEXT_BYTES: usize = 255;

@@ -2,15 +2,14 @@
 
 mod claims;
 mod plan;
-mod policy;
 mod report;
 mod work;
 
 use crate::catalog::Catalog;
 use crate::manifest::PackManifest;
 
+pub use crate::policy::{MissingPacks, Policy};
 pub use plan::{Action, Cost, Plan, Refusal, What};
-pub use policy::{MissingPacks, Policy};
 
 /// Plans how a world would be opened with some packs. Changes nothing and reads nothing but its arguments.
 ///

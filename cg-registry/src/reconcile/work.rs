@@ -6,7 +6,6 @@ use cg_format::{BlockId, ComponentId};
 
 use super::claims;
 use super::plan::{Action, Cost, Plan, Refusal, What};
-use super::policy::{MissingPacks, Policy};
 use crate::Name;
 use crate::block::{BlockRow, BlockState};
 use crate::catalog::Catalog;
@@ -14,6 +13,7 @@ use crate::component::{ComponentRow, Replaces};
 use crate::kind::ListKind;
 use crate::manifest::{BlockOffer, ComponentOffer, HexBytes, PackManifest};
 use crate::pack::{PackRow, RenameRow};
+use crate::policy::{MissingPacks, Policy};
 use crate::register::checked;
 use crate::schema::{BlockDiff, ComponentSpec, SpecDiff, Verdict, diff_blocks, diff_specs, judge};
 

@@ -1,7 +1,7 @@
 //! Whether a difference is free, needs stored instances rewritten, or is refused.
 
 use super::{Conversion, SpecDiff};
-use crate::reconcile::Policy;
+use crate::policy::Policy;
 
 /// What becomes of an offered component that is registered already.
 #[derive(Debug, Clone, PartialEq, Eq)]
