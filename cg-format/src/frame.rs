@@ -18,15 +18,18 @@
 //! length. Of a cluster's payload only the directory is summed here; every group has its own checksum in it, so
 //! that damage costs one group.
 
+pub(crate) mod head;
+
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use crate::cluster::directory;
 pub use crate::codec::Codec;
 use crate::codec::{compress, decompress};
 use crate::wire::{Reader, Span, Trace};
 use crate::{DecodeError, Limits, Problem, Section, Space};
+
+use head::Head;
 
 /// Bytes of a frame's header.
 pub const LEN_BYTES: usize = 24;
@@ -176,7 +179,7 @@ impl<'a> FrameView<'a> {
         let summed = match header.kind {
             FrameKind::Cluster => {
                 let mut head = payload_reader.clone().traced(None);
-                let len_bytes = directory::Head::parse(&mut head)?.directory_len_bytes();
+                let len_bytes = Head::parse(&mut head)?.directory_len_bytes();
                 payload_reader.traced(None).take("directory", len_bytes)?
             }
             _ => payload,
@@ -237,7 +240,7 @@ impl Draft {
         let summed_len_bytes = match header.kind {
             FrameKind::Cluster => {
                 let mut head = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
-                directory::Head::parse(&mut head)?.directory_len_bytes()
+                Head::parse(&mut head)?.directory_len_bytes()
             }
             FrameKind::Plain | FrameKind::Deltas | FrameKind::Tombstone => payload.len(),
         };

@@ -1,13 +1,6 @@
 //! The directory of a stored cluster: which chunks it has, of which version, and where their groups lie.
 //!
-//! | offset | width | field | meaning |
-//! |---|---|---|---|
-//! | 0 | 1 | directory version | 1 |
-//! | 1 | 1 | scale level | 1 = L1, 2 = L2 |
-//! | 2 | 2 | reserved | 0 |
-//! | 4 | 4 | present count | chunks in the cluster |
-//!
-//! Then 24 bytes for each group, 1 for L1 and 64 for L2:
+//! The first 8 bytes are its [`Head`]. Then 24 bytes for each group, 1 for L1 and 64 for L2:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -31,6 +24,7 @@ use alloc::vec::Vec;
 use super::header::header_len_bytes;
 use super::{GROUP_SLOT_COUNT, Slot};
 use crate::frame::Codec;
+use crate::frame::head::{Head, SLOT_LEN_BYTES};
 use crate::wire::{Reader, Writer};
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
@@ -41,49 +35,6 @@ pub struct SlotInfo {
     pub version: u64,
     /// The schema generation that the chunk's bytes were encoded with.
     pub schema_generation: u32,
-}
-
-/// The newest version of the directory's layout, and the one that is written.
-const DIRECTORY_VERSION: u8 = 1;
-const HEAD_LEN_BYTES: usize = 8;
-const GROUP_LEN_BYTES: usize = 24;
-const SLOT_LEN_BYTES: usize = 12;
-
-/// What the first 8 bytes say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(super) tier: ClusterTier,
-    pub(super) present_count: u32,
-}
-
-impl Head {
-    /// Bytes of the whole directory.
-    pub(crate) const fn directory_len_bytes(self) -> usize {
-        let groups = self.tier.group_count() * GROUP_LEN_BYTES;
-        HEAD_LEN_BYTES + groups + self.present_count as usize * SLOT_LEN_BYTES
-    }
-
-    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        reader.enter(Section::ClusterDirectory);
-        reader.version_u8("directory version", DIRECTORY_VERSION)?;
-        let tier = reader.scale_level()?;
-        let here = reader.clone();
-        let reserved = reader.u16("reserved")?;
-        if reserved != 0 {
-            return Err(here.error(Problem::NotZero { field: "reserved", found: reserved.into() }));
-        }
-        let here = reader.clone();
-        let present_count = reader.u32("present count")?;
-        if present_count == 0 || present_count as usize > tier.slot_count() {
-            let allowed = match tier {
-                ClusterTier::L1 => "1 to 64",
-                ClusterTier::L2 => "1 to 4096",
-            };
-            let (field, found) = ("present count", present_count.into());
-            return Err(here.error(Problem::OutOfRange { field, found, allowed }));
-        }
-        Ok(Self { tier, present_count })
-    }
 }
 
 /// Where a group lies; all zero for a group without chunks.
@@ -205,10 +156,7 @@ impl<'a> Directory<'a> {
     pub(super) fn encode(tier: ClusterTier, groups: &[GroupEntry], slots: &[SlotInfo], out: &mut Vec<u8>) {
         debug_assert_eq!(groups.len(), tier.group_count());
         let mut writer = Writer::new(out);
-        writer.u8(DIRECTORY_VERSION);
-        writer.u8(tier.scale_level());
-        writer.u16(0);
-        writer.u32(slots.len() as u32);
+        Head { tier, present_count: slots.len() as u32 }.encode(&mut writer);
         for group in groups {
             writer.u64(group.presence);
             writer.u32(group.offset_bytes);
