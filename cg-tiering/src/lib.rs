@@ -34,6 +34,7 @@
 mod cube;
 mod decision;
 mod hash;
+mod observation;
 pub mod observe;
 pub mod plan;
 mod policy;
@@ -47,9 +48,10 @@ pub mod trace;
 
 pub use cube::{ClusterAt, CubeAt};
 pub use decision::{Decision, NextMove, Reason};
+pub use observation::{Observation, Stay};
 pub use observe::{
-    Heat, HoldError, HoldId, LastAccess, Motion, Observation, Observers, Path, PinId, Pinned, PlayerAt,
-    PlayerDistance, Presence, Stay,
+    Heat, HoldError, HoldId, LastAccess, Motion, Observers, Path, PinId, Pinned, PlayerAt, PlayerDistance,
+    Presence,
 };
 pub use plan::{Budget, Candidate, Left, MovePlan, Step};
 pub use policy::{PolicyError, ShadowedSlots, TierPolicy};

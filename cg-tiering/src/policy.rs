@@ -13,7 +13,7 @@
 
 use cg_format::Tier;
 
-use crate::observe::Observation;
+use crate::observation::Observation;
 use crate::{Decision, GameTick, NextMove, Reason};
 
 /// After how long, and from how far, chunks grow cold, and what makes them hot again.

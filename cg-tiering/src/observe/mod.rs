@@ -10,43 +10,13 @@ pub use last_access::{Heat, LastAccess};
 pub use motion::{Motion, Path, PlayerAt};
 pub use pinned::{PinId, Pinned};
 pub use player_distance::PlayerDistance;
-pub use presence::{HoldError, HoldId, Presence, Stay};
+pub use presence::{HoldError, HoldId, Presence};
+
+pub use crate::observation::{Observation, Stay};
 
 use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Tier};
 
 use crate::{CubeAt, Decision, GameTick, NextMove, Step, TierPolicy};
-
-/// What is known about the chunks of one cube that lie in one tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Observation {
-    /// The tier in which the chunks lie. A cube with chunks in several tiers is asked about once for each.
-    pub tier: Tier,
-    /// Whether somebody is there: the host, which holds them as loaded, or a player who is near.
-    pub stay: Option<Stay>,
-    /// Whether the place is pinned.
-    pub pinned: bool,
-    /// When the cube was last accessed.
-    pub last_access: GameTick,
-    /// Blocks from the cube to the nearest player at the last check, on the axis where they are farthest apart; `None`
-    /// without players in the dimension.
-    pub nearest_player_blocks: Option<u64>,
-    /// The same from the L2 cluster around the cube, which is never farther.
-    pub cluster_player_blocks: Option<u64>,
-}
-
-impl Observation {
-    /// Chunks in a tier, where nobody is, in a dimension without players.
-    pub const fn alone(tier: Tier, last_access: GameTick) -> Self {
-        Self {
-            tier,
-            stay: None,
-            pinned: false,
-            last_access,
-            nearest_player_blocks: None,
-            cluster_player_blocks: None,
-        }
-    }
-}
 
 /// All observers of a world together, with the policy by which they are asked.
 ///

@@ -6,6 +6,7 @@ use cg_format::{BlockPos, ChunkAt, ChunkBox, ClusterTier, Dimension, EntityId};
 
 use super::motion::PlayerAt;
 use crate::hash::CubeMap;
+use crate::observation::Stay;
 use crate::{CubeAt, GameTick};
 
 /// Names what a host holds, to release it.
@@ -27,17 +28,6 @@ pub struct HoldError {
     pub cubes: u64,
     /// The cubes that can be held at once.
     pub max_cubes: u64,
-}
-
-/// That somebody is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stay {
-    /// Whether the host holds chunks of the cube as loaded; otherwise a player is near.
-    pub loaded: bool,
-    /// Whether its chunks were asked for, now or shortly before; what nobody asks for stays where it is.
-    pub accessed: bool,
-    /// Since when there was always somebody.
-    pub since: GameTick,
 }
 
 /// The cubes that are held as loaded or lie around players.
