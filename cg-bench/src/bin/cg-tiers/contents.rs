@@ -7,7 +7,7 @@ use cg_format::{BlockId, Chunk, ChunkPos, Dimension, LocalPos};
 use cg_registry::Schema;
 use cg_store::World;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Chunks without entities, from bedrock to the sky.
 pub(crate) struct Contents {

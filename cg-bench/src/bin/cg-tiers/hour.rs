@@ -18,8 +18,8 @@ use cg_tiering::synthetic::{Scenario, Synthetic};
 use cg_tiering::trace::Event;
 use cg_tiering::{GameTick, PlayerAt};
 
-use crate::Failure;
 use crate::contents::Contents;
+use crate::failure::Failure;
 use crate::process::{Transfer, disk_bytes};
 use crate::side::{Flat, Side, Tiered};
 use crate::table::{Row, Unit, print};

@@ -6,6 +6,7 @@
 
 mod contents;
 mod crowd;
+mod failure;
 mod hour;
 mod process;
 mod scale;
@@ -15,9 +16,6 @@ mod table;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Why a run ends early.
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Worlds at their full size.
 #[derive(Debug, Parser)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Bytes that the process handed to the system, and asked of it, since it began: what all its threads wrote and read,
 /// logs, flushes and compactions among it.

@@ -10,8 +10,8 @@ use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_store::{Error, MoveCounts, World, WorldOptions};
 use cg_tiering::{GameTick, PlayerAt};
 
-use crate::Failure;
 use crate::contents::Contents;
+use crate::failure::Failure;
 use crate::process::{disk_bytes, resident_bytes};
 use crate::table::{Row, Unit, print};
 

@@ -10,7 +10,7 @@ use cg_registry::Schema;
 use cg_store::{Error, MoveCounts, World, WriteBatch};
 use cg_tiering::{GameTick, PlayerAt};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A store under a host.
 pub(crate) trait Side {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// What it told.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use cg_store::engine::EngineError;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
-use crate::Failure;
 use crate::damage;
+use crate::failure::Failure;
 use crate::image::{self, Floor, Image};
 use crate::model::{Picture, Thing};
 use crate::reading::Reading;

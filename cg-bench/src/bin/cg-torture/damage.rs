@@ -11,7 +11,7 @@ use cg_format::{BlockId, LocalPos};
 use cg_store::World;
 use rocksdb::{BoundColumnFamily, DB, IteratorMode, Options};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::subject;
 
 /// One damage.
@@ -57,7 +57,7 @@ impl Damage {
             Self::Change => {
                 let world = World::open(world, &[], &subject::options())?;
                 world.transaction(|tx| {
-                    for place in 0..crate::model::PLACES {
+                    for place in 0..crate::size::PLACES {
                         if let Some(chunk) = tx.load(subject::at(place))? {
                             let pos = subject::at(place).pos.block(LocalPos::new(7, 7, 7));
                             // Neither kind of block is in every chunk.

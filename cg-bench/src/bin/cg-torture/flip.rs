@@ -1,15 +1,14 @@
 //! Flipping single bits of every file of a world, and deleting each: an error, the right rows, or a legal loss.
 
-use std::ffi::OsStr;
-use std::path::Path;
-
-use crate::Failure;
 use crate::cut;
 use crate::damage::Damage;
+use crate::failure::Failure;
 use crate::image::{Floor, Image};
-use crate::probe::{Prober, Verdict};
+use crate::kind::{MANIFEST, kind_of};
+use crate::probe::Prober;
 use crate::report::{Table, plural};
 use crate::rng::Rng;
+use crate::verdict::Verdict;
 
 /// How many of 150 flips go into each kind of file. The headers of log records are aimed at in addition.
 const SHARES: [(&str, u64); 12] = [
@@ -27,7 +26,6 @@ const SHARES: [(&str, u64); 12] = [
     ("LOG", 2),
 ];
 const WAL_HEADERS: &str = "WAL, record headers";
-const MANIFEST: &str = "MANIFEST";
 const LOG_HEADER_BYTES: u64 = 7;
 
 /// Flips that many bits, and unless it is to be short every bit of the manifest.
@@ -122,16 +120,4 @@ fn controls(image: &Image, prober: &mut Prober<'_>) -> Result<(), Failure> {
 fn files_of(image: &Image, kind: &str) -> Result<Vec<(String, u64)>, Failure> {
     let kind = if kind == WAL_HEADERS { "WAL" } else { kind };
     Ok(image.files()?.into_iter().filter(|(file, _)| kind_of(file) == Some(kind)).collect())
-}
-
-/// What a file is; `None` for RocksDB's own lock, which is empty.
-pub(crate) fn kind_of(file: &str) -> Option<&'static str> {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let by_prefix = [("MANIFEST-", MANIFEST), ("OPTIONS-", "OPTIONS"), ("LOG", "LOG")];
-    let by_extension = [("sst", "SST"), ("blob", "blob"), ("log", "WAL")];
-    let whole = ["CURRENT", "DURABLE", "IDENTITY", "OWNER", "world.cg"];
-    let extension = Path::new(name).extension().and_then(OsStr::to_str);
-    let extended = by_extension.into_iter().find(|(known, _)| Some(*known) == extension);
-    let prefixed = by_prefix.into_iter().find(|(prefix, _)| name.starts_with(prefix));
-    prefixed.or(extended).map(|(_, kind)| kind).or_else(|| whole.into_iter().find(|kind| *kind == name))
 }

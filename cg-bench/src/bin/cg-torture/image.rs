@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::kill::Worker;
+use crate::kind::kind_of;
 use crate::model::{Model, Picture};
 use crate::step::{Step, TURN_STEPS};
 use crate::subject;
@@ -88,7 +89,7 @@ impl Image {
 
     /// The newest write-ahead log.
     pub(crate) fn log(&self) -> Result<String, Failure> {
-        let is_log = |name: &str| crate::flip::kind_of(name) == Some("WAL");
+        let is_log = |name: &str| kind_of(name) == Some("WAL");
         let logs = self.files()?.into_iter().filter(|(name, len_bytes)| is_log(name) && *len_bytes > 0);
         Ok(logs.map(|(name, _)| name).next_back().ok_or("the image has no log")?)
     }

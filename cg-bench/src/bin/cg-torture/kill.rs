@@ -13,7 +13,7 @@ use cg_format::Tier;
 use cg_store::{Durability, Error, OpenError, World};
 use tempfile::TempDir;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::model::{Model, Thing};
 use crate::reading::{self, Reading};
 use crate::report::plural;

@@ -6,9 +6,12 @@
 mod child;
 mod cut;
 mod damage;
+mod failure;
+mod filling;
 mod flip;
 mod image;
 mod kill;
+mod kind;
 mod merger;
 mod model;
 mod mover;
@@ -19,9 +22,11 @@ mod reading;
 mod report;
 mod rng;
 mod segments;
+mod size;
 mod step;
 mod subject;
 mod telling;
+mod verdict;
 mod worker;
 
 use std::process::ExitCode;
@@ -29,10 +34,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::failure::Failure;
 use crate::subject::Break;
-
-/// Why a torture ends early.
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Kill, flip and cut worlds, and see that nothing is lost in silence.
 #[derive(Debug, Parser)]

@@ -13,7 +13,7 @@ use cg_store::{Arenas, ContentHash, SegmentHome, SegmentOptions, SegmentPos, Seg
 use cg_tiering::GameTick;
 use uuid::Uuid;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::promoter::{Kinds, at, cow_id, longest, options, peak_bytes};
 use crate::rng::Rng;
 use crate::telling::Telling;

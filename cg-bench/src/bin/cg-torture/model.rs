@@ -3,29 +3,10 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
+use crate::filling::Filling;
 use crate::rng::Rng;
+use crate::size::{CHEST, COINS_EACH, ITEMS, KINDS, PLACES, PLAYERS};
 use crate::step::{Action, Holder, Step};
-
-/// Places where a chunk may be.
-pub(crate) const PLACES: u8 = 48;
-/// Entities that are never made nor deleted, only moved.
-pub(crate) const ITEMS: u16 = 64;
-/// Items, and behind them the creatures, which come and go.
-pub(crate) const ENTITIES: u16 = ITEMS + 16;
-/// Players, who hold coins.
-pub(crate) const PLAYERS: u8 = 4;
-/// What each player begins with. Coins are never made nor lost, only moved.
-pub(crate) const COINS_EACH: u64 = 1000;
-/// Properties that come and go.
-pub(crate) const NOTES: u8 = 24;
-/// Block kinds that chunks are made of: air, the chest, and stones.
-pub(crate) const KINDS: u64 = 40;
-/// The chest's block id. Every chunk has one chest, in cell 0.
-pub(crate) const CHEST: u64 = 1;
-/// The cell that some chunks have a second layer in, and the block there.
-pub(crate) const LAYERED_CELL: u16 = 5;
-/// The block of that second layer.
-pub(crate) const LAYERED_BLOCK: u64 = 3;
 
 /// The world after a number of steps.
 #[derive(Debug, Clone, Default)]
@@ -65,15 +46,6 @@ pub(crate) struct Body {
     pub(crate) tag: Filling,
 }
 
-/// Bytes that a seed and a length stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Filling {
-    /// Where they come from.
-    pub(crate) seed: u64,
-    /// How many there are.
-    pub(crate) len_bytes: u32,
-}
-
 /// A thing that can be read by itself and be lost by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Thing {
@@ -97,17 +69,6 @@ pub(crate) enum Thing {
 
 /// What every thing holds, as a digest. What is absent is not in the map.
 pub(crate) type Picture = BTreeMap<Thing, u64>;
-
-impl Filling {
-    /// The bytes.
-    pub(crate) fn bytes(self) -> Vec<u8> {
-        let mut rng = Rng::new(self.seed);
-        let mut bytes: Vec<u8> =
-            (0..self.len_bytes.div_ceil(8)).flat_map(|_| rng.next().to_le_bytes()).collect();
-        bytes.truncate(self.len_bytes as usize);
-        bytes
-    }
-}
 
 impl Model {
     /// The world before the first step.

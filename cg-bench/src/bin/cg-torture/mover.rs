@@ -5,23 +5,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cg_store::prelude::*;
-use cg_tiering::{GameTick, PlayerAt, TierPolicy};
+use cg_tiering::{GameTick, PlayerAt};
 
 use crate::subject;
-
-/// Chunks grow warm within a round of the mover, cold where nobody is near, and hot again as soon as they are asked for
-/// where somebody is.
-pub(crate) fn policy() -> TierPolicy {
-    TierPolicy {
-        warm_after_ticks: 20,
-        cold_after_ticks: 1000,
-        promote_after_ticks: 0,
-        hysteresis_ticks: 0,
-        gather_ticks: 0,
-        rewrite_after_ticks: 0,
-        ..TierPolicy::default()
-    }
-}
 
 /// Rounds after which the whole world is settled into cold clusters.
 const ROUNDS_PER_SETTLING: u64 = 100;

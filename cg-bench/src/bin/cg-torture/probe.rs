@@ -12,48 +12,19 @@ use std::time::Duration;
 use cg_store::World;
 use tempfile::TempDir;
 
-use crate::Failure;
 use crate::damage::Damage;
+use crate::failure::Failure;
 use crate::image::{self, Image};
 use crate::model::{Picture, Thing};
 use crate::reading::{self, Counts, Reading};
 use crate::subject;
+use crate::verdict::Verdict;
 
 /// Longer than this and it hangs.
 const HANG: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(60);
 /// How a process ends that panicked.
 const PANICKED: i32 = 101;
-
-/// What a reader noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
-    /// The world did not open.
-    OpenError,
-    /// It opened, something could not be read, and everything else was right.
-    ReadError,
-    /// Everything was there and right.
-    Harmless,
-    /// Whole steps at the end were missing, none of them reported as synced.
-    Tail,
-    /// Something was missing or old, without an error.
-    Lost,
-    /// Something was read that was never written.
-    Wrong,
-    /// The reader panicked.
-    Panic,
-    /// The reader's process died.
-    Crash,
-    /// The reader did not end.
-    Hang,
-}
-
-impl Verdict {
-    /// Whether the promise was kept.
-    pub(crate) const fn is_kept(self) -> bool {
-        matches!(self, Self::OpenError | Self::ReadError | Self::Harmless | Self::Tail)
-    }
-}
 
 /// What a probe is told.
 #[derive(Debug, Clone, clap::Args)]

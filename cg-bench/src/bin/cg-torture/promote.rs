@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use cg_store::{ContentHash, VerifyDepth};
 
-use crate::Failure;
 use crate::child::{self, copy_dir};
+use crate::failure::Failure;
 use crate::promoter;
 use crate::report::plural;
 use crate::rng::Rng;

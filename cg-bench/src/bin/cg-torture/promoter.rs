@@ -12,7 +12,7 @@ use cg_store::prelude::*;
 use cg_store::{Area, Arenas, StoreLimits};
 use cg_tiering::GameTick;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::rng::Rng;
 use crate::telling::Telling;
 

@@ -6,8 +6,9 @@ use cg_format::key::Family;
 use cg_store::VerifyDepth;
 use cg_store::prelude::*;
 
-use crate::Failure;
-use crate::model::{self, ITEMS, LAYERED_BLOCK, PLACES, Picture, Thing};
+use crate::failure::Failure;
+use crate::model::{self, Picture, Thing};
+use crate::size::{COINS_EACH, ENTITIES, ITEMS, LAYERED_BLOCK, NOTES, PLACES, PLAYERS};
 use crate::step::Step;
 use crate::subject::{self, Ids, at, entity_id, entity_number, layered_cell, number};
 
@@ -37,7 +38,7 @@ impl Reading {
                 reading.chunk(ids, place, &chunk)
             });
         }
-        for id in 0..model::ENTITIES {
+        for id in 0..ENTITIES {
             reading.note(Thing::Entity(id), world.entity(entity_id(id)), |reading, entity| {
                 if id < ITEMS {
                     reading.items.entry(id).or_default().1 = Some(entity.owner.clone());
@@ -62,7 +63,7 @@ impl Reading {
 
     /// Whether no coin and no item was lost or doubled, whatever the model says.
     pub(crate) fn conserved(&self) -> Result<(), String> {
-        let coins = model::COINS_EACH * u64::from(model::PLAYERS);
+        let coins = COINS_EACH * u64::from(PLAYERS);
         if self.coins != coins {
             return Err(format!("there are {} coins, not {coins}", self.coins));
         }
@@ -87,7 +88,7 @@ impl Reading {
             reading.steps = Some(number(&bytes));
             model::digest(&bytes)
         });
-        for player in 0..model::PLAYERS {
+        for player in 0..PLAYERS {
             self.note(
                 Thing::Player(player),
                 world.property(&subject::player_name(player)?),
@@ -97,7 +98,7 @@ impl Reading {
                 },
             );
         }
-        for note in 0..model::NOTES {
+        for note in 0..NOTES {
             let bytes = world.property(&subject::note_name(note)?);
             self.note(Thing::Note(note), bytes, |_, bytes| model::digest(&bytes));
         }

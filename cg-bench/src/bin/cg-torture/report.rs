@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::probe::Verdict;
+use crate::verdict::Verdict;
 
 /// The columns, in order.
 const VERDICTS: [(Verdict, &str); 9] = [

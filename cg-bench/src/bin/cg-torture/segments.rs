@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
 use crate::child::{self, copy_dir};
+use crate::failure::Failure;
 use crate::merger::{self, Look, Size};
 use crate::report::plural;
 use crate::rng::Rng;

@@ -2,8 +2,9 @@
 
 use cg_store::Durability;
 
-use crate::model::{ENTITIES, Filling, ITEMS, KINDS, NOTES, PLACES, PLAYERS};
+use crate::filling::Filling;
 use crate::rng::Rng;
+use crate::size::{ENTITIES, ITEMS, KINDS, NOTES, PLACES, PLAYERS};
 
 /// How many steps make a turn. The last three of a turn are small, the middle one of them synced.
 pub(crate) const TURN_STEPS: u64 = 16;

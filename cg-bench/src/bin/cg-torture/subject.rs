@@ -8,10 +8,12 @@ use cg_format::entity::Reason;
 use cg_format::record::Record;
 use cg_store::Transaction;
 use cg_store::prelude::*;
+use cg_tiering::TierPolicy;
 
-use crate::Failure;
-use crate::model::{self, CHEST, Filling, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CELL, Model};
-use crate::mover;
+use crate::failure::Failure;
+use crate::filling::Filling;
+use crate::model::{self, Model};
+use crate::size::{CHEST, ENTITIES, ITEMS, KINDS, LAYERED_BLOCK, LAYERED_CELL};
 use crate::step::{Action, Holder, Step};
 
 type Tx<'w> = Transaction<'w>;
@@ -53,9 +55,23 @@ pub(crate) fn options() -> WorldOptions {
     WorldOptions {
         engine_bytes: ENGINE_BYTES,
         cache_bytes: 4 << 20,
-        tiers: mover::policy(),
+        tiers: policy(),
         deltas: true,
         ..WorldOptions::default()
+    }
+}
+
+/// Chunks grow warm within a round of the mover, cold where nobody is near, and hot again as soon as they are asked for
+/// where somebody is.
+fn policy() -> TierPolicy {
+    TierPolicy {
+        warm_after_ticks: 20,
+        cold_after_ticks: 1000,
+        promote_after_ticks: 0,
+        hysteresis_ticks: 0,
+        gather_ticks: 0,
+        rewrite_after_ticks: 0,
+        ..TierPolicy::default()
     }
 }
 
@@ -326,7 +342,7 @@ pub(crate) fn entity_id(id: u16) -> EntityId {
 
 /// The number of an entity; one that none has for a UUID that none has.
 pub(crate) fn entity_number(id: EntityId) -> u16 {
-    (0..model::ENTITIES).find(|number| entity_id(*number) == id).unwrap_or(u16::MAX)
+    (0..ENTITIES).find(|number| entity_id(*number) == id).unwrap_or(u16::MAX)
 }
 
 /// Where an entity stands, for ever.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cg_store::World;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::mover::Mover;
 use crate::step::Step;
 use crate::subject::{self, Break};

@@ -9,7 +9,7 @@ use cg_registry::Schema;
 use cg_tiering::{GameTick, PlayerAt};
 use rusty_leveldb::{CompressorId, DB, Options, WriteBatch, compressor::SnappyCompressor};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::side::{Side, decode, row};
 
 /// One key per chunk.

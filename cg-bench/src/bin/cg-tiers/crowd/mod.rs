@@ -21,8 +21,8 @@ use cg_store::{Metrics, PrefetchOptions, World, WorldOptions};
 use cg_tiering::GameTick;
 use indicatif::ProgressBar;
 
-use crate::Failure;
 use crate::contents::Contents;
+use crate::failure::Failure;
 use crate::process::{Transfer, disk_bytes};
 use crate::side::{Flat, Side, Tiered};
 #[cfg(feature = "peers")]
