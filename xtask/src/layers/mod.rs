@@ -1,7 +1,14 @@
-//! `cargo xtask layers`: arrows point down and nowhere else, and some words stay where they belong.
+//! `cargo xtask layers`: arrows point down and nowhere else, between the crates and inside them, and some words stay
+//! where they belong.
 
 mod arrows;
+mod code;
+mod exception;
 mod figure;
+mod house;
+mod inside;
+mod knot;
+mod room;
 mod source;
 
 use std::fs;
@@ -13,6 +20,8 @@ use crate::context::Context;
 use crate::metadata;
 use crate::report::Outcome;
 
+use house::Sources;
+
 /// Compares the manifests with the figure in `ARCHITECTURE.md`, and reads every source file.
 ///
 /// # Errors
@@ -22,17 +31,21 @@ pub(crate) fn run(context: &Context) -> Result<Outcome> {
     let text = fs::read_to_string(&path);
     let text = text.with_context(|| format!("the figure of the layers belongs in {}", path.display()))?;
     let allowed = figure::parse(&text).context("the figure in ARCHITECTURE.md")?;
-    let arrows = arrows::of(&metadata::stated(context)?);
+    let metadata = metadata::stated(context)?;
+    let arrows = arrows::of(&metadata);
     let mut violations = arrows::violations(&arrows, &allowed);
     let mut files = Vec::new();
     for package in arrows.keys().map(String::as_str).chain(["fuzz"]) {
         collect_sources(&context.root.join(package), &mut files)?;
     }
+    let mut sources = Sources::new();
     for file in &files {
-        let place = file.strip_prefix(&context.root).unwrap_or(file);
+        let place = file.strip_prefix(&context.root).unwrap_or(file).to_string_lossy().into_owned();
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        violations.extend(source::violations(&place.to_string_lossy(), &text));
+        violations.extend(source::violations(&place, &text));
+        sources.insert(place, text);
     }
+    violations.extend(inside::violations(&metadata, &context.root, &sources)?);
     if !violations.is_empty() {
         bail!("{} violations\n{}", violations.len(), violations.join("\n"));
     }
