@@ -60,15 +60,12 @@ impl Code {
     fn module<'a>(&mut self, rest: &'a [TokenTree], inside: &mut Vec<String>) -> &'a [TokenTree] {
         let Some(name) = rest.get(1).map(word) else { return &[] };
         inside.push(name);
-        let after = match rest.get(2) {
-            Some(TokenTree::Group(body)) => {
-                self.collect(body.stream(), inside);
-                &rest[3..]
-            }
-            _ => {
-                self.modules.push(inside.clone());
-                &rest[2..]
-            }
+        let after = if let Some(TokenTree::Group(body)) = rest.get(2) {
+            self.collect(body.stream(), inside);
+            &rest[3..]
+        } else {
+            self.modules.push(inside.clone());
+            &rest[2..]
         };
         inside.pop();
         after

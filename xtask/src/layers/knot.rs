@@ -30,8 +30,8 @@ fn reachable<'a>(from: &'a str, uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> 
     let mut found = BTreeSet::new();
     let mut open = vec![from];
     while let Some(name) = open.pop() {
-        let used = uses.get(name).into_iter().flatten().copied();
-        open.extend(used.filter(|used| found.insert(*used)));
+        let next = uses.get(name).into_iter().flatten().copied();
+        open.extend(next.filter(|next| found.insert(*next)));
     }
     found
 }
