@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{bench, features, layers, metadata, msrv, setup, spec, test};
+use crate::{bench, features, foreign, fuzz, layers, metadata, msrv, oldest, powerset, setup, spec, test};
 
 /// The steps, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -19,14 +19,22 @@ pub(crate) enum Step {
     Features,
     /// No dependency asks for a newer Rust than the workspace promises.
     Msrv,
+    /// The pure crates compile with the oldest Rust that is promised, where rustup has it.
+    Oldest,
+    /// The pure crates compile for other machines, where rustup has their standard library.
+    Foreign,
     /// Clippy over all targets, warnings denied.
     Clippy,
+    /// Clippy with every set of features.
+    Powerset,
     /// Everything that `cargo xtask test` does.
     Test,
     /// Tables in docs/format against the decoders.
     Spec,
     /// Rustdoc, with broken links denied.
     Docs,
+    /// A few seconds of fuzzing for each decoder.
+    Fuzz,
     /// Every benchmark once, unmeasured.
     Bench,
     /// Licences, bans and sources of the dependencies, where cargo-deny is installed.
@@ -76,7 +84,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 
 impl Step {
     fn links_rocksdb(self) -> bool {
-        matches!(self, Self::Clippy | Self::Test | Self::Docs | Self::Bench)
+        matches!(self, Self::Clippy | Self::Powerset | Self::Test | Self::Docs | Self::Fuzz | Self::Bench)
     }
 }
 
@@ -86,10 +94,14 @@ fn name(step: Step) -> &'static str {
         Step::Layers => "layers",
         Step::Features => "features",
         Step::Msrv => "msrv",
+        Step::Oldest => "oldest",
+        Step::Foreign => "foreign",
         Step::Clippy => "clippy",
+        Step::Powerset => "powerset",
         Step::Test => "test",
         Step::Spec => "spec",
         Step::Docs => "docs",
+        Step::Fuzz => "fuzz smoke",
         Step::Bench => "bench smoke",
         Step::Deny => "deny",
     }
@@ -103,6 +115,10 @@ fn run_step(context: &Context, step: Step, environment: &Environment, report: &m
         Step::Layers => report.step(name(step), || layers::run(context)),
         Step::Features => report.step(name(step), || features::run(context)),
         Step::Msrv => report.step(name(step), || msrv::run(context)),
+        Step::Oldest => report.step(name(step), || oldest::run(context)),
+        Step::Foreign => report.step(name(step), || foreign::run(context)),
+        Step::Powerset => report.step(name(step), || powerset::run(context, environment)),
+        Step::Fuzz => report.step(name(step), || fuzz::run(context, &fuzz::Options::smoke())),
         Step::Clippy => report.step(name(step), || {
             passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         }),

@@ -10,12 +10,15 @@ mod clean;
 mod context;
 mod demo;
 mod features;
+mod foreign;
 mod fuzz;
 mod independent;
 mod judge;
 mod layers;
 mod metadata;
 mod msrv;
+mod oldest;
+mod powerset;
 mod process;
 mod pure;
 mod python;
@@ -24,6 +27,7 @@ mod setup;
 mod spec;
 mod symbols;
 mod test;
+mod toolchain;
 mod torture;
 
 use std::path::PathBuf;
@@ -53,7 +57,7 @@ enum Command {
     },
     /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
     Test(test::Options),
-    /// All checks: fmt, layers, features, msrv, clippy, test, spec, docs, bench smoke, deny.
+    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, fuzz smoke, bench smoke, deny.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -82,12 +86,18 @@ enum Command {
         #[arg(long, required = true)]
         stale: bool,
     },
-    /// Check that dependencies and words stay in their layer.
+    /// Check that dependencies, modules and words stay in their layer.
     Layers,
     /// Check that a package built alone compiles no crate again that the workspace compiled.
     Features,
     /// Check that no dependency asks for a newer Rust than the workspace promises.
     Msrv,
+    /// Check that the pure crates compile with the oldest Rust that the workspace promises.
+    Oldest,
+    /// Check that the pure crates compile for a big-endian target and for Windows.
+    Foreign,
+    /// Check that every library with features compiles without warnings with every set of them.
+    Powerset,
     /// Check the tables in docs/format against the decoders.
     Spec,
     /// Compare the strong symbols, static initialisers and size of two archives or programs, as RocksDB's in units with one built file by file.
@@ -136,6 +146,12 @@ fn run(command: Command) -> Result<()> {
         Command::Layers => alone(&context, layers::run(&context)?),
         Command::Features => alone(&context, features::run(&context)?),
         Command::Msrv => alone(&context, msrv::run(&context)?),
+        Command::Oldest => alone(&context, oldest::run(&context)?),
+        Command::Foreign => alone(&context, foreign::run(&context)?),
+        Command::Powerset => {
+            let environment = setup::prepare(&context)?;
+            alone(&context, powerset::run(&context, &environment)?)
+        }
         Command::Spec => alone(&context, spec::run(&context)?),
         Command::Symbols { reference, other } => symbols::run(&reference, &other),
     }

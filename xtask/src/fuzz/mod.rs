@@ -1,5 +1,7 @@
 //! `cargo xtask fuzz`: the targets in `fuzz/`, on the stable toolchain.
 
+mod smoke;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +23,19 @@ pub(crate) struct Options {
     /// Only run the committed corpora through their targets, once; needs no cargo-fuzz.
     #[arg(long)]
     corpus: bool,
+    /// Fuzz each target for a few seconds, unoptimised; needs no cargo-fuzz. A step of `ci`.
+    #[arg(long, conflicts_with_all = ["corpus", "seconds"])]
+    smoke: bool,
+}
+
+/// How long each target runs in a smoke run.
+const SMOKE_SECONDS: u64 = 3;
+
+impl Options {
+    /// A smoke run of every target.
+    pub(crate) const fn smoke() -> Self {
+        Self { target: None, seconds: SMOKE_SECONDS, corpus: false, smoke: true }
+    }
 }
 
 /// Fuzzes, or replays the corpora.
@@ -39,6 +54,11 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Outcome> {
     let environment = setup::prepare(context)?;
     if options.corpus {
         return replay(&environment.apply(context.cargo()), &dir, &targets);
+    }
+    if options.smoke {
+        let cargo = environment.apply(context.cargo());
+        smoke::run(&cargo, &context.host, &dir, &targets, SMOKE_SECONDS)?;
+        return Ok(Outcome::Passed);
     }
     if !Tool::new("cargo-fuzz").arg("--version").succeeds() {
         bail!("cargo-fuzz is not installed. Run:\n    cargo install cargo-fuzz --locked");
