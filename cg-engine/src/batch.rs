@@ -10,6 +10,9 @@ use cg_format::frame::{self, Draft, Stamp};
 
 use super::{EngineError, Place};
 
+/// The largest batch that an engine takes unless it was opened with another limit: 64 MiB.
+pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
+
 /// Ordered operations that are applied whole or not at all.
 ///
 /// Values come as [`Draft`]s: the engine finishes their frames with the commit's sequence, under its lock. A later

@@ -45,8 +45,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::ops::Bound;
-
 mod batch;
 mod budget;
 mod caps;
@@ -60,37 +58,27 @@ mod level;
 mod mem;
 mod range;
 mod read;
-mod reopen;
 #[cfg(feature = "rocks")]
 pub mod rocks;
 mod sequence;
 mod usage;
 mod value;
 
-pub use batch::{Batch, Guard, Op};
+pub use batch::{Batch, DEFAULT_MAX_BATCH_BYTES, Guard, Op};
 pub use budget::{Budget, DEFAULT_MEMORY_BYTES};
 pub use caps::Caps;
 pub use cg_format::Space;
 pub use cg_format::frame::Stamp;
 pub use cg_format::key::Family;
 pub use damage::{Gaps, Met, Uncached, scan_skipping_damage};
-pub use engine::{Engine, Snapshot};
+pub use engine::{Engine, Failure, Reopen, Reopened, Snapshot};
 pub use error::{EngineError, Place, Table, row_in_words};
 pub use level::Level;
 pub use mem::{Fault, MemEngine};
+pub use range::{ALL_KEYS, KeyRange};
 pub use read::{Readable, ReadableExt, RowVisitor, Scan};
-pub use reopen::{Failure, Reopen, Reopened};
 #[cfg(feature = "rocks")]
 pub use rocks::{Access, Examined, RocksEngine, RocksOptions};
 pub use sequence::{COMMIT_SEQUENCE_KEY, CommitSeq};
 pub use usage::{FamilyUsage, Usage};
 pub use value::Value;
-
-/// A lower and an upper end of a range of keys.
-pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
-
-/// Every key of a family.
-pub const ALL_KEYS: KeyRange<'static> = (Bound::Unbounded, Bound::Unbounded);
-
-/// The largest batch that an engine takes unless it was opened with another limit: 64 MiB.
-pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;

@@ -1,8 +1,12 @@
-//! Ranges of keys, as the engines below want them.
+//! Ranges of keys.
 
 use std::ops::Bound;
 
-use super::KeyRange;
+/// A lower and an upper end of a range of keys.
+pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Every key of a family.
+pub const ALL_KEYS: KeyRange<'static> = (Bound::Unbounded, Bound::Unbounded);
 
 /// Whether the range ends before it begins, so that no key can lie in it.
 pub(super) fn is_empty(range: KeyRange<'_>) -> bool {

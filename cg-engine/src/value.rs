@@ -17,7 +17,7 @@ enum Bytes<'e> {
     Owned(Vec<u8>),
     Lent(&'e [u8]),
     #[cfg(feature = "rocks")]
-    Pinned(crate::rocks::Pinned<'e>),
+    Pinned(rocksdb::DBPinnableSlice<'e>),
 }
 
 impl From<Arc<[u8]>> for Value<'_> {
@@ -39,8 +39,8 @@ impl<'e> From<&'e [u8]> for Value<'e> {
 }
 
 #[cfg(feature = "rocks")]
-impl<'e> From<crate::rocks::Pinned<'e>> for Value<'e> {
-    fn from(bytes: crate::rocks::Pinned<'e>) -> Self {
+impl<'e> From<rocksdb::DBPinnableSlice<'e>> for Value<'e> {
+    fn from(bytes: rocksdb::DBPinnableSlice<'e>) -> Self {
         Self(Bytes::Pinned(bytes))
     }
 }

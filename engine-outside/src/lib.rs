@@ -14,7 +14,6 @@
 mod network;
 mod remote;
 mod server;
-mod view;
 
 pub use network::Network;
 pub use remote::Remote;

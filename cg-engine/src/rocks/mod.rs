@@ -44,7 +44,6 @@ mod open;
 mod options;
 mod read;
 mod snapshot;
-mod startup;
 mod tuning;
 mod usage;
 mod watch;
@@ -53,18 +52,12 @@ pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use tuning::MAX_WAL_BYTES;
 
-pub(super) use startup::check as check_startup;
-pub(super) use tuning::Memory;
-
 use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
 use snapshot::RocksSnapshot;
 use watch::{Rows, Watch};
-
-/// A value in RocksDB's own memory.
-pub(crate) type Pinned<'e> = rocksdb::DBPinnableSlice<'e>;
 
 /// Families are fixed for the life of the value, so looking one up takes no lock.
 type Db = DBWithThreadMode<SingleThreaded>;

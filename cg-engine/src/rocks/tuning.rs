@@ -1,4 +1,4 @@
-//! Every RocksDB option that is set, and the memory that worlds share in RocksDB.
+//! Every RocksDB option that is set.
 //!
 //! Options that decide what survives are fixed here and asserted by a test that reads them back from the file in
 //! which RocksDB records them; none is inherited from a default. The reasons, and the measurements behind the
@@ -6,11 +6,10 @@
 
 use cg_format::key::Family;
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Env, LruCacheOptions,
-    Options, ReadOptions, WriteBufferManager,
+    BlockBasedIndexType, BlockBasedOptions, DBCompressionType, DBRecoveryMode, Options, ReadOptions,
 };
 
-use super::Budget;
+use crate::Budget;
 
 /// Log that may lie unflushed before the families that hold it back are flushed. Bounds what an open replays.
 pub const MAX_WAL_BYTES: u64 = 256 << 20;
@@ -20,43 +19,6 @@ const MIB: usize = 1 << 20;
 
 /// Parts of indexes and filters are as large as a small family's blocks.
 const INDEX_PART_BYTES: usize = 4 * KIB;
-
-/// What the worlds that share [`Budget`] have in common in RocksDB.
-pub(in super::super) struct Memory {
-    blocks: Cache,
-    blobs: Cache,
-    write_buffers: WriteBufferManager,
-    env: Env,
-}
-
-impl Memory {
-    /// Caches and write buffers of so many bytes together.
-    ///
-    /// # Panics
-    /// If the system has no environment for RocksDB, which happens on no platform that it supports.
-    pub(in super::super) fn new(memory_bytes: usize, thread_count: usize) -> Self {
-        let blobs = memory_bytes / 4;
-        // A sharded cache never keeps a value larger than a shard, and clusters reach 8 MiB: so few shards.
-        let mut blob_options = LruCacheOptions::default();
-        blob_options.set_capacity(blobs);
-        blob_options.set_num_shard_bits(0);
-        let blocks = Cache::new_hyper_clock_cache(memory_bytes - blobs, 0);
-        let stall = false;
-        let write_buffers =
-            WriteBufferManager::new_write_buffer_manager_with_cache(memory_bytes / 4, stall, blocks.clone());
-        let mut env = Env::new().expect("the default environment always exists");
-        // Flushes have threads of their own: a long compaction must not hold up the freeing of write buffers.
-        env.set_background_threads(thread_count as i32);
-        env.set_high_priority_background_threads(thread_count.div_ceil(4) as i32);
-        Self { blocks, blobs: Cache::new_lru_cache_opts(&blob_options), write_buffers, env }
-    }
-
-    /// What is in use now.
-    pub(in super::super) fn used_bytes(&self) -> u64 {
-        // Write buffers are charged to the blocks' cache.
-        (self.blocks.get_usage() + self.blobs.get_usage()) as u64
-    }
-}
 
 /// The options of the database.
 pub(super) fn database(budget: &Budget) -> Options {

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use cg_format::Space;
 use cg_format::key::Family;
 
-use super::{Batch, Caps, CommitSeq, EngineError, Failure, Guard, KeyRange, Level, Readable, Reopen, Usage};
+mod reopen;
+
+pub use reopen::{Failure, Reopen, Reopened};
+
+use super::{Batch, Caps, CommitSeq, EngineError, Guard, KeyRange, Level, Readable, Usage};
 
 /// A state of an engine that later commits do not change; see [`Engine::snapshot`].
 pub type Snapshot<'e> = Box<dyn Readable + 'e>;

@@ -10,9 +10,12 @@ use cg_engine::{
 };
 use parking_lot::Mutex;
 
+mod view;
+
+use view::Kept;
+
 use crate::network::{Network, Unanswered};
 use crate::server::{Refused, Server};
-use crate::view::Kept;
 
 /// The largest batch.
 const MAX_BATCH_BYTES: u64 = 64 << 20;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{CommitSeq, Engine, EngineError};
+use super::Engine;
+use crate::{CommitSeq, EngineError};
 
 /// What ended an engine's writing.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
-use super::super::EngineError;
+use crate::EngineError;
 
 /// RocksDB's threads get the system's default, mostly 8 MiB of addresses.
 const STACK_BYTES: usize = 8 << 20;
@@ -20,7 +20,7 @@ const OPENING_BYTES: usize = 192 << 20;
 ///
 /// # Errors
 /// [`EngineError::ProcessLimit`].
-pub(in super::super) fn check(memory_bytes: usize, thread_count: usize) -> Result<(), EngineError> {
+pub(super) fn check(memory_bytes: usize, thread_count: usize) -> Result<(), EngineError> {
     check_with(memory_bytes, thread_count, |wait| {
         thread::Builder::new().name("cg-startup".into()).stack_size(STACK_BYTES).spawn(wait)
     })

@@ -6,7 +6,15 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 #[cfg(feature = "rocks")]
-use super::{EngineError, rocks::Memory};
+mod memory;
+#[cfg(feature = "rocks")]
+mod startup;
+
+#[cfg(feature = "rocks")]
+use memory::Memory;
+
+#[cfg(feature = "rocks")]
+use crate::EngineError;
 
 /// The memory of engines that are opened without a [`Budget`] of their own: 256 MiB.
 pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
@@ -86,15 +94,15 @@ impl Budget {
 
     /// Looks whether the process may have what RocksDB takes when it starts, unless it has started.
     #[cfg(feature = "rocks")]
-    pub(super) fn check_startup(&self) -> Result<(), EngineError> {
+    pub(crate) fn check_startup(&self) -> Result<(), EngineError> {
         if self.0.rocks.get().is_some() {
             return Ok(());
         }
-        super::rocks::check_startup(self.0.memory_bytes, self.0.thread_count)
+        startup::check(self.0.memory_bytes, self.0.thread_count)
     }
 
     #[cfg(feature = "rocks")]
-    pub(super) fn rocks(&self) -> &Memory {
+    pub(crate) fn rocks(&self) -> &Memory {
         self.0.rocks.get_or_init(|| Memory::new(self.0.memory_bytes, self.0.thread_count))
     }
 }

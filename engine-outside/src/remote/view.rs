@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use cg_engine::{CommitSeq, EngineError, Readable, RowVisitor, Scan, Space, Value};
 
-use crate::remote::Remote;
+use super::Remote;
 use crate::server::{Place, place};
 
 /// At most this many rows come in one answer.
