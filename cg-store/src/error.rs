@@ -311,6 +311,19 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
+    /// [`promote_into`](crate::Overlay::promote_into) again to go on.
+    #[error(
+        "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
+    )]
+    MergedInPart {
+        /// How many segments have their part by this call.
+        merged: usize,
+        /// How many were to get one.
+        segments: usize,
+        /// Why the others have not, or what is missing.
+        error: Box<Error>,
+    },
     /// An overlay does not go on over its base.
     #[error(transparent)]
     Overlay(#[from] crate::overlay::OverlayError),

@@ -104,7 +104,7 @@ pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects, StoredObje
 pub use opacity::OpacityColumn;
 pub use options::{StoreLimits, WorldOptions};
 pub use overlay::{
-    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Overlay, OverlayDiff,
+    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Merged, Overlay, OverlayDiff,
     OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
 };
 pub use prefetch::PrefetchOptions;
@@ -117,8 +117,7 @@ pub use resources::Resources;
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{
-    InMemory, PromotionInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
-    SegmentedWorld,
+    InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
 };
 pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
 pub use stats::Stats;

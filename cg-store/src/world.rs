@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
@@ -30,7 +30,6 @@ use crate::prefetch::Prefetch;
 use crate::record::RecordShape;
 use crate::registry::Registry;
 use crate::resume::Resumption;
-use crate::segment::Door;
 use crate::space::Space;
 use crate::stats::{Counters, Stats};
 use crate::tiering::{self, Tiering};
@@ -111,8 +110,6 @@ pub(crate) struct Inner {
     /// Where it lies; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) pool: Arc<Pool>,
-    /// What transactions pass before they commit; a world that is no segment has none.
-    pub(crate) door: OnceLock<Door>,
     closed: AtomicBool,
 }
 
@@ -209,7 +206,6 @@ impl World {
             file,
             directory,
             pool,
-            door: OnceLock::new(),
             closed: AtomicBool::new(false),
             resumption: Mutex::new(Resumption::NONE),
             engine: EngineSlot::new(engine),

@@ -70,7 +70,8 @@ impl Network {
         let number = self.sent.fetch_add(1, Ordering::AcqRel);
         // Neighbours in a sequence are requests and answers by turns: the mix loses both kinds.
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        !self.is_cut.load(Ordering::Acquire) && (self.lost_one_in == 0 || mixed % self.lost_one_in != 0)
+        !self.is_cut.load(Ordering::Acquire)
+            && (self.lost_one_in == 0 || !mixed.is_multiple_of(self.lost_one_in))
     }
 }
 

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 
 /// A row's place: its family and its key.
 pub(crate) type Place = (u8, Vec<u8>);
+/// A row's key and bytes.
+pub(crate) type Row = (Vec<u8>, Arc<[u8]>);
 type Rows = BTreeMap<Place, Arc<[u8]>>;
 /// The newest snapshots are kept; what an older one shows is gone.
 const SNAPSHOTS: usize = 64;
@@ -113,7 +115,7 @@ impl Server {
         snapshot: u64,
         (from, to): (Bound<Place>, Bound<Place>),
         limit: usize,
-    ) -> Option<Vec<(Vec<u8>, Arc<[u8]>)>> {
+    ) -> Option<Vec<Row>> {
         let rows = self.rows(Some(snapshot))?;
         let page = rows.range((from, to)).take(limit);
         Some(page.map(|((_, key), row)| (key.clone(), Arc::clone(row))).collect())

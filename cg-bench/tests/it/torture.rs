@@ -89,21 +89,19 @@ fn a_killed_promotion_is_there_wholly_or_not_at_all() {
 }
 
 #[test]
-fn a_killed_promotion_into_segments_is_in_all_of_them_or_in_none() {
+fn a_killed_merge_into_segments_is_whole_when_it_is_called_again() {
     check(
         &["--only", "segments", "--ci"],
         &[
             "segments: seed 20, 600 chunks into 4 segments in ",
             " MiB resident, the longest load of a chunk beside it ",
-            "segments: killed as the root puts it by: ",
-            "segments: killed as the root counts it: ",
-            "segments: killed as a segment puts its part by: 0 times as before, ",
-            "segments: killed as a segment commits its part: 0 times as before, ",
-            "segments: killed as a segment carries its part out: 0 times as before, ",
-            "segments: killed as the root forgets it: 0 times as before, ",
-            "segments: killed as the overlay is emptied: 0 times as before, ",
-            "segments: 10 kills, 0 in between, opened again within ",
-            "segments: control without a record caught after ",
+            "segments: killed as the root notes entities: ",
+            "segments: killed as a segment stages its part: ",
+            "segments: killed as a segment commits: ",
+            "segments: killed as a segment writes its part: ",
+            "segments: killed as the overlay forgets: ",
+            "segments: 10 kills, all whole when merged again, opened again within ",
+            "segments: control whose overlay forgets caught after ",
         ],
     );
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cg_format::Dimension;
 use cg_registry::ListKind;
-use cg_store::{OnDisk, PromotionInPart, SegmentOptions, SegmentPos, SegmentedWorld};
+use cg_store::{OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::name_of;
 use crate::args::{DimensionArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
-/// List, compact and delete the segments of a segmented world, and give up what is damaged of a promotion into them.
+/// List, compact and delete the segments of a segmented world.
 ///
 /// A segment alone is a world: `cg verify WORLD/segments/D.X.Y.Z` and the other commands work on it.
 #[derive(Debug, clap::Subcommand)]
@@ -21,7 +21,6 @@ pub(crate) enum Command {
     List(List),
     Compact(Compact),
     Delete(Delete),
-    SetAside(SetAside),
 }
 
 /// List the segments. What a crash interrupted is finished first. JSON:
@@ -48,19 +47,6 @@ pub(crate) struct Delete {
     world: SegmentedArg,
     #[command(flatten)]
     segment: SegmentArg,
-    #[command(flatten)]
-    yes: YesArg,
-}
-
-/// Give up what is damaged of a promotion that keeps segments closed. Writes.
-///
-/// The segments whose part of it can be read get it, the others stay as they were before it, and all are open again. What was
-/// damaged lies in the quarantine of `WORLD/root`. Restore a backup instead if there is one. If nothing is damaged nothing
-/// is given up (exit code 1). JSON: `{"carried_out":[{"dimension","x","y","z"}],"lost":[{"segment","what"}]}`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct SetAside {
-    #[command(flatten)]
-    world: SegmentedArg,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -95,20 +81,6 @@ struct Line {
     z: i64,
 }
 
-/// What became of a promotion.
-#[derive(Debug, Serialize)]
-struct Aside {
-    carried_out: Vec<Line>,
-    lost: Vec<Lost>,
-}
-
-#[derive(Debug, Serialize)]
-struct Lost {
-    /// `None` if that is not known.
-    segment: Option<Line>,
-    what: String,
-}
-
 #[derive(Debug, Serialize)]
 struct Done {
     done: &'static str,
@@ -138,27 +110,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             world.delete_segment(segment)?;
             done(&world, "deleted", segment, out)
         }
-        Command::SetAside(args) => set_aside(args, out),
     }
-}
-
-fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
-    args.yes.confirm("what is damaged of a promotion would never come into its segments")?;
-    let world = args.world.open()?;
-    let found = world.set_aside_promotion()?;
-    let is_done = found.is_some();
-    let PromotionInPart { carried_out, lost } =
-        found.unwrap_or(PromotionInPart { carried_out: Vec::new(), lost: Vec::new() });
-    let aside = Aside {
-        carried_out: carried_out.into_iter().map(|segment| line(&world, segment)).collect(),
-        lost: lost
-            .into_iter()
-            .map(|(segment, what)| Lost { segment: segment.map(|segment| line(&world, segment)), what })
-            .collect(),
-    };
-    world.close()?;
-    out.print(&aside)?;
-    Ok(Outcome::good_if(is_done))
 }
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
@@ -208,24 +160,6 @@ impl fmt::Display for Report {
             counted(self.segments.len() as u64, "segment"),
             self.side_chunks
         )
-    }
-}
-
-impl fmt::Display for Aside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.lost.is_empty() {
-            return writeln!(f, "nothing of a promotion is damaged, and nothing was given up");
-        }
-        for segment in &self.carried_out {
-            writeln!(f, "{segment} has its part")?;
-        }
-        for Lost { segment, what } in &self.lost {
-            match segment {
-                Some(segment) => writeln!(f, "{segment} is as it was before: {what}")?,
-                None => writeln!(f, "a segment is as it was before: {what}")?,
-            }
-        }
-        Ok(())
     }
 }
 

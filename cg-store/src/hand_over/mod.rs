@@ -29,7 +29,6 @@ pub use ticket::HandedOver;
 
 use std::sync::Arc;
 
-use crate::durability::Durability;
 use crate::engine::EngineError;
 use crate::error::Error;
 use crate::stats::Counters;
@@ -94,30 +93,12 @@ impl World {
     /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
     pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver, Box<Refused>> {
         let inner = self.unsettled();
-        if inner.door.get().is_some() {
-            // A promotion that closes the door must not wait for a queue behind it.
-            return match self.accept_now(&batch) {
-                Ok(seq) => Ok(HandedOver::accepted(self.visitor(), Arc::clone(&inner.hand_overs), seq)),
-                Err(error) => Err(Refused::of(error, batch)),
-            };
-        }
         let bytes = batch.memory_bytes();
         if let Err(error) = self.promise(&batch, bytes) {
             return Err(Refused::of(error, batch));
         }
         let outcome = inner.hand_overs.push(batch, bytes).inspect_err(|_| inner.queue.release(bytes))?;
         Ok(HandedOver::waiting(self.visitor(), Arc::clone(&inner.hand_overs), outcome))
-    }
-
-    fn accept_now(&self, batch: &WriteBatch) -> Result<u64, Error> {
-        self.unsettled().check_open()?;
-        loop {
-            match self.transaction_at(Durability::Fast, |tx| batch.say(tx)) {
-                // What it edits was changed meanwhile: another commit went on.
-                Err(Error::Conflict { .. }) => {}
-                accepted => return accepted.map(|accepted| accepted.seq),
-            }
-        }
     }
 
     /// Promises a batch the room that it takes.

@@ -12,7 +12,7 @@ use super::*;
 use crate::engine::{Fault, MemEngine};
 use crate::inside::{Doing, Inside};
 use crate::options::WorldOptions;
-use crate::{Peek, Property};
+use crate::{Durability, Peek, Property};
 
 /// A world with one kind of block and one dimension, whose engine fails to write this commit.
 fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World, Chunk) {

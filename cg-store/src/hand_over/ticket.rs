@@ -34,10 +34,6 @@ impl Outcome {
         Self { number, state: Mutex::new(State::Waits) }
     }
 
-    fn accepted_as(seq: u64) -> Self {
-        Self { number: 0, state: Mutex::new(State::Accepted(seq)) }
-    }
-
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
@@ -91,10 +87,6 @@ pub struct HandedOver {
 impl HandedOver {
     pub(super) fn waiting(world: Visitor, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
         Self { world, queue, outcome }
-    }
-
-    pub(super) fn accepted(world: Visitor, queue: Arc<HandOvers>, seq: u64) -> Self {
-        Self { world, queue, outcome: Arc::new(Outcome::accepted_as(seq)) }
     }
 
     /// Whether it was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.

@@ -14,6 +14,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
+use super::Promotion;
 use crate::engine::Level;
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
@@ -130,13 +131,19 @@ pub trait PromoteTarget: Base {
     /// As [`World::register`].
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error>;
 
-    /// Applies a promotion in one transaction that is safe from power cuts when it returns, if the target still has what the
-    /// promotion writes over; returns how many changes were applied.
+    /// Applies a promotion, if the target still has what the promotion writes over; returns how many changes were applied.
+    /// They are safe from power cuts when it returns.
+    ///
+    /// Costs one transaction. A segmented world takes one for each segment, and reports what each has merged.
     ///
     /// # Errors
     /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and what a transaction answers. Nothing was written.
-    fn apply(&self, promotion: &super::Promotion) -> Result<u64, Error>;
+    /// [`Error::MergedInPart`] if some segments have their part.
+    fn apply(&self, promotion: Promotion, merged: &mut Merged<'_>) -> Result<u64, Error>;
 }
+
+/// What hears of each part of a promotion when that is durable, and forgets it in the overlay.
+pub type Merged<'m> = dyn FnMut(&Promotion) -> Result<(), Error> + 'm;
 
 /// What a world has, with the commit that wrote it.
 fn found<T>(stored: Option<(T, u64)>) -> Found<T> {

@@ -62,8 +62,6 @@ pub(super) struct Change<K, T> {
     pub(super) new: Option<T>,
     /// What the overlay wrote over.
     pub(super) origin: Origin,
-    /// What the base has now.
-    pub(super) found: Origin,
     /// `None` if neither shows anything, and only the count of an object is to go on.
     pub(super) difference: Option<Difference>,
 }
@@ -155,7 +153,7 @@ fn compare_objects(
     if here.is_none() && shown_below.is_none() {
         let new = stored.filter(|object| Some(object.version) > count)?;
         // Whatever the base did meanwhile is not undone.
-        return Some(Change { key, new: Some(new), origin: found, found, difference: None });
+        return Some(Change { key, new: Some(new), origin: found, difference: None });
     }
     let here = here.map_or(Lookup::Deleted, Lookup::Here);
     let change = compare(key, here, origin, shown_below.map_or(Lookup::NotHere, Lookup::Here))?;
@@ -163,7 +161,7 @@ fn compare_objects(
     let behind = count.filter(|_| change.difference == Some(Difference::Added)).map(|count| count + 1);
     let new =
         stored.map(|object| StoredObject { version: behind.unwrap_or(0).max(object.version), ..object });
-    Some(Change { new, found, ..change })
+    Some(Change { new, ..change })
 }
 
 fn compare<K, T: PartialEq>(
@@ -172,7 +170,6 @@ fn compare<K, T: PartialEq>(
     origin: Origin,
     below: Found<T>,
 ) -> Option<Change<K, T>> {
-    let found = origin_of(&below);
     let (new, difference) = match (here.here(), below.here()) {
         (Some(here), Some((below, _))) if here == below => return None,
         (Some(here), Some(_)) => (Some(here), Difference::Changed),
@@ -180,5 +177,5 @@ fn compare<K, T: PartialEq>(
         (None, Some(_)) => (None, Difference::Deleted),
         (None, None) => return None,
     };
-    Some(Change { key, new, origin, found, difference: Some(difference) })
+    Some(Change { key, new, origin, difference: Some(difference) })
 }

@@ -37,7 +37,7 @@ use uuid::Uuid;
 use arena::Arena;
 pub use arenas::{ArenaInfo, Arenas};
 pub(crate) use base::origin_of;
-pub use base::{Base, Found, Identity, PromoteTarget};
+pub use base::{Base, Found, Identity, Merged, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 #[cfg(feature = "rocks")]
 pub(crate) use disk::overlay_engine_dir;

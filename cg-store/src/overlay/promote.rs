@@ -7,11 +7,12 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, RecordId};
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use cg_registry::{Catalog, Registration};
 
-use super::base::{Base, PromoteTarget};
+use super::base::{Base, Merged, PromoteTarget};
 use super::diff::{Change, Changed};
+use super::store::Edits;
 use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
 use crate::durability::Durability;
 use crate::error::{ConflictKey, Error};
@@ -40,6 +41,8 @@ pub(crate) struct Promoting<T> {
     pub(crate) new: Option<T>,
     /// What the target must still have there.
     pub(crate) origin: Origin,
+    /// Whether an entity is to be transferred: until then the overlay shows something else than `new`.
+    waits: bool,
 }
 
 /// What a promotion did.
@@ -51,21 +54,25 @@ pub struct Promoted {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Merges what the overlay shows otherwise into its base, whole or not at all, and empties the overlay.
+    /// Merges what the overlay shows otherwise into its base, and empties the overlay.
     ///
     /// The base gets the overlay's own names first, then everything else in one transaction, which is safe from power cuts
     /// when this returns. Killed before that transaction, nothing but names has come; killed behind it, the overlay shows
     /// nothing that the base does not have, and promoting it again changes nothing.
     ///
+    /// A segmented world takes one transaction for each segment, one after the other, then one in the root for properties,
+    /// objects and records. Readers of several segments may see some merged and others not yet, and an entity that goes to
+    /// another segment detached. The overlay forgets what each transaction has merged. Killed in between, or stopped by an
+    /// error, it keeps the rest: call this again to go on. Nothing is merged twice.
+    ///
     /// Whoever else reads this overlay meanwhile sees the same before and after. Costs what [`diff`](Self::diff) costs and
-    /// the transaction, and the memory of everything that differs.
+    /// the transactions, and the memory of everything that differs.
     ///
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
     /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
-    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then; but where it is said of segments that the change
-    /// could not be carried out in them ([`SegmentError::NotCarriedOut`](crate::SegmentError), or what their disks say), it counts, and is
-    /// carried out as soon as it can be. Promoted again before anything of it was changed there, it changes nothing.
+    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then: all segments are compared before the first is
+    /// written. [`Error::MergedInPart`] if a segment is refused, changed or fails after that, and others are merged.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
@@ -79,16 +86,62 @@ impl<S: Base> Overlay<S> {
         self.changes(|changed| {
             let Promotion { chunks, entities, properties, objects, records } = &mut promotion;
             match changed {
-                Changed::Chunk(change) => take(chunks, change, ConflictKey::Chunk),
-                Changed::Entity(change) => take(entities, change, ConflictKey::Entity),
-                Changed::Property(change) => take(properties, change, |property| property.conflict_key()),
-                Changed::Object(change) => take(objects, change, ConflictKey::Object),
-                Changed::Record(change) => take(records, change, ConflictKey::Record),
+                Changed::Chunk(change) => take(chunks, change),
+                Changed::Entity(change) => take(entities, change),
+                Changed::Property(change) => take(properties, change),
+                Changed::Object(change) => take(objects, change),
+                Changed::Record(change) => take(records, change),
             }
+            Ok(())
         })?;
-        let changes = if promotion.is_empty() { 0 } else { base.apply(&promotion)? };
+        let mut merged = |part: &Promotion| self.forget_merged(part);
+        let changes = if promotion.is_empty() { 0 } else { base.apply(promotion, &mut merged)? };
         self.empty()?;
         Ok(Promoted { changes })
+    }
+
+    /// Forgets what a part has merged. What waits for a transfer is shown as before, over what the part left in the base.
+    fn forget_merged(&self, part: &Promotion) -> Result<(), Error> {
+        let (lease, base) = (self.lease(), &self.store.base);
+        let (mut edits, mut chunks, mut entities) = (Edits::default(), Vec::new(), Vec::new());
+        for (at, promoting) in &part.chunks {
+            if !promoting.waits {
+                chunks.push(*at);
+            } else if let Some(origin) = promoting.merged_as(&base.find_chunk(*at)?)
+                && let Some(row) = self.store.chunk(lease, *at)?
+            {
+                edits.chunks.push((*at, row.value.here(), origin));
+            }
+        }
+        for (id, promoting) in &part.entities {
+            if !promoting.waits {
+                entities.push(*id);
+            } else if let Some(origin) = promoting.merged_as(&base.find_entity(*id)?)
+                && let Some(row) = self.store.entity(lease, *id)?
+            {
+                edits.entities.push((*id, row.value.here(), origin));
+            }
+        }
+        if !edits.is_empty() {
+            self.store.write(lease, edits, self.store.catalog()?.current_generation())?;
+        }
+        self.store.forget(lease, &chunks, &entities)
+    }
+}
+
+impl<T: PartialEq> Promoting<T> {
+    /// Merges this for now, until an entity is transferred.
+    pub(crate) fn wait_as(&mut self, new: T) {
+        self.new = Some(new);
+        self.waits = true;
+    }
+
+    /// The origin of what was found, if that is what was to be merged.
+    fn merged_as(&self, found: &Found<T>) -> Option<Origin> {
+        match (&self.new, found) {
+            (Some(new), Lookup::Here((value, origin))) if new == value => Some(*origin),
+            _ => None,
+        }
     }
 }
 
@@ -112,9 +165,26 @@ impl Promotion {
         self.records.iter().map(|(id, promoting)| (*id, promoting.new.as_deref().cloned()))
     }
 
-    /// Whether anything of it lies in no chunk.
-    pub(crate) fn has_kept(&self) -> bool {
-        !self.properties.is_empty() || !self.objects.is_empty() || !self.records.is_empty()
+    /// Writes over what an earlier call has merged, of what waits for a transfer: the target shows there neither what the
+    /// overlay wrote over nor what the overlay shows.
+    pub(crate) fn recognise_merged(&mut self, target: &impl Base) -> Result<(), Error> {
+        for (at, promoting) in self.chunks.iter_mut().filter(|(_, promoting)| promoting.waits) {
+            promoting.origin = promoting.merged_as(&target.find_chunk(*at)?).unwrap_or(promoting.origin);
+        }
+        for (id, promoting) in self.entities.iter_mut().filter(|(_, promoting)| promoting.waits) {
+            promoting.origin = promoting.merged_as(&target.find_entity(*id)?).unwrap_or(promoting.origin);
+        }
+        Ok(())
+    }
+
+    /// Adds what waits for a transfer, which is over, to what others have of that.
+    pub(crate) fn arrive(self, arrived: &mut Self) {
+        let chunks = self.chunks.into_iter().filter(|(_, promoting)| promoting.waits);
+        arrived.chunks.extend(chunks.map(|(at, promoting)| (at, Promoting { waits: false, ..promoting })));
+        let entities = self.entities.into_iter().filter(|(_, promoting)| promoting.waits);
+        arrived
+            .entities
+            .extend(entities.map(|(id, promoting)| (id, Promoting { waits: false, ..promoting })));
     }
 
     /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
@@ -130,11 +200,6 @@ impl Promotion {
         for (id, promoting) in &self.entities {
             unchanged(ConflictKey::Entity(*id), promoting.origin, &target.find_entity(*id)?)?;
         }
-        self.check_kept(target)
-    }
-
-    /// As [`check`](Self::check), of properties, objects and records.
-    pub(crate) fn check_kept(&self, target: &impl Base) -> Result<(), Error> {
         for (property, promoting) in &self.properties {
             unchanged(property.conflict_key(), promoting.origin, &target.find_property(property)?)?;
         }
@@ -243,18 +308,10 @@ impl<S: Base> Takes for OverlayTransaction<'_, S> {
     takes!();
 }
 
-/// Adds a change to a promotion; refuses what the base changed meanwhile.
-fn take<K: Ord, T>(
-    promoting: &mut BTreeMap<K, Promoting<T>>,
-    change: Change<K, T>,
-    name: impl FnOnce(K) -> ConflictKey,
-) -> Result<(), Error> {
-    let Change { key, new, origin, found, difference: _ } = change;
-    if origin != found {
-        return Err(OverlayError::BaseChanged { key: name(key), expected: origin, found }.into());
-    }
-    promoting.insert(key, Promoting { new, origin });
-    Ok(())
+/// Adds a change to a promotion. The target compares what the base has.
+fn take<K: Ord, T>(promoting: &mut BTreeMap<K, Promoting<T>>, change: Change<K, T>) {
+    let Change { key, new, origin, difference: _ } = change;
+    promoting.insert(key, Promoting { new, origin, waits: false });
 }
 
 fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<(), Error> {
@@ -269,7 +326,7 @@ impl PromoteTarget for World {
         Ok(names)
     }
 
-    fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
+    fn apply(&self, promotion: Promotion, _: &mut Merged<'_>) -> Result<u64, Error> {
         let committed = self.transaction_at(Durability::Safe, |tx| promotion.put_into(tx, self))?;
         Ok(committed.value)
     }
@@ -282,7 +339,7 @@ impl<S: Base> PromoteTarget for Overlay<S> {
         Ok(names)
     }
 
-    fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
+    fn apply(&self, promotion: Promotion, _: &mut Merged<'_>) -> Result<u64, Error> {
         let applied = self.transaction(|tx| {
             let target = tx.overlay().clone();
             promotion.put_into(tx, &target)

@@ -540,6 +540,32 @@ impl<S: Base> Store<S> {
         Ok(version)
     }
 
+    /// Deletes rows of a lease that say no more than the base does.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); some may be deleted then.
+    pub(super) fn forget(&self, lease: u64, chunks: &[ChunkAt], entities: &[EntityId]) -> Result<(), Error> {
+        /// At most this many rows are deleted in one batch.
+        const AT_ONCE: usize = 4096;
+        let _readers_keep_nothing = self.publishing.lock();
+        let _what_was_read_is_old = Counted(&self.written);
+        for at in chunks {
+            self.kept.remove(&(lease, *at));
+        }
+        let chunks = chunks.iter().map(|at| (Space::ChunkL0, key::overlay_chunk(lease, *at).to_vec()));
+        let entities = entities.iter().map(|id| (Space::Entity, key::overlay_entity(lease, *id).to_vec()));
+        let rows: Vec<_> = chunks.chain(entities).collect();
+        for some in rows.chunks(AT_ONCE) {
+            let mut batch = Batch::new();
+            for (space, row_key) in some {
+                batch.delete(*space, row_key);
+            }
+            // One that comes back after a power cut says what the base has.
+            self.commit(batch, Level::Process)?;
+        }
+        Ok(())
+    }
+
     /// Writes a batch as the next commit.
     ///
     /// # Errors

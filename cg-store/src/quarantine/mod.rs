@@ -19,7 +19,6 @@ mod entity;
 mod gap;
 mod object;
 mod record;
-mod replaced;
 
 use std::ops::{Bound, ControlFlow};
 
@@ -37,7 +36,6 @@ pub use chunk::{CHUNK_SET_ASIDE, ChunksSetAside};
 pub use commit::CommitInPart;
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
-pub(crate) use replaced::Row as ReplacedRow;
 
 use chunk::clusters_of;
 

@@ -26,7 +26,6 @@ use std::sync::atomic::Ordering;
 use cg_format::entity::{Entity, Owner};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{ChunkAt, DecodeError, EntityId};
-use parking_lot::MutexGuard;
 
 use super::place::{crossing_property, entity_property, whole};
 use super::transaction::encode as encode_segment;
@@ -55,11 +54,18 @@ impl NoArrival {
 /// One entity on its way.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Traveller {
-    id: EntityId,
-    from: SegmentPos,
-    entity: Entity,
+    pub(super) id: EntityId,
+    pub(super) from: SegmentPos,
+    pub(super) entity: Entity,
     /// The chunk where it arrives.
-    to: ChunkAt,
+    pub(super) to: ChunkAt,
+}
+
+impl Traveller {
+    /// What it takes in the root's record.
+    pub(super) fn len_bytes(&self) -> u64 {
+        encode(std::slice::from_ref(self)).len() as u64
+    }
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
@@ -75,17 +81,15 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was changed; what the
     /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
     /// written again, at the latest when the world is opened; until then its entities are
-    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. [`SegmentError::NotCarriedOut`] where a
-    /// promotion keeps a segment closed. An entity on its way whose row is damaged
+    /// [`SegmentError::OnItsWay`], and the next crossing fails as this one did. An entity on its way whose row is damaged
     /// answers with the damage until it is [set aside](crate::World::set_aside_entity), and keeps no other from crossing.
     /// [`Error::Nested`] inside a closure that was given to [`transaction`](Self::transaction) or
     /// [`with_segment`](Self::with_segment).
     pub fn cross(&self, entities: impl IntoIterator<Item = (EntityId, Entity)>) -> Result<(), Error> {
         self.refuse_inside()?;
         let entities: BTreeMap<_, _> = entities.into_iter().collect();
-        let alone = self.shared.moving.lock();
+        let _alone = self.shared.moving.lock();
         self.settle_crossing()?;
-        self.settle_promotion_of_others(&alone)?;
         let _others_wait = self.shared.borders.write();
         let catalog = self.catalog();
         let limits = self.shared.root.limits();
@@ -95,7 +99,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
             self.refuse_on_its_way(id)?;
             let from = self.claimed(id)?.ok_or(SegmentError::NoEntity { id })?;
-            self.shared.together.pass(&[from])?;
             if self.with_stored(from, |world| world.entity(id))?.flatten().is_none() {
                 return Err(SegmentError::NoEntity { id }.into());
             }
@@ -105,68 +108,52 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             check.entity(id, &entity)?;
             travellers.push(Traveller { id, from, entity, to });
         }
+        self.transfer(&travellers, self.level())
+    }
+
+    /// Has entities arrive and leave. The caller keeps others from moving any, and from looking for them.
+    pub(super) fn transfer(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
         let touched = travellers.iter().flat_map(|traveller| [traveller.from, self.segment_of(traveller.to)]);
         if touched.collect::<BTreeSet<_>>().len() <= 1 {
-            return self.arrive(&travellers).map_err(NoArrival::error);
+            return self.arrive(travellers, level).map_err(NoArrival::error);
         }
-        let crossed = self.cross_border(&travellers);
+        let crossed = self.cross_border(travellers, level);
         if crossed.is_err() {
             self.shared.unfinished.store(true, Ordering::Release);
         }
         crossed
     }
 
-    fn cross_border(&self, travellers: &[Traveller]) -> Result<(), Error> {
-        self.begin_crossing(travellers)?;
-        match self.arrive(travellers) {
+    fn cross_border(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
+        self.begin_crossing(travellers, level)?;
+        match self.arrive(travellers, level) {
             Ok(()) => {}
             Err(NoArrival::Refused(error)) => {
-                self.give_up(travellers)?;
+                self.give_up(travellers, level)?;
                 return Err(error);
             }
             Err(NoArrival::Broken(error)) => return Err(error),
         }
-        self.leave(travellers)?;
-        self.end_crossing(travellers)
+        self.leave(travellers, level)?;
+        self.end_crossing(travellers, level)
     }
 
-    /// Finishes the crossing and the promotion that failed before, if they did.
-    pub(super) fn settle(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
-        self.settle_crossing()?;
-        self.finish_promotion(alone)
-    }
-
-    /// As [`settle`](Self::settle), but for what only the loss of a segment prevents, which is about to be deleted, and for
-    /// a promotion that keeps its segments closed: one that is deleted gets no part of it, others have none.
-    pub(super) fn settle_but_for(
-        &self,
-        deleted: SegmentPos,
-        alone: &MutexGuard<'_, ()>,
-    ) -> Result<(), Error> {
+    /// As [`settle_crossing`](Self::settle_crossing), but for what only the loss of a segment prevents, which is about to be
+    /// deleted.
+    pub(super) fn settle_but_for(&self, deleted: SegmentPos) -> Result<(), Error> {
         match self.settle_crossing() {
-            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => {}
-            settled => settled?,
+            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => Ok(()),
+            settled => settled,
         }
-        self.settle_promotion_of_others(alone)
     }
 
-    fn settle_crossing(&self) -> Result<(), Error> {
+    /// Finishes the crossing that failed before, if one did. The caller keeps others from moving entities.
+    pub(super) fn settle_crossing(&self) -> Result<(), Error> {
         if self.shared.unfinished.load(Ordering::Acquire) {
             let _others_wait = self.shared.borders.write();
             self.finish_crossing()?;
         }
         Ok(())
-    }
-
-    /// Carries out what counts and could not be before, or leaves its segments closed: the caller goes to none of them.
-    fn settle_promotion_of_others(&self, alone: &MutexGuard<'_, ()>) -> Result<(), Error> {
-        match self.finish_promotion(alone) {
-            Err(error) if self.shared.together.is_stuck() => {
-                tracing::warn!(%error, "a promotion is still not carried out");
-                Ok(())
-            }
-            finished => finished,
-        }
     }
 
     /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
@@ -229,7 +216,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn leave_if_sound(&self, travellers: Vec<Traveller>) -> Result<Vec<Traveller>, Error> {
         let mut stuck = Vec::new();
         for traveller in travellers {
-            match self.leave(std::slice::from_ref(&traveller)) {
+            match self.leave(std::slice::from_ref(&traveller), self.level()) {
                 Err(Error::Corrupt(_)) => stuck.push(traveller),
                 left => left?,
             }
@@ -259,7 +246,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
         }
         stuck.extend(self.leave_if_sound(arrived)?);
-        let refused = match self.arrive(&missing) {
+        let refused = match self.arrive(&missing, self.level()) {
             Ok(()) => {
                 stuck.extend(self.leave_if_sound(missing.clone())?);
                 false
@@ -271,17 +258,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let (is_stuck, are_fewer) = (!stuck.is_empty(), stuck.len() < count);
         *self.shared.stuck.lock() = stuck;
         if refused {
-            self.give_up(&missing)?;
+            self.give_up(&missing, self.level())?;
         } else if are_fewer {
-            self.end_crossing(&missing)?;
+            self.end_crossing(&missing, self.level())?;
         }
         self.shared.unfinished.store(is_stuck, Ordering::Release);
         Ok(())
     }
 
-    fn begin_crossing(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn begin_crossing(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
         let property = crossing_property()?;
-        self.shared.root.transaction_at(self.level(), |tx| {
+        self.shared.root.transaction_at(level, |tx| {
             let all: Vec<_> = self.shared.stuck.lock().iter().chain(travellers).cloned().collect();
             tx.set_property(property, Some(encode(&all)));
             for traveller in travellers {
@@ -294,15 +281,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Puts entities where they arrive. All of it is durable before anything of [`leave`](Self::leave) is.
-    fn arrive(&self, travellers: &[Traveller]) -> Result<(), NoArrival> {
+    fn arrive(&self, travellers: &[Traveller], level: Durability) -> Result<(), NoArrival> {
         let entered: BTreeSet<_> = travellers.iter().map(|traveller| self.segment_of(traveller.to)).collect();
         let mut done = Vec::new();
         for segment in entered {
             let arriving: Vec<_> =
                 travellers.iter().filter(|traveller| self.segment_of(traveller.to) == segment).collect();
             let arrived = self.with_there(segment, |world| {
-                world.transaction_at(self.level(), |tx| {
-                    tx.let_in();
+                world.transaction_at(level, |tx| {
                     for traveller in &arriving {
                         tx.put_entity(traveller.id, traveller.entity.clone());
                     }
@@ -319,7 +305,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Err(if is_broken {
                     NoArrival::Broken(error)
                 } else {
-                    self.delete_from(done).map_or_else(NoArrival::Broken, |()| NoArrival::Refused(error))
+                    self.delete_from(done, level)
+                        .map_or_else(NoArrival::Broken, |()| NoArrival::Refused(error))
                 });
             }
             let entered = arriving.into_iter().filter(|traveller| traveller.from != segment);
@@ -328,20 +315,23 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    fn leave(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn leave(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
         let leaving = travellers.iter().filter(|traveller| traveller.from != self.segment_of(traveller.to));
-        self.delete_from(leaving.map(|traveller| (traveller.from, traveller.id)))
+        self.delete_from(leaving.map(|traveller| (traveller.from, traveller.id)), level)
     }
 
-    fn delete_from(&self, entities: impl IntoIterator<Item = (SegmentPos, EntityId)>) -> Result<(), Error> {
+    fn delete_from(
+        &self,
+        entities: impl IntoIterator<Item = (SegmentPos, EntityId)>,
+        level: Durability,
+    ) -> Result<(), Error> {
         let mut by_segment: BTreeMap<SegmentPos, Vec<EntityId>> = BTreeMap::new();
         for (segment, id) in entities {
             by_segment.entry(segment).or_default().push(id);
         }
         for (segment, ids) in by_segment {
             self.with_stored(segment, |world| {
-                world.transaction_at(self.level(), |tx| {
-                    tx.let_in();
+                world.transaction_at(level, |tx| {
                     for id in &ids {
                         tx.delete_entity(*id);
                     }
@@ -352,11 +342,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    fn end_crossing(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn end_crossing(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
         let property = crossing_property()?;
         let stays = |traveller: &Traveller| traveller.from == self.segment_of(traveller.to);
         // That they have arrived is seen from the segments, but for those that stay in theirs.
-        let level = if travellers.iter().any(stays) { self.level() } else { Durability::Process };
+        let level = if travellers.iter().any(stays) { level } else { Durability::Process };
         self.shared.root.transaction_at(level, |tx| {
             tx.set_property(property, self.still_stuck());
             Ok::<_, Error>(())
@@ -371,9 +361,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Says that entities are where they were, and that nothing is on its way.
-    fn give_up(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn give_up(&self, travellers: &[Traveller], level: Durability) -> Result<(), Error> {
         let property = crossing_property()?;
-        self.shared.root.transaction_at(self.level(), |tx| {
+        self.shared.root.transaction_at(level, |tx| {
             tx.set_property(property, self.still_stuck());
             for traveller in travellers {
                 tx.set_property(entity_property(traveller.id)?, Some(encode_segment(traveller.from)));

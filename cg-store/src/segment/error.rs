@@ -86,15 +86,12 @@ pub enum SegmentError {
         /// The segment that it goes to.
         to: SegmentPos,
     },
-    /// A change of several segments counts and could not be carried out in all of them. It is, as soon as that can be done,
-    /// at the latest when the world is opened; until then its segments are not used.
-    #[error("{segment} is part of a promotion that could not be carried out yet: {why}")]
-    NotCarriedOut {
-        /// The segment that was to be used.
-        segment: SegmentPos,
-        /// What prevents it.
-        why: String,
-    },
+    /// The root has a merge into several segments that an earlier version committed and did not finish. Nothing was touched.
+    #[error(
+        "the root has a merge into several segments that an earlier version began and did not finish; open the world \
+         once with the version that wrote it, then again with this one"
+    )]
+    UnfinishedMerge,
     /// An overlay set a property of the engine's own, by which the root knows its segments. Nothing was merged.
     #[error("`{property}` is a property of the engine's own; name those of hosts in a namespace of theirs")]
     EnginesProperty {

@@ -14,7 +14,7 @@ use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::engine::Level;
 use crate::error::Error;
 use crate::object::{ObjectKey, ObjectPage, StoredObject};
-use crate::overlay::{Base, Found, Identity, PromoteTarget, Promotion};
+use crate::overlay::{Base, Found, Identity, Merged, PromoteTarget, Promotion};
 use crate::property::Property;
 use crate::record::{RecordQuery, RecordShape};
 use crate::world::World;
@@ -54,9 +54,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let segment = self.segment_of(at);
-        self.pass(&[segment])?;
-        self.find_chunk_in(segment, at)
+        self.find_chunk_in(self.segment_of(at), at)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
@@ -64,10 +62,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         for (index, at) in at.iter().enumerate() {
             by_segment.entry(self.segment_of(*at)).or_default().push(index);
         }
-        let segments: Vec<_> = by_segment.keys().copied().collect();
-        let found = self.of_one_state(&segments, || self.find_chunks_by_segment(at, &by_segment));
-        // Each place says whether it is its segment that cannot be read.
-        found.unwrap_or_else(|_| at.iter().map(|at| self.find_chunk(*at)).collect())
+        self.find_chunks_by_segment(at, &by_segment)
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
@@ -173,7 +168,7 @@ impl<H: SegmentHome> PromoteTarget for SegmentedWorld<H> {
         self.register(new)
     }
 
-    fn apply(&self, promotion: &Promotion) -> Result<u64, Error> {
-        self.promote(promotion)
+    fn apply(&self, promotion: Promotion, merged: &mut Merged<'_>) -> Result<u64, Error> {
+        self.merge(promotion, merged)
     }
 }

@@ -6,23 +6,19 @@
 //! many are open.
 //!
 //! What it is *not*: a transaction over many segments. One transaction is in one segment; only entities
-//! [cross](SegmentedWorld::cross) borders, and overlays are merged into as many segments as they changed, without loss or
-//! half of anything whatever crashes.
+//! [cross](SegmentedWorld::cross) borders. An overlay is merged segment by segment, each in one transaction.
 
-mod aside;
 mod crossing;
 mod error;
 mod home;
 mod inside;
 mod layers;
 mod leaving;
+mod merge;
+mod old_merge;
 mod open;
-mod pieces;
 mod place;
-mod promotion;
-mod redo;
 mod stored;
-mod together;
 mod transaction;
 
 use std::collections::{BTreeMap, HashMap};
@@ -38,7 +34,6 @@ use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use parking_lot::{Mutex, RwLock};
 
-pub use aside::PromotionInPart;
 use crossing::Traveller;
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]
@@ -49,8 +44,6 @@ use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
-pub(crate) use together::Door;
-use together::Together;
 pub use transaction::SegmentTransaction;
 
 use crate::durability::Durability;
@@ -126,10 +119,6 @@ struct Shared<H: SegmentHome> {
     leaving: Mutex<Leaving>,
     /// One registration at a time.
     naming: Mutex<()>,
-    /// Which segments are being changed together.
-    together: Arc<Together>,
-    /// A promotion counts, and its record may still be there.
-    promoted: AtomicBool,
 }
 
 impl SegmentedWorld<InMemory> {
@@ -162,10 +151,11 @@ impl SegmentedWorld<OnDisk> {
         Self::begin(home, root, Some(options.side_chunks), options)
     }
 
-    /// Opens a segmented world, and finishes what a crash interrupted: crossings, deletions and promotions.
+    /// Opens a segmented world, and finishes what a crash interrupted: crossings and deletions. An interrupted merge goes on
+    /// when it is called again.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and as [`World::open`]. Segments that nothing is to be
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], [`SegmentError::UnfinishedMerge`], and as [`World::open`]. Segments that nothing is to be
     /// finished in are not looked at before they are needed.
     pub fn open(
         dir: impl AsRef<std::path::Path>,
@@ -226,13 +216,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             putting: Mutex::default(),
             leaving: Mutex::default(),
             naming: Mutex::default(),
-            together: Arc::default(),
-            promoted: AtomicBool::default(),
             root,
         };
         let world = Self { shared: Arc::new(shared) };
+        world.refuse_old_merge()?;
         world.finish_deletions()?;
-        world.finish_promotion_at_open()?;
         world.finish_crossing_at_open()?;
         Ok(world)
     }
@@ -308,23 +296,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(self.at_rest(id, |world| world.entity(id))?.flatten())
     }
 
-    /// Shows the segment that has an entity, while that neither crosses a border nor is promoted.
+    /// Shows the segment that has an entity, while that does not cross a border.
     fn at_rest<T>(
         &self,
         id: EntityId,
-        show: impl Fn(&World) -> Result<T, Error>,
+        show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.try_to_settle();
-        loop {
-            let none_crosses = self.shared.borders.read_recursive();
-            self.refuse_on_its_way(id)?;
-            let Some(segment) = self.claimed(id)? else { return Ok(None) };
-            if !self.shared.together.is_changing(segment) {
-                return self.with_stored(segment, &show);
-            }
-            drop(none_crosses);
-            self.pass(&[segment])?;
-        }
+        let _none_crosses = self.shared.borders.read_recursive();
+        self.refuse_on_its_way(id)?;
+        let Some(segment) = self.claimed(id)? else { return Ok(None) };
+        self.with_stored(segment, show)
     }
 
     /// The segment that has an entity, if any has.
@@ -335,12 +317,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Shows a segment's world: for what only worlds can do. What is written past
-    /// [`transaction`](Self::transaction) must not put entities that the root does not know. Its transactions come before a
-    /// promotion into the segment or behind it: they wait before they commit, and what one has read that was promoted
-    /// meanwhile is a conflict.
-    ///
-    /// Shows segments too of which [a part could not be carried out](SegmentError::NotCarriedOut), so that they can be
-    /// resumed or what is damaged set aside; transactions in them are refused with that error.
+    /// [`transaction`](Self::transaction) must not put entities that the root does not know.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and as [`load`](Self::load).
@@ -349,10 +326,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match self.pass(&[segment]) {
-            Err(Error::Segment(SegmentError::NotCarriedOut { .. })) => {}
-            passed => passed?,
-        }
         self.with_there(segment, |world| self.inside(|| show(world)))
     }
 

@@ -8,10 +8,9 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
 //! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities on their way from one segment to another, see `crossing` |
-//! | `:promotion/S.P`, `:promotion` | changes of several segments, and that they count: see `redo` |
+//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
 //!
-//! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs, in `:promoted`
-//! which promotion of several segments it has its part of: the UUID of the last.
+//! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs.
 
 use std::fmt;
 
@@ -128,8 +127,8 @@ pub(super) const SEGMENT_PREFIX: &str = ":segment/";
 /// The prefix of the properties that say where entities are.
 pub(super) const ENTITY_PREFIX: &str = ":entity/";
 
-/// The prefix of the properties that pieces of promotions are.
-pub(super) const PROMOTION_PREFIX: &str = ":promotion/";
+/// The prefix of the properties in which earlier versions staged a merge.
+pub(super) const OLD_MERGE_PREFIX: &str = ":promotion/";
 
 pub(super) fn side_property() -> Result<Property, Error> {
     named(":segments")
@@ -139,17 +138,9 @@ pub(super) fn crossing_property() -> Result<Property, Error> {
     named(":crossing")
 }
 
-pub(super) fn promotion_property() -> Result<Property, Error> {
+/// By which earlier versions committed a merge into several segments.
+pub(super) fn old_merge_property() -> Result<Property, Error> {
     named(":promotion")
-}
-
-pub(super) fn promotion_piece_property(segment: u32, piece: u32) -> Result<Property, Error> {
-    named(&format!("{PROMOTION_PREFIX}{segment:08x}.{piece:08x}"))
-}
-
-/// A segment's own property: the last promotion that it has its part of.
-pub(super) fn promoted_property() -> Result<Property, Error> {
-    named(":promoted")
 }
 
 /// A segment's own property.

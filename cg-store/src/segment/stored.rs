@@ -16,8 +16,8 @@ use parking_lot::RwLockReadGuard;
 use uuid::Uuid;
 
 use super::open::Slot;
-use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, promoted_property, whole};
-use super::{Door, SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
+use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
 use crate::error::Error;
 use crate::world::World;
@@ -28,8 +28,7 @@ type Open<'s> = RwLockReadGuard<'s, Option<World>>;
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
     ///
-    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened. Its part of a
-    /// promotion that could not be carried out goes with it.
+    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
@@ -37,8 +36,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
         self.refuse_inside()?;
         self.shared.open.check()?;
-        let alone = self.shared.moving.lock();
-        self.settle_but_for(segment, &alone)?;
+        let _alone = self.shared.moving.lock();
+        self.settle_but_for(segment)?;
         let slot = self.shared.open.slot(segment);
         let mut world = slot.world.write();
         if !self.shared.known.read().contains_key(&segment) {
@@ -53,13 +52,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         // Who puts entities looks into this segment while it keeps crossings off.
         drop(world);
         self.forget_entities_of(segment)?;
-        match self.settle(&alone) {
-            Err(error) if self.shared.together.is_stuck() => {
-                tracing::warn!(%error, "a promotion into other segments is still not carried out");
-                Ok(())
-            }
-            settled => settled,
-        }
+        self.settle_crossing()
     }
 
     /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
@@ -143,22 +136,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         )
     }
 
-    /// Shows the worlds of several segments, which are created if they are not stored and are all open meanwhile.
-    pub(super) fn with_all_made<T>(
-        &self,
-        segments: &[SegmentPos],
-        show: impl FnOnce(&[&World]) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let slots: Vec<_> = segments.iter().map(|segment| self.shared.open.slot(*segment)).collect();
-        let mut held = Vec::with_capacity(slots.len());
-        for (segment, slot) in segments.iter().zip(&slots) {
-            let world = self.hold(*segment, slot, |world| world.open_or_create(*segment).map(Some))?;
-            held.push(world.ok_or(SegmentError::Missing { segment: *segment })?);
-        }
-        let worlds: Vec<_> = held.iter().filter_map(|world| world.as_ref()).collect();
-        show(&worlds)
-    }
-
     fn with_slot<T, X: From<Error>>(
         &self,
         segment: SegmentPos,
@@ -166,14 +143,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         make: impl Fn(&Self) -> Result<Option<World>, Error>,
     ) -> Result<T, X> {
         let slot = self.shared.open.slot(segment);
-        let world = self.hold(segment, &slot, make)?;
+        let world = self.hold(&slot, make)?;
         show(world.as_ref().and_then(|world| world.as_ref()))
     }
 
     /// The world in a slot, which stays open as long as it is held; `None` if there is none to be made.
     fn hold<'s>(
         &self,
-        segment: SegmentPos,
         slot: &'s Slot,
         make: impl Fn(&Self) -> Result<Option<World>, Error>,
     ) -> Result<Option<Open<'s>>, Error> {
@@ -190,9 +166,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if world.is_none() {
                 self.shared.open.check()?;
                 *world = make(self)?;
-                let Some(opened) = &*world else { return Ok(None) };
-                // One in memory has it since it was open before.
-                opened.settled()?.door.get_or_init(|| Door::new(&self.shared.together, segment));
+                if world.is_none() {
+                    return Ok(None);
+                }
             }
         }
     }
@@ -216,14 +192,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let property = own_property()?;
         let mut bytes = self.shared.root.uuid().as_bytes().to_vec();
         segment.encode(&mut bytes);
-        // One that is made anew after it was deleted gets no part of what was merged into the old one.
-        let promotion = if self.has_promotion() { self.read_redo().ok().flatten() } else { None };
-        let mark = promoted_property()?;
         world.transaction_at(safe, |tx| {
             tx.set_property(property, Some(bytes));
-            if let Some(redo) = promotion {
-                tx.set_property(mark, Some(redo.id.as_bytes().to_vec()));
-            }
             Ok::<_, Error>(())
         })?;
         self.note(segment, Some(SegmentState::There), safe)?;

@@ -51,15 +51,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.transaction_at(self.shared.options.durability, self.segment_of(at), body)
     }
 
-    fn transaction_at<T, X: From<Error>>(
+    pub(super) fn transaction_at<T, X: From<Error>>(
         &self,
         durability: Durability,
         segment: SegmentPos,
         body: impl FnOnce(&mut SegmentTransaction<'_, '_>) -> Result<T, X>,
     ) -> Result<T, X> {
         self.try_to_settle();
-        self.pass(&[segment])?;
-        let (mut committing, mut none_crosses, mut deleted) = (None, None, Vec::new());
+        let (mut none_crosses, mut deleted) = (None, Vec::new());
         let committed = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let side_chunks = self.shared.side_chunks;
@@ -68,17 +67,19 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let value = self.inside(|| body(&mut inner))?;
                 let put = inner.put;
                 deleted = inner.deleted;
-                // Until the segment has committed, as what follows.
-                committing = Some(self.shared.together.commit_in(segment).map_err(Error::from)?);
-                inner.tx.let_in();
+                // Until the segment has committed.
                 if !put.is_empty() {
                     let border = self.shared.borders.read_recursive();
                     none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));
                     self.claim(segment, &put)?;
                 }
+                if durability == Durability::Safe && self.level() != Durability::Safe {
+                    // What the root notes of the segment must not be lost where the segment is not.
+                    self.root().flush()?;
+                }
                 Ok::<_, X>(value)
             })?;
-            drop((none_crosses.take(), committing.take()));
+            drop(none_crosses.take());
             Ok::<_, X>(committed)
         })?;
         if !deleted.is_empty() {
@@ -118,11 +119,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 continue;
             }
             if let Some(other) = claimed
-                && self.shared.together.is_changing(other)
-            {
-                return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
-            }
-            if let Some(other) = claimed
                 && self.with_stored(other, |world| world.entity(*id))?.flatten().is_some()
             {
                 return Err(SegmentError::EntityElsewhere { id: *id, segment: other }.into());
@@ -145,10 +141,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             Ok(())
         })?;
         Ok(())
-    }
-
-    pub(super) fn promote_in(&self, segment: SegmentPos, promotion: &Promotion) -> Result<u64, Error> {
-        self.transaction_at(Durability::Safe, segment, |tx| promotion.put_into(tx, self))
     }
 }
 

@@ -81,8 +81,26 @@ fn in_doubt(error: Error) -> Error {
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
 fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64, Error> {
-    let prepared = prepare_or_conflict(&tx, encoding_at(durability), room)?;
-    accept_prepared(tx, prepared, durability, room)
+    let (world, encoding) = (tx.world, encoding_at(durability));
+    let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
+    let mut tries = 0;
+    loop {
+        let committing = world.commits.commit();
+        if let Some(conflict) = conflict(&tx, &committing) {
+            return Err(conflict);
+        }
+        if committing.written_since(prepared.since, &prepared.consulted).is_some() {
+            Counters::add(&world.counters.preparations_repeated, 1);
+            tries += 1;
+            if tries < TRIES_OUTSIDE_THE_LOCK {
+                drop(committing);
+                prepared = prepare_or_conflict(&tx, encoding, room)?;
+                continue;
+            }
+            prepared = prepare(world, &tx.writes, encoding, room)?;
+        }
+        return enter(world, committing, Some(&tx.begun), prepared, durability, room);
+    }
 }
 
 /// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
@@ -115,34 +133,6 @@ fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
 
 const fn encoding_at(durability: Durability) -> Encoding {
     if durability.is_queued() { Encoding::Later } else { Encoding::Now }
-}
-
-/// As [`accept`], of what is prepared already.
-pub(super) fn accept_prepared(
-    tx: Transaction<'_>,
-    mut prepared: Prepared,
-    durability: Durability,
-    room: Room,
-) -> Result<u64, Error> {
-    let (world, encoding) = (tx.world, encoding_at(durability));
-    let mut tries = 0;
-    loop {
-        let committing = world.commits.commit();
-        if let Some(conflict) = conflict(&tx, &committing) {
-            return Err(conflict);
-        }
-        if committing.written_since(prepared.since, &prepared.consulted).is_some() {
-            Counters::add(&world.counters.preparations_repeated, 1);
-            tries += 1;
-            if tries < TRIES_OUTSIDE_THE_LOCK {
-                drop(committing);
-                prepared = prepare_or_conflict(&tx, encoding, room)?;
-                continue;
-            }
-            prepared = prepare(world, &tx.writes, encoding, room)?;
-        }
-        return enter(world, committing, Some(&tx.begun), prepared, durability, room);
-    }
 }
 
 /// Numbers prepared changes, writes or queues them, and shows them to readers.

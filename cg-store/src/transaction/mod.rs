@@ -1,6 +1,5 @@
 //! Transactions: changes that are seen together or not at all, after any crash.
 
-mod ahead;
 mod changes;
 mod check;
 mod chunk_writes;
@@ -19,7 +18,6 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
 use cg_registry::Catalog;
 
-pub(crate) use ahead::Ahead;
 pub(crate) use changes::{Changes, Rows};
 pub(crate) use check::Check;
 pub use commit::{Committed, Durable};
@@ -33,7 +31,6 @@ use crate::durability::Durability;
 use crate::error::{ConflictKey, Error};
 use crate::inside::{Doing, Inside};
 use crate::property::Property;
-use crate::segment::Door;
 use crate::world::{Inner, World};
 
 /// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
@@ -48,8 +45,6 @@ pub struct Transaction<'w> {
     reads: BTreeSet<ConflictKey>,
     listings: Vec<Listing>,
     writes: Writes,
-    /// Whoever runs it has seen to it that it may be committed.
-    is_let_in: bool,
 }
 
 /// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
@@ -113,8 +108,6 @@ impl World {
         if durability.is_queued() {
             self.start_writing()?;
         }
-        let door = inner.door.get().filter(|_| !tx.is_let_in && !tx.writes.is_empty());
-        let _let_in = door.map(Door::pass).transpose().map_err(Error::from)?;
         commit::commit(tx, durability)
     }
 }
@@ -129,7 +122,6 @@ impl<'w> Transaction<'w> {
             reads: BTreeSet::new(),
             listings: Vec::new(),
             writes: Writes::default(),
-            is_let_in: false,
         })
     }
 }
@@ -148,11 +140,6 @@ impl Transaction<'_> {
     /// Wants all of this, and nothing that it wanted before.
     pub(crate) fn write_all(&mut self, writes: Writes) {
         self.writes = writes;
-    }
-
-    /// Says that the caller has seen to it that the transaction may be committed: it does not pass the world's door.
-    pub(crate) fn let_in(&mut self) {
-        self.is_let_in = true;
     }
 
     /// A chunk, or `None` if it is not stored: generate it then.

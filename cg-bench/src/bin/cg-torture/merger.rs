@@ -275,29 +275,22 @@ pub(crate) fn look(base: &Base, chunks: u64) -> Result<Look, Failure> {
     let cows = (0..chunks).filter(|n| n % COW_EACH < 2);
     let owners = cows.map(|n| Ok(base.entity(cow_id(n))?.map(|cow| cow.owner)));
     let owners = owners.collect::<Result<_, Failure>>()?;
-    let record = base.root().property(&record()?)?;
     base.close()?;
-    if record.is_some() {
-        return Err("it is open, and its promotion is not done".into());
-    }
     Ok(Look { segments, owners })
 }
 
-/// Has a root forget that a promotion counts: the control.
-pub(crate) fn forget(dir: &Path) -> Result<(), Failure> {
-    let home = Home::new(dir);
-    let engine = RocksEngine::open(&home.dir.join("root"), &RocksOptions::default())?;
-    let root = home.root(engine, &options(0))?;
-    let record = record()?;
-    root.transaction(|tx| {
-        tx.set_property(record, None);
-        Ok::<_, Failure>(())
-    })?;
-    Ok(root.close()?)
-}
-
-fn record() -> Result<Property, Failure> {
-    Ok(Property::Named(Name::new(":promotion")?))
+/// Merges what a merge that was killed has left in the overlay; `forgets` empties the overlay first: the control.
+pub(crate) fn go_on(dir: &Path, forgets: bool) -> Result<(), Failure> {
+    let base = open(dir)?;
+    let overlay = Telling::of_overlay(&dir.join("overlay"), &Arc::default())?;
+    let arenas = Arenas::over(overlay, base.clone(), &options(0))?;
+    let overlay = arenas.resume(0)?;
+    if forgets {
+        overlay.reset()?;
+    }
+    overlay.promote_into(&base)?;
+    drop((overlay, arenas));
+    Ok(base.close()?)
 }
 
 fn open_with(home: Home) -> Result<Base, Failure> {

@@ -62,25 +62,6 @@ impl Crashing {
         SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), segments).expect("begins")
     }
 
-    /// Opens it, and has the power go while what was interrupted is being finished, so many commits behind the opening of
-    /// the root.
-    pub(crate) fn open_until(
-        &self,
-        commits: i64,
-        segments: &SegmentOptions,
-    ) -> Result<SegmentedWorld<Self>, Error> {
-        self.fuse.set(i64::MAX);
-        let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &segments.world).expect("a root");
-        self.fuse.set(commits);
-        SegmentedWorld::begin(self.clone(), root, None, segments)
-    }
-
-    /// The root's world by itself.
-    pub(crate) fn root(&self) -> World {
-        self.fuse.set(i64::MAX);
-        World::over(self.root.clone(), ROOT, |_| Ok(()), &options()).expect("a root")
-    }
-
     /// The engine of a segment, whether or not its world is open.
     pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving {
         self.engines.lock().get(&segment).cloned().expect("is stored").0

@@ -288,227 +288,128 @@ fn glazed(world: &SegmentedWorld<Staged>, ids: &Ids) -> Overlay<SegmentedWorld<S
     overlay
 }
 
+/// How many segments a merge says have their part, of how many, and why it stopped.
 #[track_caller]
-fn assert_stuck<T: std::fmt::Debug>(refused: Result<T, Error>, stuck: SegmentPos) {
-    assert!(
-        matches!(&refused, Err(Error::Segment(SegmentError::NotCarriedOut { segment, .. })) if *segment == stuck),
-        "{refused:?}"
-    );
+fn in_part<T: std::fmt::Debug>(refused: Result<T, Error>) -> (usize, usize, Error) {
+    match refused {
+        Err(Error::MergedInPart { merged, segments, error }) => (merged, segments, *error),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
-fn a_promotion_whose_storage_failed_is_carried_out_before_anybody_sees_half_of_it() {
+fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
     let home = Staged::default();
     let (world, ids) = home.begin();
-    let places = paved(&world, &ids, 5);
-    put(&world, 1, ids.cow_in(places[1]));
-    put(&world, 2, ids.cow_in(places[2]));
+    let places = paved(&world, &ids, 2);
     let overlay = glazed(&world, &ids);
-    let next = Overlay::temporary(world.clone(), &options()).expect("a base");
-    let edited = next.transaction(|tx| {
-        for x in [34, 50] {
-            tx.save(ids.at(x, 0, 0), filled(world.root(), ids.stone));
-        }
+    *home.full.lock() = Some(1);
+    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    assert!(
+        (merged, segments) == (1, 2) && matches!(error, Error::Engine(_)),
+        "{merged} of {segments}: {error}"
+    );
+    let shown = |at| overlay.load(at).expect("loads").map(|chunk| chunk.block(LocalPos::new(0, 0, 0)));
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.stone].map(Some));
+    assert_eq!([0, 1].map(|x| shown(places[x])), [Some(ids.glass); 2]);
+    // The merged segment goes on, and the overlay has nothing of it any more.
+    save(&world, places[0], filled(world.root(), ids.machine));
+    *home.full.lock() = None;
+    world.with_segment(segment(&ids, 1), World::resume).expect("has room again");
+    assert_eq!(overlay.promote_into(&world).expect("goes on").changes, 1);
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.machine, ids.glass].map(Some));
+}
+
+/// What a merge left in the base when it was stopped is no conflict for an overlay that is edited since.
+#[test]
+fn an_overlay_is_edited_between_two_calls_of_its_merge() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    let overlay = glazed(&world, &ids);
+    let edited = overlay.transaction(|tx| {
+        tx.delete(places[2]);
+        tx.move_entity(uuid(1), Owner::Chunk(places[1]))
+    });
+    edited.expect("edits");
+    *home.full.lock() = Some(2);
+    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    assert!(
+        (merged, segments) == (2, 3) && matches!(error, Error::Engine(_)),
+        "{merged} of {segments}: {error}"
+    );
+    let leaving = cg_format::entity::Reason::new("leaving its segment").expect("short");
+    let owner = world.entity(uuid(1)).expect("reads").map(|cow| cow.owner);
+    assert_eq!(owner, Some(Owner::Detached(leaving)), "it waits for its transfer");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![], vec![0]));
+
+    let edited = overlay.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(257, 0, 0), ids.machine)?;
+        let mut cow = ids.cow_in(places[1]);
+        cow.set_component(ids.items, vec![1]).expect("is variable");
+        tx.put_entity(uuid(1), cow);
         Ok::<_, Error>(())
     });
     edited.expect("edits");
-    *home.full.lock() = Some(1);
-    let failed = overlay.promote_into(&world);
-    assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
-    let [first, second] = [0, 1].map(|x| segment(&ids, x));
-    assert_eq!(block(&world, places[0]), Some(ids.glass), "has its part");
-    assert_stuck(world.load(places[1]), second);
-    assert_stuck(world.entity(uuid(1)), second);
-    assert_stuck(world.transaction(places[1], |tx| tx.delete(places[1])), second);
-    assert_eq!(block(&world, places[2]), Some(ids.stone), "has nothing to do with it");
-    save(&world, ids.at(33, 0, 0), filled(world.root(), ids.glass));
-    for to in [places[2], places[0]] {
-        assert_stuck(world.cross([(uuid(1), ids.cow_in(to))]), second);
-    }
-    assert_stuck(world.cross([(uuid(2), ids.cow_in(places[1]))]), second);
-    world.cross([(uuid(2), ids.cow_in(places[3]))]).expect("has nothing to do with it");
-    world.delete_segment(segment(&ids, 4)).expect("has nothing to do with it");
-    let (others, both) = (world.clone(), [places[2], places[3]]);
-    let read = ends(move || others.load_many(&both));
-    assert!(read.iter().all(|chunk| matches!(chunk, Ok(Some(_)))), "two that have nothing to do with it");
-    let refused = next.promote_into(&world);
-    assert!(matches!(refused, Err(Error::Engine(_))), "there is one record: {refused:?}");
-    // Past the segmented world too: it would be written over.
-    let past = |world: &World, at| {
-        let deleted = world.transaction(|tx| {
-            tx.delete(at);
-            Ok::<_, Error>(())
-        });
-        deleted.map(drop)
-    };
-    assert_stuck(world.with_segment(second, |world| past(world, places[1])), second);
-    world.with_segment(first, World::flush).expect("is open");
-
+    let shown = (overlay.load(places[1]).expect("loads"), overlay.entity(uuid(1)).expect("reads"));
     *home.full.lock() = None;
-    let resumed = world.with_segment(second, |world| {
-        world.resume()?;
-        assert_stuck(past(world, places[1]), second);
-        world.transaction(|tx| tx.load(places[1])).map(drop)
-    });
-    resumed.expect("has room again, and is read");
-    for at in &places[..2] {
-        assert_eq!(block(&world, *at), Some(ids.glass));
-    }
-    assert_eq!(overlay.promote_into(&world).expect("is carried out").changes, 0);
-    world.cross([(uuid(1), ids.cow_in(places[2]))]).expect("crosses");
-    assert_eq!(whereabouts(&world, &places[..4], uuid(2)), (vec![places[3]], vec![3]));
+    world.with_segment(segment(&ids, 2), World::resume).expect("has room again");
+    overlay.promote_into(&world).expect("goes on");
+    assert_eq!((world.load(places[1]).expect("loads"), world.entity(uuid(1)).expect("reads")), shown);
+    assert_eq!(block(&world, places[2]), None);
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
 }
 
+/// All are compared before the first is written; this one comes after that.
 #[test]
-fn a_segment_that_is_deleted_gets_no_part_of_what_could_not_be_carried_out() {
+fn a_conflict_in_the_middle_of_a_merge_keeps_the_rest_in_the_overlay() {
     let home = Staged::default();
     let (world, ids) = home.begin();
     let places = paved(&world, &ids, 2);
     let overlay = glazed(&world, &ids);
-    *home.full.lock() = Some(1);
-    overlay.promote_into(&world).expect_err("is full");
-    world.delete_segment(segment(&ids, 1)).expect("deletes");
-    assert_eq!(block(&world, places[0]), Some(ids.glass));
-    assert_eq!(block(&world, places[1]), None);
-    *home.full.lock() = None;
-    save(&world, places[1], filled(world.root(), ids.stone));
-    assert_eq!(block(&world, places[1]), Some(ids.stone));
-}
-
-/// While one segment is written, all of the promotion is read; who commits waits until it is durable everywhere.
-#[test]
-fn while_a_promotion_is_written_it_is_read_and_nobody_commits_beside_it() {
-    let home = Staged::default();
-    let (world, ids) = home.begin();
-    let places = paved(&world, &ids, 2);
-    let overlay = glazed(&world, &ids);
-    let second = world.with_segment(segment(&ids, 1), |world| Ok(world.clone())).expect("is there");
-    let (other, at, glass) = (world.clone(), places[1], ids.glass);
-    let (dimension, [here, there]) = (ids.overworld, [257, 258].map(|x| BlockPos::new(x, 0, 0)));
-    let (tell, told) = mpsc::channel();
-    home.meanwhile(When::Commits(0), move || {
-        let reader = other.clone();
-        assert_eq!(ends(move || block(&reader, at)), Some(glass), "the one that is not written yet");
-        let (done, is_done) = mpsc::channel();
-        let also_done = done.clone();
-        let told_too = tell.clone();
-        thread::spawn(move || {
-            let set = other.transaction(at, |tx| tx.set_block(dimension, here, glass));
-            let _ = done.send(());
-            tell.send(set.map(drop)).expect("is waited for");
-        });
-        // By a handle of the segment's own world it is the same.
-        thread::spawn(move || {
-            let set = second.transaction(|tx| tx.set_block(dimension, there, glass));
-            let _ = also_done.send(());
-            told_too.send(set.map(drop)).expect("is waited for");
-        });
-        assert!(is_done.recv_timeout(Duration::from_millis(50)).is_err(), "they wait");
-    });
-    overlay.promote_into(&world).expect("promotes");
+    let (other, at, machine) = (world.clone(), places[1], filled(world.root(), ids.machine));
+    home.meanwhile(When::Commits(0), move || save(&other, at, machine));
+    let (merged, segments, error) = in_part(overlay.promote_into(&world));
     home.assert_happened();
-    // One of both has not seen the other, if they began together.
-    let ended = [(); 2].map(|()| told.recv_timeout(Duration::from_secs(20)).expect("it goes on"));
-    let conflict = Err(cg_store::ConflictKey::Chunk(places[1]));
-    for set in ended.map(|set| {
-        set.map_err(|error| match error {
-            Error::Conflict { key } => key,
-            error => panic!("{error}"),
-        })
-    }) {
-        assert!(set == Ok(()) || set == conflict, "{set:?}");
-    }
-    let chunk = world.load(places[1]).expect("loads").expect("is stored");
-    assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), glass, "nothing was written over");
-    assert!([1, 2].iter().any(|x| chunk.block(LocalPos::new(*x, 0, 0)) == glass));
+    let is_changed = |error: &Error| matches!(error, Error::Overlay(cg_store::OverlayError::BaseChanged { key, .. }) if *key == cg_store::ConflictKey::Chunk(at));
+    assert!((merged, segments) == (1, 2) && is_changed(&error), "{merged} of {segments}: {error}");
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.machine].map(Some));
+    // Called again, it has one segment left: nothing of that is merged.
+    save(&world, places[0], filled(world.root(), ids.stone));
+    let again = overlay.promote_into(&world);
+    assert!(again.as_ref().is_err_and(is_changed), "{again:?}");
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.stone, ids.machine].map(Some));
 }
 
-/// While a promotion is compared and put by, everybody commits: what it wrote over is a conflict of the promotion, and the
-/// rest goes on. What a transaction has read before and was promoted is a conflict of the transaction.
+/// What is changed between its segment's part and its transfer is not written over.
 #[test]
-fn what_is_committed_while_a_promotion_is_prepared_is_not_written_over() {
-    for is_promoted in [true, false] {
-        let home = Staged::default();
-        let (world, ids) = home.begin();
-        let places = paved(&world, &ids, 2);
-        let beside = ids.at(17, 0, 0);
-        save(&world, beside, filled(world.root(), ids.stone));
-        let overlay = glazed(&world, &ids);
-        let second = world.with_segment(segment(&ids, 1), |world| Ok(world.clone())).expect("is there");
-        let (other, to) = (world.clone(), if is_promoted { places[1] } else { beside });
-        let (dimension, machine) = (ids.overworld, ids.machine);
-        let cell = to.pos.block(LocalPos::new(1, 0, 0));
-        let (late, seen) = (mpsc::channel(), mpsc::channel::<()>());
-        let promoted_cell = places[1].pos.block(LocalPos::new(2, 0, 0));
-        home.meanwhile(When::RootCommits, move || {
-            let set = ends(move || other.transaction(to, |tx| tx.set_block(dimension, cell, machine)));
-            set.expect("nobody keeps it");
-            thread::spawn(move || {
-                let set = second.transaction(|tx| {
-                    tx.set_block(dimension, promoted_cell, machine)?;
-                    seen.1.recv().expect("the promotion is over");
-                    Ok::<_, Error>(())
-                });
-                late.0.send(set.map(drop)).expect("is waited for");
-            });
-            thread::sleep(Duration::from_millis(50));
-        });
-        let promoted = overlay.promote_into(&world);
-        home.assert_happened();
-        seen.0.send(()).expect("it waits");
-        let late = late.1.recv_timeout(Duration::from_secs(20)).expect("it goes on");
-        let conflict = |error: &Error| matches!(error, Error::Conflict { key: cg_store::ConflictKey::Chunk(at) } if *at == places[1]);
-        let chunk = |at| world.load(at).expect("loads").expect("is stored");
-        assert_eq!(chunk(to).block(LocalPos::new(1, 0, 0)), machine);
-        if is_promoted {
-            assert!(promoted.as_ref().is_err_and(conflict), "{promoted:?}");
-            assert_eq!(block(&world, places[0]), Some(ids.stone), "nothing of it came");
-            late.expect("nothing was promoted");
-        } else {
-            promoted.expect("has nothing to do with it");
-            assert!(late.as_ref().is_err_and(conflict), "{late:?}");
-            assert_eq!(
-                [0, 2].map(|x| chunk(places[1]).block(LocalPos::new(x, 0, 0))),
-                [ids.glass, ids.stone]
-            );
-        }
-        save(&world, places[0], filled(world.root(), ids.stone));
-    }
-}
-
-/// The bytes of a promotion are written to the root and to the segments: there must be room for both before it counts.
-#[test]
-fn what_would_fill_the_disk_once_it_counts_is_refused() {
+fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
     let home = Staged::default();
-    let with_room = WorldOptions { min_free_bytes: Some(930_000), ..options() };
-    let engine = MemEngine::new().with_free_bytes(|| 1_000_000);
-    let root = World::temporary_over(engine, &[], &with_room).expect("a root");
-    let world = SegmentedWorld::begin(home.clone(), root, Some(16), &segments()).expect("begins");
-    let ids = register(&world);
+    let (world, ids) = home.begin();
     let places = paved(&world, &ids, 2);
-    let promote = |chunks: i64| {
-        let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
-        let edited = overlay.transaction(|tx| {
-            for n in 0..chunks {
-                for x in [0, 16] {
-                    let mut chunk = filled(world.root(), ids.glass);
-                    chunk.set_side(ids.light, vec![n as u8; 900]);
-                    tx.save(ids.at(x, n % 16, n / 16), chunk);
-                }
-            }
-            Ok::<_, Error>(())
-        });
-        edited.expect("edits");
-        overlay.promote_into(&world)
+    put(&world, 1, ids.cow_in(places[0]));
+    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    overlay.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(places[1]))).expect("moves");
+    let glaze = |tx: &mut cg_store::OverlayTransaction<'_, _>| {
+        tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
     };
-    // Once there is room for it, and not twice.
-    let refused = promote(25);
-    assert!(matches!(refused, Err(Error::NoRoom { min_free_bytes: 930_000, .. })), "{refused:?}");
-    for at in &places {
-        assert_eq!(block(&world, *at), Some(ids.stone));
-        save(&world, *at, filled(world.root(), ids.stone));
-    }
-    assert_eq!(promote(6).expect("has room").changes, 12);
+    overlay.transaction(glaze).expect("edits");
+    let (other, at, mut cow) = (world.clone(), places[0], ids.cow_in(places[0]));
+    cow.set_component(ids.items, vec![9]).expect("is variable");
+    let changed = cow.clone();
+    home.meanwhile(When::Commits(1), move || {
+        other.transaction(at, |tx| tx.put_entity(uuid(1), changed)).expect("nobody keeps it");
+    });
+    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    home.assert_happened();
+    assert!(
+        (merged, segments) == (2, 2)
+            && matches!(error, Error::Conflict { key: cg_store::ConflictKey::Entity(id) } if id == uuid(1)),
+        "{merged} of {segments}: {error}"
+    );
+    assert_eq!(world.entity(uuid(1)).expect("reads"), Some(cow), "nothing was written over");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod crossing;
 mod meanwhile;
+mod merge;
 mod model;
-mod promotion;
 mod refuse;
 
 use std::path::PathBuf;

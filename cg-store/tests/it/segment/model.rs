@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use cg_store::Arenas;
+use cg_tiering::GameTick;
 use proptest::prelude::*;
 
 use super::crossing::{Crashing, whereabouts};
 use super::*;
+
+/// A chunk by its number, and what it is filled with; `None`: it is deleted.
+type Fill = (usize, Option<bool>);
 
 /// Two chunks in each of three segments.
 const PLACES: [i64; 6] = [0, 5, 16, 20, 32, 47];
@@ -143,31 +148,73 @@ fn perform<H: SegmentHome>(
         },
         Step::Promote(fills, cows) => {
             let overlay = Overlay::temporary(world.clone(), &options())?;
-            let fills: BTreeMap<_, _> = fills.iter().copied().collect();
-            overlay.transaction(|tx| {
-                for (place, kind) in fills {
-                    let Some(kind) = kind else {
-                        tx.delete(at(place));
-                        continue;
-                    };
-                    let mut chunk = filled(world.root(), if kind { ids.stone } else { ids.glass });
-                    for (cow, _) in model.cows.iter().filter(|(_, here)| **here == place) {
-                        chunk.add_entity(uuid(*cow));
-                    }
-                    tx.save(at(place), chunk);
-                }
-                Ok::<_, Error>(())
-            })?;
-            overlay.transaction(|tx| {
-                for (cow, place) in cows {
-                    tx.put_entity(uuid(*cow), ids.cow_in(at(*place)));
-                }
-                Ok::<_, Error>(())
-            })?;
+            edit(&overlay, world, ids, model, (fills, cows))?;
             overlay.promote_into(world).map(drop)
         }
         Step::Reopen => Ok(()),
     }
+}
+
+/// What a step merges, in an overlay.
+fn edit<H: SegmentHome>(
+    overlay: &Overlay<SegmentedWorld<H>>,
+    world: &SegmentedWorld<H>,
+    ids: &Ids,
+    model: &Model,
+    (fills, cows): (&[Fill], &[(u128, usize)]),
+) -> Result<(), Error> {
+    let at = |place: usize| ids.at(PLACES[place], 0, 0);
+    let fills: BTreeMap<_, _> = fills.iter().copied().collect();
+    overlay.transaction(|tx| {
+        for (place, kind) in fills {
+            let Some(kind) = kind else {
+                tx.delete(at(place));
+                continue;
+            };
+            let mut chunk = filled(world.root(), if kind { ids.stone } else { ids.glass });
+            for (cow, _) in model.cows.iter().filter(|(_, here)| **here == place) {
+                chunk.add_entity(uuid(*cow));
+            }
+            tx.save(at(place), chunk);
+        }
+        Ok::<_, Error>(())
+    })?;
+    overlay.transaction(|tx| {
+        for (cow, place) in cows {
+            tx.put_entity(uuid(*cow), ids.cow_in(at(*place)));
+        }
+        Ok(())
+    })
+}
+
+/// Merges what a step says, and calls it again if the power goes in the middle. Returns the world, opened again then, and how
+/// the last call ended.
+fn promote_twice(
+    home: &Crashing,
+    world: SegmentedWorld<Crashing>,
+    ids: &Ids,
+    model: &Model,
+    (fills, cows): (&[Fill], &[(u128, usize)]),
+    commits: i64,
+) -> (SegmentedWorld<Crashing>, Result<(), Error>) {
+    let above = home.another();
+    let arenas = Arenas::over(above.clone(), world.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("a", GameTick::new(0)).expect("leases");
+    if let Err(refused) = edit(&overlay, &world, ids, model, (fills, cows)) {
+        return (world, Err(refused));
+    }
+    home.fuse.set(commits);
+    let promoted = overlay.promote_into(&world).map(drop);
+    if !home.fuse.is_burnt() {
+        home.fuse.set(i64::MAX);
+        return (world, promoted);
+    }
+    drop((overlay, arenas, world));
+    let world = home.open(false);
+    let arenas = Arenas::over(above, world.clone(), &options()).expect("the same base");
+    let overlay = arenas.resume(0).expect("is leased");
+    let promoted = overlay.promote_into(&world).map(drop);
+    (world, promoted)
 }
 
 /// What a world holds, by the model's terms; panics if an entity is lost, doubled, or at odds with its chunk.
@@ -206,8 +253,14 @@ proptest! {
         let mut model = Model::default();
         for (step, power) in steps {
             let after = model.after(&step);
-            home.fuse.set(power.unwrap_or(i64::MAX));
-            let done = perform(&world, &ids, &model, &step);
+            let done;
+            if let Step::Promote(fills, cows) = &step {
+                let commits = power.map_or(i64::MAX, |commits| 3 * commits);
+                (world, done) = promote_twice(&home, world, &ids, &model, (fills, cows), commits);
+            } else {
+                home.fuse.set(power.unwrap_or(i64::MAX));
+                done = perform(&world, &ids, &model, &step);
+            }
             if home.fuse.is_burnt() || matches!(step, Step::Reopen) {
                 drop(world);
                 world = home.open(false);

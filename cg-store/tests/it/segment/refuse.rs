@@ -187,6 +187,63 @@ fn a_segment_with_names_that_its_root_does_not_have() {
     );
 }
 
+/// What an earlier version wrote into a root, byte for byte: a merge into one segment, of one chunk that is deleted.
+const OLD_MERGE: (&[u8], &[u8]) = (
+    b"\x02\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\
+      \x00\x00\x00\x00\x01\x00\x00\x00\
+      \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
+      \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
+      \x01\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00",
+    b"\x01\x02\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\
+      \x00\x00\x00\x00\x01\x00\x00\x00\
+      \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
+      \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
+      \x00\x00\
+      \x80\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00\
+      \x80\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00",
+);
+
+#[test]
+fn a_merge_that_an_earlier_version_did_not_finish() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    let at = ids.at(0, 0, 0);
+    save(&world, at, filled(world.root(), ids.stone));
+    world.close().expect("closes");
+    drop(world);
+    let named = |text: &str| Property::Named(name(text));
+    let (record, piece) = (named(":promotion"), named(":promotion/00000000.00000000"));
+    let root = || World::open(dir(&disk).join("root"), &[], &options()).expect("opens");
+    let set = |property: &Property, bytes: Option<&[u8]>| {
+        let root = root();
+        let set = root.transaction(|tx| {
+            tx.set_property(property.clone(), bytes.map(Into::into));
+            Ok::<_, Error>(())
+        });
+        set.expect("writes");
+        root.close().expect("closes");
+    };
+    set(&piece, Some(OLD_MERGE.1));
+    set(&record, Some(OLD_MERGE.0));
+    check(
+        SegmentedWorld::open(dir(&disk), &[], &segments()),
+        &[],
+        expect![
+            "the root has a merge into several segments that an earlier version began and did not finish; open the world once with the version that wrote it, then again with this one"
+        ],
+    );
+    let kept = root();
+    assert_eq!(kept.property(&record).expect("reads").as_deref(), Some(OLD_MERGE.0), "it was not touched");
+    assert_eq!(kept.property(&piece).expect("reads").as_deref(), Some(OLD_MERGE.1));
+    kept.close().expect("closes");
+    drop(kept);
+    // One that was never committed, or is finished, left pieces at most.
+    set(&record, None);
+    let world = open(&disk);
+    assert_eq!(block(&world, at), Some(ids.stone));
+    assert_eq!(world.root().property(&piece).expect("reads"), None, "it means nothing");
+}
+
 /// A copy of a directory with everything in it.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     fs::create_dir_all(to).expect("creates");
