@@ -18,17 +18,17 @@ mod primitives {
 
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
 
-    #[derive(Debug)]
-    pub(super) struct Mutex(loom::sync::Mutex<()>);
+    #[derive(Debug, Default)]
+    pub(super) struct Lock(loom::sync::Mutex<()>);
 
-    pub(super) type MutexGuard<'l> = loom::sync::MutexGuard<'l, ()>;
+    pub(super) type ChangeLock = Lock;
 
-    impl Mutex {
-        pub(super) fn new() -> Self {
-            Self(loom::sync::Mutex::new(()))
-        }
+    pub(super) type PlaceLock = Lock;
 
-        pub(super) fn lock(&self) -> MutexGuard<'_> {
+    pub(super) type LockGuard<'l> = loom::sync::MutexGuard<'l, ()>;
+
+    impl Lock {
+        pub(super) fn lock(&self) -> LockGuard<'_> {
             self.0.lock().expect("no thread of a model panics")
         }
     }

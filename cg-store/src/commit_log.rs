@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use foldhash::{HashMap, HashMapExt as _};
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::ConflictKey;
 use crate::inside::{Doing, Inside};
+use crate::lock_order::{Mutex, MutexGuard, rank};
 use crate::recent::RecentChanges;
 
 /// The recent writes of a world, and the lock under which it commits.
 #[derive(Debug)]
 pub(crate) struct CommitLog {
-    writes: Mutex<Writes>,
+    writes: Mutex<Writes, rank::Commit>,
     /// How many running transactions began at each commit.
-    running: Mutex<BTreeMap<u64, usize>>,
+    running: Mutex<BTreeMap<u64, usize>, rank::Running>,
     published: AtomicU64,
     recent: RecentChanges,
 }

@@ -10,19 +10,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
 use crate::engine::{Batch, Engine, EngineError};
+use crate::lock_order::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
 use crate::staged::Staged;
 
 /// The gate of one engine.
 #[derive(Default)]
 pub(crate) struct Gate {
-    lock: RwLock<()>,
+    lock: RwLock<(), rank::Gate>,
     /// A commit is on its way into the rows, or got stuck there.
     closed: AtomicBool,
     /// What it got stuck on.
-    stuck: Mutex<Option<Arc<EngineError>>>,
+    stuck: Mutex<Option<Arc<EngineError>>, rank::GateStuck>,
 }
 
 /// No commit is carried out as long as this is held.
@@ -156,7 +155,7 @@ mod tests {
     /// Who has the engine already, and looks while half of a commit is in it.
     #[test]
     fn a_snapshot_waits_for_the_commit_that_is_being_carried_out() {
-        type Steps = Arc<Mutex<Option<Receiver<()>>>>;
+        type Steps = Arc<parking_lot::Mutex<Option<Receiver<()>>>>;
         let steps: Steps = Arc::default();
         let engine = MemEngine::new().with_fault({
             let steps = Arc::clone(&steps);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::lock_order::{Condvar, Mutex, rank};
 
 /// Who is on the way to a sync.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
-    coming: Mutex<usize>,
+    coming: Mutex<usize, rank::Gather>,
     all_here: Condvar,
 }
 

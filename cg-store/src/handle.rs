@@ -7,11 +7,10 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::durability::Durability;
 use crate::engine::Caps;
 use crate::hand_over::Accepter;
+use crate::lock_order::{Condvar, Mutex, rank};
 use crate::steady_sync::SteadySync;
 use crate::world::Inner;
 use crate::write_behind::Writer;
@@ -23,9 +22,9 @@ pub(crate) struct Handle {
     /// Absent where nothing outlives the process, nothing is written, or the host wants none.
     sync: Option<SteadySync>,
     /// Started by the first commit that is queued.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<Option<Writer>, rank::StartWriter>,
     /// Started by the first hand-over.
-    accepter: Mutex<Option<Accepter>>,
+    accepter: Mutex<Option<Accepter>, rank::StartAccepter>,
 }
 
 /// A way to a world that does not keep it open.
@@ -121,7 +120,7 @@ impl fmt::Debug for Visitor {
 /// The visits under way.
 #[derive(Debug, Default)]
 struct Visits {
-    state: Mutex<State>,
+    state: Mutex<State, rank::Visits>,
     none: Condvar,
 }
 

@@ -18,10 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
 use crate::engine::{CommitSeq, Engine, EngineError, Snapshot};
 use crate::gate::{Gate, Passed};
+use crate::lock_order::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
 
 /// So many threads borrow without disturbing each other.
 const SHARDS: usize = 16;
@@ -32,13 +31,13 @@ pub(crate) struct EngineSlot {
     /// The newest commit that was written, and that was synced, for those who must not wait for a replacement.
     reached: [AtomicU64; 2],
     /// Why there is no engine.
-    gone: Mutex<Option<Arc<EngineError>>>,
+    gone: Mutex<Option<Arc<EngineError>>, rank::LeaseGone>,
     gate: Gate,
 }
 
 /// One of the locks, in lines of memory of its own.
 #[repr(align(128))]
-struct Shard(RwLock<Option<Arc<dyn Engine>>>);
+struct Shard(RwLock<Option<Arc<dyn Engine>>, rank::Lease>);
 
 /// A borrowed engine.
 pub(crate) struct Lease<'s> {
@@ -98,7 +97,7 @@ impl EngineSlot {
         &self.gate
     }
 
-    fn shard(&self) -> &RwLock<Option<Arc<dyn Engine>>> {
+    fn shard(&self) -> &RwLock<Option<Arc<dyn Engine>>, rank::Lease> {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;

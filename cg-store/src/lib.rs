@@ -37,6 +37,7 @@ mod hash;
 mod inside;
 mod iterate;
 mod lease;
+mod lock_order;
 mod maintain;
 mod meta;
 mod metrics;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cg_tiering::{GameClock, GameTick, PlayerAt};
-use parking_lot::Mutex;
 
 use crate::delta::{Unsettled, Which};
 use crate::error::Error;
+use crate::lock_order::{Mutex, rank};
 use crate::opacity::TileBehind;
 use crate::stats::Counters;
 use crate::tiering::{DamageMet, Due, MoveCounts, Work};
@@ -47,7 +47,7 @@ pub struct TickReport {
 /// Where maintenance stands between two ticks.
 #[derive(Debug)]
 pub(crate) struct Maintenance {
-    state: Mutex<Progress>,
+    state: Mutex<Progress, rank::Tick>,
     /// Steps that the last tick left in the plan, for those who only look.
     moves_waiting: AtomicU64,
 }

@@ -50,6 +50,8 @@ impl World {
         let inner = self.unsettled();
         let (queued_commits, queued_bytes) = inner.queue.load();
         let [written, synced] = inner.engine.reached();
+        // Not inside the value below: the lock would be held while the engine is waited for.
+        let tiles_waiting = inner.unfolded.lock().len() as u64;
         Metrics {
             stats: self.stats(),
             cache: inner.cache.stats(),
@@ -63,7 +65,7 @@ impl World {
             ticks: inner.ticks.read(),
             tick_excess: inner.tick_excess.read(),
             moves_waiting: inner.maintenance.moves_waiting(),
-            tiles_waiting: inner.unfolded.lock().len() as u64,
+            tiles_waiting,
             chunks_with_deltas: inner.deltas.len() as u64,
             free_bytes: inner.engine().ok().and_then(|engine| engine.free_bytes()),
         }

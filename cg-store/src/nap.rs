@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, MutexGuard};
+use crate::lock_order::{Condvar, MutexGuard};
 
 /// How long something waits at most for a thread that naps.
 const NAP: Duration = Duration::from_millis(1);
@@ -54,13 +54,13 @@ impl Nap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parking_lot::Mutex;
+    use crate::lock_order::{Mutex, rank};
     use std::sync::Arc;
     use std::thread;
 
     #[test]
     fn who_naps_and_who_sleeps_finds_what_came() {
-        let (nap, came) = (Arc::new(Nap::default()), Arc::new(Mutex::new(0)));
+        let (nap, came) = (Arc::new(Nap::default()), Arc::new(Mutex::<_, rank::Queue>::new(0)));
         let waits = {
             let (nap, came) = (Arc::clone(&nap), Arc::clone(&came));
             thread::spawn(move || {

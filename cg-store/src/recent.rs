@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_format::ChunkAt;
 use foldhash::{HashMap, HashMapExt as _};
-use parking_lot::Mutex;
+
+use crate::lock_order::{Mutex, rank};
 
 /// So many chunks are remembered; of more the older half is forgotten. Each takes about 64 bytes.
 const MAX_CHUNKS: usize = 1 << 16;
@@ -16,7 +17,7 @@ const MAX_CHUNKS: usize = 1 << 16;
 /// The chunks that the latest commits changed.
 #[derive(Debug)]
 pub(crate) struct RecentChanges {
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<Chunks, rank::Recent>,
     is_kept: AtomicBool,
     max_chunks: usize,
 }

@@ -9,18 +9,18 @@ use cg_registry::{
     BlockOffer, Catalog, Changes, ComponentOffer, Name, NameError, PackManifest, Plan, Policy, Registration,
     RegistryError, reconcile,
 };
-use parking_lot::RwLock;
 
 use crate::commit_log::Committing;
 use crate::engine::{Batch, Engine, Level, Stamp};
 use crate::error::{Error, OpenError};
+use crate::lock_order::{RwLock, rank};
 use crate::meta;
 use crate::world::{Inner, World};
 
 /// The current catalog, shared with every reader as it was when they asked.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    current: RwLock<Arc<Catalog>>,
+    current: RwLock<Arc<Catalog>, rank::Catalog>,
 }
 
 impl Registry {

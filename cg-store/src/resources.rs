@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use rayon::ThreadPoolBuildError;
 
 use crate::engine::Budget;
+use crate::lock_order::{Mutex, rank};
 use crate::pool::Pool;
 
 /// Memory and threads, shared by all worlds that are opened with clones of one value.
@@ -30,11 +30,11 @@ pub struct Resources(Arc<Shared>);
 struct Shared {
     budget: Budget,
     /// Started with the first world.
-    pool: Mutex<Option<Arc<Pool>>>,
+    pool: Mutex<Option<Arc<Pool>>, rank::Pool>,
 }
 
 /// The process's own, as long as anything uses it.
-static OF_PROCESS: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
+static OF_PROCESS: Mutex<Weak<Shared>, rank::Resources> = Mutex::new(Weak::new());
 
 impl Resources {
     /// Memory of at least 16 MiB, and at least two threads.

@@ -10,8 +10,8 @@
 //! | an older one | promised commits are gone: the world stays read-only |
 //! | a newer one | somebody else wrote: the world stays read-only |
 //!
-//! **Invariant**: while the engine is replaced its commits, its queue and its readers stand still, in this order of
-//! locks: commit lock, the right to write, the engine.
+//! **Invariant**: while the engine is replaced its commits, its queue and its readers stand still: the commit lock, the right
+//! to write and the engine are held, in [their order](crate::lock_order).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -109,7 +109,10 @@ impl Inner {
         let failure = self.engine().ok().and_then(|engine| engine.failure());
         if let Some(failure) = failure.filter(|_| is_first) {
             let seq = self.commits.published() + 1;
-            self.resumption.lock().in_doubt = Some((seq, written.into_iter().collect()));
+            // The commit lock keeps others from it. It is not waited for, as locks that come after it may be held here.
+            if let Some(mut resumption) = self.resumption.try_lock() {
+                resumption.in_doubt = Some((seq, written.into_iter().collect()));
+            }
             self.queue.fail(Arc::clone(failure.cause()));
         }
     }
@@ -309,6 +312,23 @@ mod tests {
     }
 
     const DEMANDED: u64 = 1 << 20;
+
+    #[test]
+    fn a_wait_for_the_engine_holds_no_lock_that_replacing_it_takes() {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let inner = world.unsettled();
+        let vacant = inner.engine.vacate(PATIENCE).unwrap();
+        std::thread::scope(|threads| {
+            let asks = threads.spawn(|| world.metrics().tiles_waiting);
+            let commits = threads.spawn(|| inner.batch_limit().is_ok());
+            // Until both wait.
+            std::thread::sleep(SLICE);
+            let is_free = [inner.unfolded.try_lock().is_some(), inner.limits.try_write().is_some()];
+            drop(vacant);
+            assert_eq!((asks.join().unwrap(), commits.join().unwrap()), (0, true));
+            assert_eq!(is_free, [true; 2]);
+        });
+    }
 
     #[test]
     fn who_reads_without_end_keeps_the_world_from_being_resumed_and_is_named() {

@@ -17,7 +17,9 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, EngineError, Met, ReadableExt as _, Stamp, scan_skipping_damage};
+use crate::engine::{
+    ALL_KEYS, Batch, Engine, EngineError, Met, ReadableExt as _, Stamp, scan_skipping_damage,
+};
 use crate::error::{Damage, Error};
 use crate::transaction::{Changes, commit_snapshot};
 use crate::world::{Inner, World};
@@ -131,7 +133,7 @@ impl World {
         let engine = inner.engine()?;
         // A head that is there before its parts is of a snapshot that is being carried out.
         let at_rest = engine.at_rest()?;
-        let Some(head) = inner.snapshot_head(name)? else { return Ok(None) };
+        let Some(head) = snapshot_head(&*engine, name)? else { return Ok(None) };
         drop(at_rest);
         drop(engine);
         let (world, name) = (self.clone(), name.to_owned());
@@ -193,14 +195,13 @@ impl SnapshotChange {
     }
 }
 
-impl Inner {
-    fn snapshot_head(&self, name: &str) -> Result<Option<Head>, Error> {
-        let row_key = row_key(name, 0)?;
-        let engine = self.engine()?;
-        let Some(row) = engine.get(Space::Snapshot, &row_key)? else { return Ok(None) };
-        decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
-    }
+fn snapshot_head(engine: &dyn Engine, name: &str) -> Result<Option<Head>, Error> {
+    let row_key = row_key(name, 0)?;
+    let Some(row) = engine.get(Space::Snapshot, &row_key)? else { return Ok(None) };
+    decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
+}
 
+impl Inner {
     /// The parts of a snapshot that are there, ascending. Costs a scan of its rows.
     fn snapshot_parts(&self, name: &str) -> Result<Vec<u32>, Error> {
         let (first, last) = (row_key(name, 0)?, row_key(name, u32::MAX)?);
@@ -237,7 +238,7 @@ impl Inner {
         let expected = head.part_len_bytes(part);
         let damaged = |problem| damaged(&row_key, name, part, problem);
         let Some(row) = engine.get(Space::Snapshot, &row_key)? else {
-            let is_lost = self.snapshot_head(name)?.is_some_and(|now| now.seq == head.seq);
+            let is_lost = snapshot_head(&*engine, name)?.is_some_and(|now| now.seq == head.seq);
             return Err(if is_lost { damaged(wrong_length(0, expected)) } else { replaced() });
         };
         let frame = FrameView::open(Space::Snapshot, &row_key, &row).map_err(damaged)?;

@@ -8,10 +8,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::lock_order::{Mutex, rank};
 use crate::world::Inner;
 
 /// The system is asked again after so long.
@@ -32,7 +31,7 @@ pub(crate) struct Space {
     /// What the host demands; `None`: in proportion to the disk.
     min_free_bytes: Option<u64>,
     /// What the system said.
-    asked: Mutex<Option<Asked>>,
+    asked: Mutex<Option<Asked>, rank::Space>,
     /// What was committed since.
     committed_bytes: AtomicU64,
 }

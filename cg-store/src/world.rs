@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_registry::PackManifest;
 use cg_tiering::Observers;
-use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::cache::ChunkCache;
@@ -21,6 +20,7 @@ use crate::gather::Gather;
 use crate::hand_over::HandOvers;
 use crate::handle::{Handle, Visitor};
 use crate::lease::{EngineSlot, Lease};
+use crate::lock_order::{Mutex, RwLock, rank};
 use crate::maintain::Maintenance;
 use crate::meta::{self, WorldRows};
 use crate::opacity::Unfolded;
@@ -81,7 +81,7 @@ impl std::fmt::Debug for World {
 /// What all handles of a world share.
 pub(crate) struct Inner {
     pub(crate) engine: EngineSlot,
-    pub(crate) resumption: Mutex<Resumption>,
+    pub(crate) resumption: Mutex<Resumption, rank::Resumption>,
     pub(crate) registry: Registry,
     pub(crate) cache: ChunkCache,
     pub(crate) commits: CommitLog,
@@ -89,21 +89,21 @@ pub(crate) struct Inner {
     pub(crate) queue: Arc<WriteBehind>,
     pub(crate) hand_overs: Arc<HandOvers>,
     /// Held by who keeps or deletes a snapshot, until it is written.
-    pub(crate) keeping: Mutex<()>,
+    pub(crate) keeping: Mutex<(), rank::SnapshotKeeping>,
     pub(crate) gather: Gather,
     pub(crate) space: Space,
     pub(crate) transactions: Stopwatch,
     pub(crate) ticks: Stopwatch,
     pub(crate) tick_excess: Stopwatch,
     pub(crate) options: WorldOptions,
-    pub(crate) limits: RwLock<StoreLimits>,
+    pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
     pub(crate) record_shape: RecordShape,
     pub(crate) counters: Counters,
     pub(crate) maintenance: Maintenance,
     pub(crate) tiering: Tiering,
     /// Absent if nothing is prefetched.
     pub(crate) prefetch: Option<Prefetch>,
-    pub(crate) unfolded: Mutex<Unfolded>,
+    pub(crate) unfolded: Mutex<Unfolded, rank::Unfolded>,
     /// The first commit whose deletions are kept.
     pub(crate) forgotten_before: AtomicU64,
     pub(crate) file: WorldFile,
@@ -363,7 +363,9 @@ impl Inner {
 
     /// The longest batch. What is longer is put by in parts, and carried out part by part.
     pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
-        Ok(self.limits.read().batch_bytes.min(self.engine()?.caps().max_batch_bytes))
+        // Before the limits are locked: replacing the engine takes that lock.
+        let max_batch_bytes = self.engine()?.caps().max_batch_bytes;
+        Ok(self.limits.read().batch_bytes.min(max_batch_bytes))
     }
 
     /// The engine, for as long as the value is held. Waits while it is being replaced.

@@ -11,7 +11,7 @@
 //!
 //! The file is compiled twice: for use, and in tests over loom's model of threads and memory (`cg-bench/tests/epochs.rs`).
 
-use super::primitives::{AtomicU64, Mutex, MutexGuard, Ordering};
+use super::primitives::{AtomicU64, ChangeLock, LockGuard, Ordering, PlaceLock};
 
 /// The state of a few places when it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub(crate) struct Slot(pub(super) u32);
 pub(crate) struct Epochs {
     now: Box<[AtomicU64]>,
     /// Held while something is remembered, and while an epoch becomes odd. A lock is shared by many slots.
-    locks: Box<[Mutex]>,
+    locks: Box<[PlaceLock]>,
     /// Held by the change under way.
-    changing: Mutex,
+    changing: ChangeLock,
 }
 
 impl Epochs {
@@ -43,8 +43,8 @@ impl Epochs {
     pub(crate) fn new(slots: u32, locks: u32) -> Self {
         Self {
             now: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            locks: (0..locks).map(|_| Mutex::new()).collect(),
-            changing: Mutex::new(),
+            locks: (0..locks).map(|_| PlaceLock::default()).collect(),
+            changing: ChangeLock::default(),
         }
     }
 
@@ -88,7 +88,7 @@ impl Epochs {
         }
     }
 
-    fn lock(&self, slot: Slot) -> MutexGuard<'_> {
+    fn lock(&self, slot: Slot) -> LockGuard<'_> {
         self.locks[slot.0 as usize % self.locks.len()].lock()
     }
 
@@ -104,7 +104,7 @@ impl Epochs {
 pub(crate) struct Change<'e> {
     epochs: &'e Epochs,
     slots: Vec<Slot>,
-    _changing: MutexGuard<'e>,
+    _changing: LockGuard<'e>,
 }
 
 impl Drop for Change<'_> {

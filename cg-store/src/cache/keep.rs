@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
-use parking_lot::RwLock;
+
+use crate::lock_order::{RwLock, rank};
 
 /// An area that is kept in memory: what [`World::let_go`](crate::World::let_go) takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +16,7 @@ pub struct KeepId(u64);
 pub(super) struct KeptAreas {
     /// Whether there is any, for those who remember what they loaded.
     any: AtomicBool,
-    areas: RwLock<Areas>,
+    areas: RwLock<Areas, rank::KeptAreas>,
 }
 
 #[derive(Debug, Default)]

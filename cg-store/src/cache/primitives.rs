@@ -2,18 +2,12 @@
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A lock around nothing but what its holder does.
-#[derive(Debug)]
-pub(super) struct Mutex(parking_lot::Mutex<()>);
+use crate::lock_order::{self, rank};
 
-pub(super) type MutexGuard<'l> = parking_lot::MutexGuard<'l, ()>;
+/// The lock of the change under way.
+pub(super) type ChangeLock = lock_order::Mutex<(), rank::EpochChange>;
 
-impl Mutex {
-    pub(super) const fn new() -> Self {
-        Self(parking_lot::Mutex::new(()))
-    }
+/// The lock of a few places.
+pub(super) type PlaceLock = lock_order::Mutex<(), rank::EpochPlace>;
 
-    pub(super) fn lock(&self) -> MutexGuard<'_> {
-        self.0.lock()
-    }
-}
+pub(super) type LockGuard<'l> = lock_order::MutexGuard<'l, ()>;

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cg_format::{ChunkAt, Space, key};
 use foldhash::{HashMap, HashSet};
-use parking_lot::Mutex;
 
 use super::known::{Gaps, each_delta};
 use super::said::{self, Said};
 use super::{MAX_CHUNKS, MAX_DELTAS, fold};
 use crate::engine::{Batch, Readable};
 use crate::error::Error;
+use crate::lock_order::{Mutex, rank};
 
 /// What all deltas in memory may take, beside the commits of all: those of 80,000 chunks of which one block changed.
 const MAX_SAID_BYTES: usize = 8 << 20;
@@ -25,7 +25,7 @@ const MAX_SAID_BYTES: usize = 8 << 20;
 /// The commits of every chunk's deltas, ascending, and what they say.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaIndex {
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<Chunks, rank::Deltas>,
     /// How many chunks, for those who only look.
     len: AtomicUsize,
     /// Whether deltas may lie where nobody can read, for those who only look.

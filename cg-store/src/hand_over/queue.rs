@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cg_format::ChunkAt;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Refused;
 use super::batch::{ColumnOf, WriteBatch, column_of};
 use super::ticket::Outcome;
 use crate::error::Error;
+use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::nap::Nap;
 
 /// What was handed over to one world.
@@ -19,9 +19,9 @@ use crate::nap::Nap;
 pub(crate) struct HandOvers {
     /// How many batches wait, for those who only look. One that is being accepted still counts.
     len: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<State, rank::HandOvers>,
     /// Held while a batch is accepted, so that they are accepted in order.
-    accepting: Mutex<()>,
+    accepting: Mutex<(), rank::Accepting>,
     /// Something was handed over, or nothing will be any more.
     came: Nap,
     /// Something was accepted or refused.

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::HandOvers;
 use crate::error::Error;
 use crate::handle::Visitor;
+use crate::lock_order::{Mutex, rank};
 use crate::transaction::Committed;
 
 /// What became of a batch, as far as it is known.
@@ -15,7 +14,7 @@ use crate::transaction::Committed;
 pub(super) struct Outcome {
     /// Its place in the order of hand-overs.
     number: u64,
-    state: Mutex<State>,
+    state: Mutex<State, rank::Outcome>,
 }
 
 #[derive(Debug)]

@@ -11,12 +11,12 @@ use cg_format::key::{self, Family};
 use cg_format::overlay::ArenaRow;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{Section, Space};
-use parking_lot::Mutex;
 
 use super::base::Base;
 use super::store::{Store, put};
 use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_skipping_damage};
 use crate::error::{Damage, Error};
+use crate::lock_order::{Mutex, rank};
 
 const LEASES_KEY: &[u8] = b"leases";
 const ARENA_PREFIX: &str = "arena/";
@@ -31,11 +31,11 @@ pub(super) struct Arena {
     next: AtomicU64,
     /// Counts who had it: a handle of an earlier tenancy is refused.
     pub(super) tenancy: AtomicU64,
-    pub(super) row: Mutex<ArenaRow>,
+    pub(super) row: Mutex<ArenaRow, rank::OverlayRow>,
     /// Held by the one transaction, reset or promotion under way.
-    pub(super) writing: Mutex<()>,
+    pub(super) writing: Mutex<(), rank::OverlayWriting>,
     /// The thread that holds it.
-    pub(super) writer: Mutex<Option<ThreadId>>,
+    pub(super) writer: Mutex<Option<ThreadId>, rank::OverlayWriter>,
 }
 
 /// Arenas that were met damaged when the store was opened: which leases they have is not known.

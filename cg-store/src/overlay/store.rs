@@ -34,7 +34,6 @@ use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId, Space, Tier, key};
 use cg_registry::{Catalog, Registration};
-use parking_lot::{Mutex, RwLock};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -52,6 +51,7 @@ use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Readable as _,
 use crate::entity;
 use crate::error::{ConflictKey, Damage, Error};
 use crate::gate::{Closed, Gate};
+use crate::lock_order::{Mutex, RwLock, rank};
 use crate::meta;
 use crate::object::{ObjectKey, StoredObject};
 use crate::options::{StoreLimits, WorldOptions};
@@ -81,24 +81,24 @@ pub(super) struct Store<S> {
     /// How many overlays there are up to this one.
     pub(super) layer: u8,
     pub(super) limits: StoreLimits,
-    head: Mutex<Head>,
-    names: RwLock<Names>,
+    head: Mutex<Head, rank::OverlayHead>,
+    names: RwLock<Names, rank::OverlayNames>,
     pub(super) level: Level,
     kept: Cache<(u64, ChunkAt), Remembered, Weight>,
     /// Whether chunks are written as what differs from the base.
     deltas: bool,
     /// Held while rows are written and what is remembered of them follows.
-    publishing: Mutex<()>,
+    publishing: Mutex<(), rank::OverlayPublishing>,
     /// Held while a commit has a number and is not written.
-    numbering: Mutex<()>,
+    numbering: Mutex<(), rank::OverlayNumbering>,
     pub(super) gate: Gate,
     /// How many batches were written, or failed.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
     /// The first lease that was given since the store was opened.
     pub(super) given_from: u64,
-    pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>>,
-    pub(super) damaged: Mutex<DamagedArenas>,
+    pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>, rank::OverlayArenas>,
+    pub(super) damaged: Mutex<DamagedArenas, rank::OverlayDamaged>,
     pub(super) counts: Counts,
 }
 

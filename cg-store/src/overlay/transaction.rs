@@ -14,7 +14,6 @@ use cg_format::{
     SchemaView, SideKind,
 };
 use cg_registry::Catalog;
-use parking_lot::MutexGuard;
 
 use super::arena::Arena;
 use super::base::Base;
@@ -22,6 +21,7 @@ use super::store::{Edits, RecordEdit};
 use super::{Overlay, Shown};
 use crate::cache::Stored;
 use crate::error::Error;
+use crate::lock_order::{self, MutexGuard};
 use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
 use crate::property::Property;
 use crate::record::leaf_of;
@@ -73,7 +73,7 @@ impl<S: Base> Overlay<S> {
             writes: Writes::default(),
             seen: Origins::default(),
         };
-        let value = body(&mut tx)?;
+        let value = lock_order::host(|| body(&mut tx))?;
         tx.commit()?;
         Ok(value)
     }

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use cg_format::ChunkAt;
 use cg_tiering::{Ahead, Course, Courses, GameTick, PlayerAt};
-use parking_lot::Mutex;
 
+use crate::lock_order::{Mutex, rank};
 use crate::pool::caught;
 use crate::stats::Counters;
 use crate::world::{Inner, World};
@@ -61,8 +61,8 @@ impl Default for PrefetchOptions {
 #[derive(Debug)]
 pub(crate) struct Prefetch {
     in_flight_chunks: usize,
-    courses: Mutex<Courses>,
-    queue: Mutex<Queue>,
+    courses: Mutex<Courses, rank::PrefetchCourses>,
+    queue: Mutex<Queue, rank::PrefetchQueue>,
     unused: Unused,
 }
 

@@ -23,7 +23,7 @@ fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     // Nothing else waits for the threads.
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let (sender, receiver) = channel::<()>();
-    let receiver = std::sync::Arc::new(Mutex::new(receiver));
+    let receiver = std::sync::Arc::new(parking_lot::Mutex::new(receiver));
     for _ in 0..2 {
         let receiver = std::sync::Arc::clone(&receiver);
         world.unsettled().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use cg_format::{ChunkAt, EntityId};
 use cg_tiering::GameTick;
-use parking_lot::Mutex;
+
+use crate::lock_order::{Mutex, rank};
 
 /// What was not used within so many ticks is taken to be useless.
 const USEFUL_TICKS: u64 = 60 * GameTick::PER_SECOND;
@@ -18,7 +19,7 @@ const PLACES: usize = 4 * MAX_CHUNKS;
 #[derive(Debug)]
 pub(super) struct Unused {
     places: Box<[AtomicU16]>,
-    state: Mutex<State>,
+    state: Mutex<State, rank::PrefetchUnused>,
 }
 
 #[derive(Debug, Default)]

@@ -162,7 +162,7 @@ impl Inner {
         written: Vec<ConflictKey>,
         visible: impl FnOnce(u64),
     ) -> Result<(), Error> {
-        let limit_bytes = self.limits.read().batch_bytes.min(self.engine()?.caps().max_batch_bytes);
+        let limit_bytes = self.batch_limit()?;
         let len_bytes = batch.len_bytes();
         if len_bytes > limit_bytes {
             return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });

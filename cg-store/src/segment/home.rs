@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cg_registry::{Catalog, PackManifest};
-use parking_lot::Mutex;
 
 use super::SegmentPos;
 use crate::error::Error;
+use crate::lock_order::{Mutex, rank};
 use crate::options::WorldOptions;
 use crate::world::World;
 
@@ -62,7 +62,7 @@ pub trait SegmentHome: Send + Sync + 'static {
 /// Segments in memory: what is closed stays there.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    worlds: Mutex<HashMap<SegmentPos, World>>,
+    worlds: Mutex<HashMap<SegmentPos, World>, rank::SegmentHome>,
 }
 
 impl InMemory {

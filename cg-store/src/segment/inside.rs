@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{SegmentHome, SegmentedWorld};
 use crate::error::Error;
+use crate::lock_order;
 
 thread_local! {
     /// The worlds whose closures this thread runs, outermost first.
@@ -34,7 +35,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Runs a closure of the host's that keeps a segment open.
     pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
         let _inside = Inside::enter(self.address());
-        run()
+        lock_order::host(run)
     }
 
     /// # Errors

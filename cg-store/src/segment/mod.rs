@@ -32,7 +32,6 @@ use cg_format::key::Family;
 use cg_format::wire::Writer;
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
-use parking_lot::{Mutex, RwLock};
 
 use crossing::Traveller;
 pub use error::SegmentError;
@@ -49,6 +48,7 @@ pub use transaction::SegmentTransaction;
 use crate::durability::Durability;
 use crate::engine::ALL_KEYS;
 use crate::error::Error;
+use crate::lock_order::{Mutex, RwLock, rank};
 use crate::options::WorldOptions;
 use crate::world::World;
 
@@ -96,6 +96,7 @@ pub struct SegmentedWorld<H: SegmentHome> {
     shared: Arc<Shared<H>>,
 }
 
+/// Its locks are taken in [the order of the crate](crate::lock_order).
 struct Shared<H: SegmentHome> {
     home: H,
     root: World,
@@ -103,22 +104,22 @@ struct Shared<H: SegmentHome> {
     /// The options of a segment.
     options: WorldOptions,
     /// What the root says of segments.
-    known: RwLock<BTreeMap<SegmentPos, SegmentState>>,
+    known: RwLock<BTreeMap<SegmentPos, SegmentState>, rank::SegmentKnown>,
     open: OpenSegments,
     /// Held for reading by those who put or look for entities, for writing while entities cross a border.
-    borders: RwLock<()>,
-    /// Held by crossings and deletions: neither sees the other half done. Taken before every other lock.
-    moving: Mutex<()>,
+    borders: RwLock<(), rank::SegmentBorders>,
+    /// Held by crossings and deletions: neither sees the other half done.
+    moving: Mutex<(), rank::SegmentMoving>,
     /// A crossing failed, and its record may be there: it is finished before the next one is begun.
     unfinished: AtomicBool,
     /// Entities of crossings whose rows are damaged. Changed by who moves.
-    stuck: Mutex<Vec<Traveller>>,
+    stuck: Mutex<Vec<Traveller>, rank::SegmentStuck>,
     /// Which segment is about to have which entities, and how many transactions of it are.
-    putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+    putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
     /// What segments have deleted whose places the root still has.
-    leaving: Mutex<Leaving>,
+    leaving: Mutex<Leaving, rank::SegmentLeaving>,
     /// One registration at a time.
-    naming: Mutex<()>,
+    naming: Mutex<(), rank::SegmentNaming>,
 }
 
 impl SegmentedWorld<InMemory> {

@@ -4,16 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
-
 use super::SegmentPos;
 use crate::error::Error;
+use crate::lock_order::{Mutex, RwLock, rank};
 use crate::world::World;
 
 /// The worlds of segments, open or not. Who uses one keeps its lock for reading; it is closed under that for writing.
 #[derive(Debug)]
 pub(super) struct OpenSegments {
-    slots: Mutex<HashMap<SegmentPos, Arc<Slot>>>,
+    slots: Mutex<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
     clock: AtomicU64,
     max_open: usize,
     /// Set for good before everything is closed.
@@ -22,7 +21,7 @@ pub(super) struct OpenSegments {
 
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) world: RwLock<Option<World>>,
+    pub(super) world: RwLock<Option<World>, rank::SegmentWorld>,
     used: AtomicU64,
 }
 

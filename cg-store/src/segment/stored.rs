@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use cg_format::EntityId;
 use cg_registry::{Catalog, ListKind};
-use parking_lot::RwLockReadGuard;
 use uuid::Uuid;
 
 use super::open::Slot;
@@ -20,6 +19,7 @@ use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, wh
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 use crate::durability::Durability;
 use crate::error::Error;
+use crate::lock_order::RwLockReadGuard;
 use crate::world::World;
 
 /// A slot with the world in it, which is not closed meanwhile.

@@ -12,12 +12,12 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, Dimension, EntityId};
 use cg_registry::Catalog;
-use parking_lot::Mutex;
 
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::durability::Durability;
 use crate::error::{ConflictKey, Error};
+use crate::lock_order::{Mutex, rank};
 use crate::overlay::{Promotion, Takes};
 use crate::transaction::Transaction;
 
@@ -178,13 +178,13 @@ impl Takes for SegmentTransaction<'_, '_> {
 /// Entities that a transaction is about to put into its segment: what the root says of them may be older, so until it
 /// has committed no other segment may have them.
 struct Putting<'a> {
-    all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+    all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
     ids: BTreeSet<EntityId>,
 }
 
 impl<'a> Putting<'a> {
     fn begin(
-        all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>>,
+        all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
         segment: SegmentPos,
         put: &[EntityId],
     ) -> Result<Self, Error> {

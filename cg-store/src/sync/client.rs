@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
 use cg_registry::travel::{Arrival, Names};
 use cg_registry::{Catalog, ListKind};
-use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::applying::Applying;
@@ -17,6 +16,7 @@ use super::messages::{
 };
 use super::place::{chunk_at, meets, place_of};
 use crate::error::Error;
+use crate::lock_order::{Mutex, rank};
 use crate::object::ObjectKey;
 use crate::world::World;
 
@@ -59,7 +59,7 @@ const MAX_NAMES: usize = 1 << 20;
 pub struct SyncClient {
     world: World,
     max_names: usize,
-    state: Mutex<State>,
+    state: Mutex<State, rank::SyncReply>,
 }
 
 /// What is known of the server, as it is stored.

@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::trace::Event;
 use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
-use parking_lot::Mutex;
 
+use crate::lock_order::{Mutex, rank};
 use crate::world::World;
 
 pub(crate) use clock::read_clock;
@@ -52,14 +52,14 @@ use written::{Forgotten, Puts};
 /// What is known of players and accesses. Told by every load that asks the engine and by every commit.
 #[derive(Debug)]
 pub(crate) struct Tiering {
-    observers: Mutex<Observers>,
+    observers: Mutex<Observers, rank::Observers>,
     /// The tick that the host last said.
     now: AtomicU64,
     /// When everything was last accessed of which nothing else is known.
     opened_at: AtomicU64,
     pub(crate) recorder: Recorder,
     /// Rows that the sweep has not heard of.
-    written: Mutex<Written>,
+    written: Mutex<Written, rank::Written>,
 }
 
 impl Tiering {

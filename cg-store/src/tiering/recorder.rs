@@ -11,8 +11,8 @@ use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 use cg_tiering::trace::{Event, TraceWriter};
 use cg_tiering::{GameTick, PlayerAt};
-use parking_lot::Mutex;
 
+use crate::lock_order::{Mutex, rank};
 use crate::world::World;
 
 /// What is recorded, if anything is.
@@ -20,7 +20,7 @@ use crate::world::World;
 pub(crate) struct Recorder {
     /// So that a world which records nothing pays one look at this.
     is_on: AtomicBool,
-    recording: Mutex<Option<Recording>>,
+    recording: Mutex<Option<Recording>, rank::Recording>,
 }
 
 #[derive(Debug)]

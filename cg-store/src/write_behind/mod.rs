@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::cache::Stored;
 use crate::engine::EngineError;
 use crate::error::Error;
+use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::nap::Nap;
 use crate::object::{ObjectKey, StoredObject};
 use crate::property::Property;
@@ -41,13 +41,13 @@ pub(crate) use writer::Writer;
 /// The queue of one world.
 #[derive(Debug)]
 pub(crate) struct WriteBehind {
-    state: Mutex<State>,
+    state: Mutex<State, rank::Queue>,
     /// Something was queued, or the queue ended.
     queued: Nap,
     /// Something was written, or writing failed.
     wrote: Condvar,
     /// Held while a commit is encoded and written, so that they are written in order.
-    writing: Mutex<()>,
+    writing: Mutex<(), rank::Writing>,
     /// How many commits are queued, for those who only look.
     len: AtomicU64,
     /// The number of the oldest, [`u64::MAX`] if there is none. One that is being written still counts.

@@ -55,7 +55,8 @@ impl Staged {
     fn happens(&self, now: When) {
         let wanted = self.act.lock().take_if(|(when, _)| *when == now);
         if let Some((_, act)) = wanted {
-            act();
+            // Somebody else does it, who holds no lock of this commit.
+            std::thread::scope(|scope| drop(scope.spawn(act)));
         }
     }
 
@@ -110,7 +111,8 @@ impl SegmentHome for Staged {
     }
 
     fn close(&self, _: World) -> Result<(), Error> {
-        self.happens(When::Closes);
+        // On another thread: this one holds the segment.
+        thread::scope(|threads| drop(threads.spawn(|| self.happens(When::Closes))));
         Ok(())
     }
 }

@@ -1,0 +1,128 @@
+//! What a thread holds.
+
+#[cfg(debug_assertions)]
+pub(super) use checked::Held;
+#[cfg(not(debug_assertions))]
+pub(super) use unchecked::Held;
+
+/// Runs host code. The locks that it takes are checked against each other, and not against those that its caller holds.
+#[inline]
+pub(crate) fn host<T>(run: impl FnOnce() -> T) -> T {
+    let _apart = Held::apart();
+    run()
+}
+
+#[cfg(debug_assertions)]
+mod checked {
+    use std::cell::RefCell;
+
+    use super::super::Rank;
+
+    thread_local! {
+        /// What this thread holds, in the order in which it took it.
+        static HELD: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Entry {
+        Lock(Rank),
+        /// Host code begins here.
+        Host,
+    }
+
+    /// That this thread holds something, until the value is dropped.
+    #[derive(Debug)]
+    pub(in super::super) struct Held {
+        /// `None` if no thread waits for it for good.
+        entry: Option<Entry>,
+    }
+
+    impl Held {
+        pub(in super::super) fn take(rank: Option<Rank>) -> Self {
+            let held = Self { entry: rank.map(Entry::Lock) };
+            held.push();
+            held
+        }
+
+        pub(super) fn apart() -> Self {
+            let held = Self { entry: Some(Entry::Host) };
+            held.push();
+            held
+        }
+
+        /// Asserts that a thread which holds what this one holds may wait for a lock.
+        #[track_caller]
+        pub(in super::super) fn check(rank: Rank, is_layered: bool) {
+            check(rank, is_layered, None);
+        }
+
+        /// Asserts the same of a lock that it holds and will let go of meanwhile.
+        #[track_caller]
+        pub(in super::super) fn check_again(&self) {
+            if let Some(Entry::Lock(rank)) = self.entry {
+                check(rank, false, Some(rank));
+            }
+        }
+
+        fn push(&self) {
+            if let Some(entry) = self.entry {
+                // A thread that ends may have no list any more.
+                let _ = HELD.try_with(|held| held.borrow_mut().push(entry));
+            }
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            let Some(entry) = self.entry else { return };
+            let _ = HELD.try_with(|held| {
+                let mut held = held.borrow_mut();
+                if let Some(last) = held.iter().rposition(|one| *one == entry) {
+                    held.remove(last);
+                }
+            });
+        }
+    }
+
+    #[track_caller]
+    fn check(rank: Rank, is_layered: bool, mut but_for: Option<Rank>) {
+        let lowest = HELD.try_with(|held| {
+            let held = held.borrow();
+            let rank = |entry: &Entry| if let Entry::Lock(rank) = entry { Some(*rank) } else { None };
+            held.iter().rev().map_while(rank).filter(|one| but_for.take_if(|own| own == one).is_none()).max()
+        });
+        if let Ok(Some(lowest)) = lowest
+            && (lowest > rank || lowest == rank && !is_layered)
+            && !std::thread::panicking()
+        {
+            panic!("lock order: {rank:?} is taken while {lowest:?} is held, which does not come before it");
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod unchecked {
+    use super::super::Rank;
+
+    /// Nothing is remembered.
+    #[derive(Debug)]
+    pub(in super::super) struct Held;
+
+    impl Held {
+        #[inline]
+        pub(in super::super) const fn take(_: Option<Rank>) -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(super) const fn apart() -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(in super::super) const fn check(_: Rank, _: bool) {}
+
+        #[inline]
+        pub(in super::super) const fn check_again(&self) {}
+    }
+}
