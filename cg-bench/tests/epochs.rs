@@ -34,7 +34,7 @@ mod primitives {
     }
 }
 
-#[path = "../../cg-store/src/cache/epoch.rs"]
+#[path = "../../cg-store/src/read/cache/epoch.rs"]
 #[expect(dead_code, reason = "a model needs only the protocol")]
 mod epoch;
 

@@ -12,121 +12,79 @@
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
+//!
+//! # Rooms
+//! A room uses the rooms below it, never above; `cargo xtask layers` checks that.
+//!
+//! ```text
+//! sync/      a world as a cache of another
+//! segment/   one world for each region under a root
+//! overlay/   layers over a world: arenas by lease, differences, merges
+//! api/       the world as a host sees it: opening, handles, metrics
+//! admin/     verify, census, content hash, quarantine
+//! maintain/  the tick: which cubes move, the moves, prefetch, tombstones
+//! commit/    from a transaction to the disk: preparing, conflicts, numbers, the queue, syncs
+//! read/      finding, decoding and caching chunks, alone, in boxes and in views of one state
+//! kinds/     what is stored beside chunks: entities, properties, objects, records, names, snapshots
+//! storage/   the engine as the world holds it, its directory and own rows, options, limits, errors
+//! rt/        threads, parking, re-entrancy, the order of locks, counters, stopwatches
+//! ```
 #![deny(unsafe_code)]
 
-mod bind;
-mod boxes;
-mod cache;
-mod census;
-mod chunk;
-mod commit_log;
-mod delta;
-pub mod directory;
-#[cfg(feature = "rocks")]
-mod disk;
-mod durability;
-mod durations;
-mod entity;
-mod error;
-mod forget;
-mod gate;
-mod gather;
-mod hand_over;
-mod handle;
-mod hash;
-mod inside;
-mod iterate;
-mod lease;
-mod lock_order;
+mod admin;
+mod api;
+mod commit;
+mod kinds;
 mod maintain;
-mod meta;
-mod metrics;
-mod move_tier;
-mod nap;
-mod object;
-mod opacity;
-mod options;
 mod overlay;
-mod pool;
-mod prefetch;
-mod property;
-mod quarantine;
-mod recent;
-mod record;
-mod registry;
-mod resources;
-mod resume;
+mod read;
+mod rt;
 mod segment;
-mod snapshots;
-mod source;
-mod space;
-mod staged;
-mod stats;
-mod steady_sync;
+mod storage;
 mod sync;
-mod tiering;
-mod transaction;
-mod unfinished;
-mod verify;
-mod world;
-mod write_behind;
 
-pub mod prelude {
-    //! Everything that a host needs, in one import.
-    pub use cg_format::chunk::{CellLayer, Chunk};
-    pub use cg_format::entity::{Entity, EntityPos, Owner};
-    pub use cg_format::{
-        BlockBox, BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, ComponentId, Dimension, EntityId,
-        EntityTypeId, LocalPos, RecordId, SideKind,
-    };
-    pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
-
-    pub use crate::{
-        Binding, BlockKind, Committed, Durability, Error, OpenError, Peek, Property, Transaction, World,
-        WorldOptions, WriteBatch,
-    };
-}
-
+pub use api::prelude;
 pub use cg_engine as engine;
+pub use storage::directory;
 
-pub use bind::{Binding, BlockKind};
-pub use cache::{CacheStats, Column, KeepId};
-pub use census::{Census, TierCensus};
-pub use chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
-pub use durability::Durability;
-pub use durations::Durations;
-pub use error::{ConflictKey, Damage, DamageCause, Error, NotResumed, OpenError};
-pub use hand_over::{HandedOver, Refused, WriteBatch};
-pub use hash::ContentHash;
-pub use iterate::StoredPlace;
-pub use maintain::TickReport;
-pub use metrics::Metrics;
-pub use object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects, StoredObject};
-pub use opacity::OpacityColumn;
-pub use options::{StoreLimits, WorldOptions};
+pub use admin::census::{Census, TierCensus};
+pub use admin::hash::ContentHash;
+#[cfg(feature = "rocks")]
+pub use admin::quarantine::CommitInPart;
+pub use admin::quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarantined};
+pub use admin::verify::{Finding, VerifyDepth, VerifyReport};
+pub use api::bind::{Binding, BlockKind};
+pub use api::metrics::Metrics;
+pub use api::world::World;
+pub use commit::hand_over::{HandedOver, Refused, WriteBatch};
+pub use commit::transaction::{Committed, Durable, RELEASED, Transaction};
+pub use kinds::object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects, StoredObject};
+pub use kinds::opacity::OpacityColumn;
+pub use kinds::property::Property;
+pub use kinds::record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
+pub use kinds::snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
+pub use maintain::prefetch::PrefetchOptions;
+pub use maintain::tick::TickReport;
+pub use maintain::tiering::{DamageMet, MoveCounts, TierReport, TracePart};
 pub use overlay::{
     ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Merged, Overlay, OverlayDiff,
     OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
 };
-pub use prefetch::PrefetchOptions;
-pub use property::Property;
-#[cfg(feature = "rocks")]
-pub use quarantine::CommitInPart;
-pub use quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarantined};
-pub use record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
-pub use resources::Resources;
+pub use read::cache::{CacheStats, Column, KeepId};
+pub use read::chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
+pub use read::iterate::StoredPlace;
+pub use rt::durations::Durations;
+pub use rt::stats::Stats;
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;
 pub use segment::{
     InMemory, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction, SegmentedWorld,
 };
-pub use snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
-pub use stats::Stats;
+pub use storage::durability::Durability;
+pub use storage::error::{ConflictKey, Damage, DamageCause, Error, NotResumed, OpenError};
+pub use storage::options::{StoreLimits, WorldOptions};
+pub use storage::resources::Resources;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
     SyncRequest,
 };
-pub use tiering::{DamageMet, MoveCounts, TierReport, TracePart};
-pub use transaction::{Committed, Durable, RELEASED, Transaction};
-pub use verify::{Finding, VerifyDepth, VerifyReport};
-pub use world::World;

@@ -15,8 +15,8 @@ use cg_format::{Section, Space};
 use super::base::Base;
 use super::store::{Store, put};
 use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_skipping_damage};
-use crate::error::{Damage, Error};
-use crate::lock_order::{Mutex, rank};
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::{Damage, Error};
 
 const LEASES_KEY: &[u8] = b"leases";
 const ARENA_PREFIX: &str = "arena/";

@@ -13,8 +13,8 @@ use super::base::Base;
 use super::store::Store;
 use super::{Overlay, OverlayError, OverlayStats};
 use crate::engine::{Engine, Level, MemEngine, Usage};
-use crate::error::Error;
-use crate::options::WorldOptions;
+use crate::storage::error::Error;
+use crate::storage::options::WorldOptions;
 
 /// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
 ///
@@ -61,7 +61,7 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// [`OverlayError::TooDeep`].
     pub fn temporary(base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Self::over(MemEngine::new().with_max_batch_bytes(crate::world::MAX_BATCH_BYTES), base, options)
+        Self::over(MemEngine::new().with_max_batch_bytes(crate::api::world::MAX_BATCH_BYTES), base, options)
     }
 }
 

@@ -15,12 +15,12 @@ use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
 use super::Promotion;
+use crate::api::world::World;
 use crate::engine::Level;
-use crate::error::Error;
-use crate::object::{ObjectKey, ObjectPage, StoredObject};
-use crate::property::Property;
-use crate::record::{RecordQuery, RecordShape};
-use crate::world::World;
+use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::property::Property;
+use crate::kinds::record::{RecordQuery, RecordShape};
+use crate::storage::error::Error;
 
 /// Which layer it is. A base whose identity differs from the remembered one is not the base that an overlay was written
 /// over.

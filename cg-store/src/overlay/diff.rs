@@ -11,9 +11,9 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use super::base::Base;
 use super::store::Written;
 use super::{Found, Overlay, origin_of};
-use crate::error::Error;
-use crate::object::{ObjectKey, StoredObject};
-use crate::property::Property;
+use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::property::Property;
+use crate::storage::error::Error;
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,10 +7,10 @@ use cg_tiering::GameTick;
 use super::base::Base;
 use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
-use crate::disk::{claim, rocks_options, sync_parent};
+use crate::api::disk::{claim, rocks_options, sync_parent};
 use crate::engine::{Access, RocksEngine};
-use crate::error::{Error, OpenError};
-use crate::options::WorldOptions;
+use crate::storage::error::{Error, OpenError};
+use crate::storage::options::WorldOptions;
 
 /// The engine's directory inside an overlay's.
 const ENGINE_DIR: &str = "overlay";

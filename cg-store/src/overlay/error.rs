@@ -6,7 +6,7 @@ use cg_format::overlay::Origin;
 use cg_registry::{ListKind, Name};
 use uuid::Uuid;
 
-use crate::error::ConflictKey;
+use crate::storage::error::ConflictKey;
 
 /// Why an overlay does not go on. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

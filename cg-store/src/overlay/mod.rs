@@ -50,11 +50,11 @@ use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
 use crate::engine::Level;
-use crate::error::Error;
-use crate::object::{ObjectKey, ObjectPage, StoredObject};
-use crate::options::WorldOptions;
-use crate::property::Property;
-use crate::record::{RecordQuery, RecordShape};
+use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::property::Property;
+use crate::kinds::record::{RecordQuery, RecordShape};
+use crate::storage::error::Error;
+use crate::storage::options::WorldOptions;
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.
 ///

@@ -12,7 +12,7 @@ use cg_registry::{BlockOffer, Catalog, ComponentOffer, FieldOffer, HexBytes, Lis
 use uuid::Uuid;
 
 use super::{Identity, OverlayError};
-use crate::error::Error;
+use crate::storage::error::Error;
 
 const HEAD_VERSION: u8 = 1;
 

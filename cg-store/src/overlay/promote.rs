@@ -14,12 +14,12 @@ use super::base::{Base, Merged, PromoteTarget};
 use super::diff::{Change, Changed};
 use super::store::Edits;
 use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
-use crate::durability::Durability;
-use crate::error::{ConflictKey, Error};
-use crate::object::{ObjectKey, StoredObject};
-use crate::property::Property;
-use crate::transaction::Transaction;
-use crate::world::World;
+use crate::api::world::World;
+use crate::commit::transaction::Transaction;
+use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::property::Property;
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
 
 /// So many chunks of a target are in memory at once while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;

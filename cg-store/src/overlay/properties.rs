@@ -15,8 +15,8 @@ use super::kept::whole;
 use super::store::{Row, Store};
 use super::{Overlay, Shown};
 use crate::engine::{Batch, Readable as _, ReadableExt as _, Stamp};
-use crate::error::{Damage, Error};
-use crate::property::Property;
+use crate::kinds::property::Property;
+use crate::storage::error::{Damage, Error};
 
 impl<S: Base> Overlay<S> {
     /// A property as the overlay shows it, or `None` if there is none. One key read for each layer.

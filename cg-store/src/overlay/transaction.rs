@@ -19,13 +19,13 @@ use super::arena::Arena;
 use super::base::Base;
 use super::store::{Edits, RecordEdit};
 use super::{Overlay, Shown};
-use crate::cache::Stored;
-use crate::error::Error;
-use crate::lock_order::{self, MutexGuard};
-use crate::object::{Object, ObjectKey, ObjectWrite, StoredObject};
-use crate::property::Property;
-use crate::record::leaf_of;
-use crate::transaction::{Check, Ground, Writes, set_side, settle};
+use crate::commit::transaction::{Check, Ground, Writes, set_side, settle};
+use crate::kinds::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::kinds::property::Property;
+use crate::kinds::record::leaf_of;
+use crate::read::cache::Stored;
+use crate::rt::lock_order::{self, MutexGuard};
+use crate::storage::error::Error;
 
 /// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its
 /// closure has ended well.

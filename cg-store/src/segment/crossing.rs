@@ -30,9 +30,9 @@ use cg_format::{ChunkAt, DecodeError, EntityId};
 use super::place::{crossing_property, entity_property, whole};
 use super::transaction::encode as encode_segment;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::durability::Durability;
-use crate::error::Error;
-use crate::transaction::Check;
+use crate::commit::transaction::Check;
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
 
 const VERSION: u8 = 1;
 

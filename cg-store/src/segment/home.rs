@@ -7,10 +7,10 @@ use std::sync::Arc;
 use cg_registry::{Catalog, PackManifest};
 
 use super::SegmentPos;
-use crate::error::Error;
-use crate::lock_order::{Mutex, rank};
-use crate::options::WorldOptions;
-use crate::world::World;
+use crate::api::world::World;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::Error;
+use crate::storage::options::WorldOptions;
 
 /// Where the worlds of a segmented world lie: on disk or in memory.
 pub trait SegmentHome: Send + Sync + 'static {
@@ -129,10 +129,10 @@ mod disk {
     use cg_registry::Catalog;
 
     use super::SegmentHome;
-    use crate::error::{Error, OpenError};
-    use crate::options::WorldOptions;
+    use crate::api::world::World;
     use crate::segment::SegmentPos;
-    use crate::world::World;
+    use crate::storage::error::{Error, OpenError};
+    use crate::storage::options::WorldOptions;
 
     /// Segments on disk: each a world in a directory of its own, which `cg` opens like any other.
     #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::{SegmentHome, SegmentedWorld};
-use crate::error::Error;
-use crate::lock_order;
+use crate::rt::lock_order;
+use crate::storage::error::Error;
 
 thread_local! {
     /// The worlds whose closures this thread runs, outermost first.

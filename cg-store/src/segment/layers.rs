@@ -11,13 +11,13 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
+use crate::api::world::World;
 use crate::engine::Level;
-use crate::error::Error;
-use crate::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::property::Property;
+use crate::kinds::record::{RecordQuery, RecordShape};
 use crate::overlay::{Base, Found, Identity, Merged, PromoteTarget, Promotion};
-use crate::property::Property;
-use crate::record::{RecordQuery, RecordShape};
-use crate::world::World;
+use crate::storage::error::Error;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;

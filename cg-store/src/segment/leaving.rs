@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use cg_format::EntityId;
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
-use crate::error::Error;
+use crate::storage::error::Error;
 
 /// So many places are remembered of each segment; the others stay.
 const REMEMBERED: usize = 4096;

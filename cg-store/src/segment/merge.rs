@@ -23,10 +23,10 @@ use cg_format::{ChunkAt, EntityId};
 
 use super::crossing::Traveller;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::durability::Durability;
-use crate::error::{ConflictKey, Error};
+use crate::commit::transaction::reason;
 use crate::overlay::{Merged, Promotion};
-use crate::transaction::reason;
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
 
 /// Why an entity has no chunk until it is transferred.
 const LEAVING: &str = "leaving its segment";

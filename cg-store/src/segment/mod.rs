@@ -45,12 +45,12 @@ use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
 pub use transaction::SegmentTransaction;
 
-use crate::durability::Durability;
+use crate::api::world::World;
 use crate::engine::ALL_KEYS;
-use crate::error::Error;
-use crate::lock_order::{Mutex, RwLock, rank};
-use crate::options::WorldOptions;
-use crate::world::World;
+use crate::rt::lock_order::{Mutex, RwLock, rank};
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
+use crate::storage::options::WorldOptions;
 
 /// How a segmented world is kept.
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ impl SegmentedWorld<OnDisk> {
         options: &SegmentOptions,
     ) -> Result<Self, Error> {
         check_side(options.side_chunks)?;
-        crate::disk::claim(dir.as_ref())?;
+        crate::api::disk::claim(dir.as_ref())?;
         let home = OnDisk::new(dir.as_ref());
         let root = World::create(home.root_dir(), packs, &options.world)?;
         Self::begin(home, root, Some(options.side_chunks), options)

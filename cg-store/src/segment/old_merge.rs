@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 
 use super::place::{OLD_MERGE_PREFIX, old_merge_property};
 use super::{SegmentError, SegmentHome, SegmentedWorld};
-use crate::durability::Durability;
-use crate::error::Error;
-use crate::property::Property;
+use crate::kinds::property::Property;
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
 
 /// At most this many pieces are deleted in one commit.
 const DELETED_AT_ONCE: usize = 1024;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::SegmentPos;
-use crate::error::Error;
-use crate::lock_order::{Mutex, RwLock, rank};
-use crate::world::World;
+use crate::api::world::World;
+use crate::rt::lock_order::{Mutex, RwLock, rank};
+use crate::storage::error::Error;
 
 /// The worlds of segments, open or not. Who uses one keeps its lock for reading; it is closed under that for writing.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use cg_format::{ChunkAt, DecodeError, Dimension, EntityId, Problem, Section};
 use cg_registry::Name;
 
 use super::SegmentError;
-use crate::error::Error;
-use crate::property::Property;
+use crate::kinds::property::Property;
+use crate::storage::error::Error;
 
 /// The smallest side, and what every side is a multiple of: that of the coldest tier's clusters, so that none lies in two
 /// segments.

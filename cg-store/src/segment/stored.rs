@@ -17,10 +17,10 @@ use uuid::Uuid;
 use super::open::Slot;
 use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
-use crate::durability::Durability;
-use crate::error::Error;
-use crate::lock_order::RwLockReadGuard;
-use crate::world::World;
+use crate::api::world::World;
+use crate::rt::lock_order::RwLockReadGuard;
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
 
 /// A slot with the world in it, which is not closed meanwhile.
 type Open<'s> = RwLockReadGuard<'s, Option<World>>;

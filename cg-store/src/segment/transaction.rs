@@ -15,11 +15,11 @@ use cg_registry::Catalog;
 
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::durability::Durability;
-use crate::error::{ConflictKey, Error};
-use crate::lock_order::{Mutex, rank};
+use crate::commit::transaction::Transaction;
 use crate::overlay::{Promotion, Takes};
-use crate::transaction::Transaction;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
 
 /// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, CubeReply, SyncReply, SyncRequest, decode_row, encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
-use crate::transaction::Transaction;
+use crate::commit::transaction::Transaction;
 
 /// A reply on its way into the cache.
 pub(super) struct Applying<'a, 'tx> {

@@ -10,8 +10,8 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, Space};
 use super::place::meets;
 use super::server::Answering;
 use crate::engine::ReadableExt as _;
-use crate::error::{Damage, Error};
-use crate::stats::Counters;
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
 
 /// Marks of so many 16³ cubes are asked for one by one; those of a larger box are scanned.
 const NAMED_CUBES: u128 = 64;

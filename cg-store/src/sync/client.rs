@@ -15,10 +15,10 @@ use super::messages::{
     encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
-use crate::error::Error;
-use crate::lock_order::{Mutex, rank};
-use crate::object::ObjectKey;
-use crate::world::World;
+use crate::api::world::World;
+use crate::kinds::object::ObjectKey;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::Error;
 
 /// So many rows of the cache are listed at once.
 const PAGE: usize = 1024;

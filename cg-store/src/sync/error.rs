@@ -5,7 +5,7 @@ use cg_format::{ChunkAt, DecodeError};
 use cg_registry::ListKind;
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::storage::error::Error;
 
 /// Bytes that are no message, or one that says what cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

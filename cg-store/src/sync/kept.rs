@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::error::SyncError;
 use super::messages::{decode_row, encode_row};
 use super::place::place_of;
-use crate::error::Error;
-use crate::transaction::Transaction;
+use crate::commit::transaction::Transaction;
+use crate::storage::error::Error;
 
 pub(super) const CUBES: &[u8] = b"\0sync/cube/";
 pub(super) const STALE: &[u8] = b"\0sync/stale/";

@@ -11,13 +11,13 @@ use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, ChangedCube, CubeReply, NewNames, SyncReply, SyncRequest, name,
 };
 use super::place::{chunk_at, position, wrong};
-use crate::chunk::decode::upgrade;
-use crate::chunk::find_many_in;
-use crate::delta::fold_stored;
+use crate::api::world::{Inner, World};
 use crate::engine::Readable;
-use crate::error::Error;
-use crate::stats::Counters;
-use crate::world::{Inner, World};
+use crate::read::chunk::decode::upgrade;
+use crate::read::chunk::find_many_in;
+use crate::read::delta::fold_stored;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
 
 /// So many chunks are read before it is seen whether there is room for more.
 const READ_AT_ONCE: usize = 256;

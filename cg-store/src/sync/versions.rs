@@ -11,10 +11,10 @@ use cg_format::{ChunkAt, ClusterPos, ClusterTier, Dimension, Lookup, Space};
 use super::changed::Changed;
 use super::place::place_of;
 use super::server::Answering;
-use crate::chunk::hot;
 use crate::engine::ReadableExt as _;
-use crate::error::{Damage, Error};
-use crate::stats::Counters;
+use crate::read::chunk::hot;
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
 
 impl Answering<'_> {
     /// As [`places`](Self::places), of those that are known to have changed. One read for each that is hot, as it is unless it

@@ -1,0 +1,330 @@
+//! The content hash: one number for what a world holds, whatever the tier, the order of writing or the ids it issued.
+//!
+//! Every chunk, entity, property, object and spatial record is written down by name, each as one record, and the SHA-256
+//! of each record is added up modulo 2^256. A sum does not depend on order, and a record does not depend on where it
+//! lies. Versions are no content: neither those of chunks nor those of objects.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, EntityPos, Owner};
+use cg_format::frame::FrameView;
+use cg_format::key::{self, Family};
+use cg_format::record::RecordView;
+use cg_format::wire::{Reader, Writer};
+use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, RecordId, Section, Space};
+use cg_registry::{Catalog, ListKind};
+use sha2::{Digest, Sha256};
+
+use crate::api::world::{Inner, World};
+use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
+use crate::kinds::object::scan_objects;
+use crate::kinds::record::{scan_area, scan_records};
+use crate::read::chunk::{Area, decode};
+use crate::read::delta::walk_folded;
+use crate::storage::error::{Damage, Error};
+use crate::storage::meta;
+
+/// The hash of a world's content, or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentHash(pub [u8; 32]);
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl World {
+    /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads and
+    /// decodes the world.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
+    pub fn content_hash(&self) -> Result<ContentHash, Error> {
+        let inner = self.settled()?;
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot()?;
+        let catalog = inner.registry.catalog();
+        let mut sum = Sum::default();
+        inner.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
+        scan_rows(&view, Family::Entity, |key, row| {
+            let id = key::decode_entity(key)
+                .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
+            let entity = inner.decode_entity(&catalog, id, row)?;
+            sum.add(&entity_record(&catalog, id, &entity));
+            Ok(())
+        })?;
+        for (family, space) in
+            [(Family::WorldMeta, Space::WorldMeta), (Family::WorldProperties, Space::WorldProperty)]
+        {
+            scan_rows(&view, family, |key, row| {
+                if space == Space::WorldMeta && !meta::is_property(key) {
+                    return Ok(());
+                }
+                let frame = FrameView::open(space, key, row)
+                    .map_err(|problem| Damage::of_row(space, key, "a property", problem))?;
+                let mut record = Record::new("property");
+                record.bytes(&[space.byte()]);
+                record.bytes(key);
+                record.bytes(frame.payload());
+                sum.add(&record);
+                Ok(())
+            })?;
+        }
+        let failed = scan_objects(&view, b"", None, |object| match object {
+            Ok((key, object)) => {
+                if let Some(bytes) = object.bytes {
+                    let mut record = Record::new("object");
+                    record.bytes(key);
+                    record.bytes(bytes);
+                    sum.add(&record);
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        let failed = scan_records(&view, |record| match record {
+            Ok((id, record)) => {
+                sum.add(&spatial_record(&catalog, id, &record));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        Ok(sum.finish())
+    }
+
+    /// The hash of the chunks of a box, with their side data, of the entities that they own, and of the spatial records
+    /// that lie in it.
+    ///
+    /// Properties, objects and entities without a chunk belong to no box: the hash of a box over everything is not that of
+    /// the world. Reads and decodes the chunks of the box, and one row for each of their entities.
+    ///
+    /// # Errors
+    /// As [`content_hash`](Self::content_hash).
+    pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
+        let inner = self.settled()?;
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot()?;
+        let mut sum = Sum::default();
+        let catalog = inner.registry.catalog();
+        let mut owned = Vec::new();
+        inner.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
+            owned.extend(chunk.entities().iter().map(|id| (*id, at)));
+        })?;
+        // In the order of their rows, which lie beside each other.
+        owned.sort_unstable();
+        for (id, at) in owned {
+            let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };
+            let entity = inner.decode_entity(&catalog, id, &row)?;
+            if entity.owner == Owner::Chunk(at) {
+                sum.add(&entity_record(&catalog, id, &entity));
+            }
+        }
+        let blocks = area.blocks();
+        let failed = scan_area(&view, &[], inner.record_shape, dimension, &blocks, |record| match record {
+            Ok((id, record)) => {
+                if blocks.contains(record.position.block()) {
+                    sum.add(&spatial_record(&catalog, id, &record));
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        Ok(sum.finish())
+    }
+}
+
+impl Inner {
+    /// Adds the chunks of an area, and shows each to `also`.
+    fn hash_chunks(
+        &self,
+        view: &dyn Readable,
+        catalog: &Catalog,
+        area: Area,
+        sum: &mut Sum,
+        mut also: impl FnMut(ChunkAt, &Chunk),
+    ) -> Result<(), Error> {
+        let mut value = Vec::new();
+        let failed = walk_folded(self, view, area, |stored| {
+            let hashed = stored.and_then(|stored| {
+                let chunk = self.decode(catalog, stored)?;
+                value.clear();
+                chunk.encode(&mut value);
+                let record = chunk_record(catalog, stored.at, &chunk, &value)
+                    .map_err(|problem| decode::damage(stored, problem))?;
+                sum.add(&record);
+                also(stored.at, &chunk);
+                Ok(())
+            });
+            match hashed {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes a chunk down by names. Its canonical bytes hold ids only in the palette, in components and in side kinds;
+/// the packed cells between palette and components are the same in every world.
+fn chunk_record(catalog: &Catalog, at: ChunkAt, chunk: &Chunk, value: &[u8]) -> Result<Record, DecodeError> {
+    let mut record = Record::new("chunk");
+    record.position(catalog, at);
+    let mut reader = Reader::new(value, Section::ChunkHeader);
+    reader.take("format version", 8)?;
+    let component_offset_bytes = reader.u64("component offset")?;
+    reader.take("entity offset", 8)?;
+    reader.take("layered block count", 8)?;
+    let palette_count = reader.u64("block palette count")?;
+    for _ in 0..palette_count {
+        record.name(catalog.block_name(cg_format::BlockId::new(reader.u64("block palette")?)));
+    }
+    let cells = component_offset_bytes.saturating_sub(reader.offset_bytes());
+    record.bytes(reader.take_items("cells", cells, 1)?);
+    let mut components: BTreeMap<&str, Record> = BTreeMap::new();
+    for (component, place, bytes) in chunk.components() {
+        let name = catalog.component_name(component).map_or("", |name| name.as_str());
+        let column = components.entry(name).or_insert_with(|| Record::new(name));
+        column.bytes(&[place.layer]);
+        column.bytes(&place.cell.index().to_le_bytes());
+        column.bytes(bytes);
+    }
+    record.records(components.into_values());
+    for id in chunk.entities() {
+        record.bytes(&id.to_bytes());
+    }
+    let mut sides: BTreeMap<&str, Record> = BTreeMap::new();
+    for (kind, bytes) in chunk.sides() {
+        let name = catalog.list(ListKind::Sides).name(kind.get().into()).map_or("", |name| name.as_str());
+        let mut side = Record::new(name);
+        side.bytes(bytes);
+        sides.insert(name, side);
+    }
+    record.records(sides.into_values());
+    Ok(record)
+}
+
+fn entity_record(catalog: &Catalog, id: cg_format::EntityId, entity: &Entity) -> Record {
+    let mut record = Record::new("entity");
+    record.bytes(&id.to_bytes());
+    record.name(catalog.list(ListKind::Entities).name(entity.kind.get()));
+    match &entity.owner {
+        Owner::Chunk(at) => record.position(catalog, *at),
+        Owner::Detached(reason) => record.bytes(reason.as_str().as_bytes()),
+    }
+    record.point(catalog, entity.position);
+    let mut components: BTreeMap<&str, Record> = BTreeMap::new();
+    for (component, bytes) in entity.components() {
+        let name = catalog.component_name(component).map_or("", |name| name.as_str());
+        let mut column = Record::new(name);
+        column.bytes(bytes);
+        components.insert(name, column);
+    }
+    record.records(components.into_values());
+    record
+}
+
+fn spatial_record(catalog: &Catalog, id: RecordId, view: &RecordView<'_>) -> Record {
+    let mut record = Record::new("spatial record");
+    record.bytes(&id.to_bytes());
+    record.point(catalog, view.position);
+    record.bytes(&view.timestamp.to_le_bytes());
+    record.bytes(view.kind.as_bytes());
+    record.bytes(view.payload);
+    record
+}
+
+/// One thing written down: fields, each behind its length, so that no two lists of fields give the same bytes.
+#[derive(Default)]
+struct Record(Vec<u8>);
+
+impl Record {
+    fn new(kind: &str) -> Self {
+        let mut record = Self::default();
+        record.bytes(kind.as_bytes());
+        record
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let mut writer = Writer::new(&mut self.0);
+        writer.u64(bytes.len() as u64);
+        writer.bytes(bytes);
+    }
+
+    fn name(&mut self, name: Option<&cg_registry::Name>) {
+        self.bytes(name.map_or("", |name| name.as_str()).as_bytes());
+    }
+
+    fn position(&mut self, catalog: &Catalog, at: ChunkAt) {
+        self.name(catalog.list(ListKind::Dimensions).name(at.dimension.get()));
+        for c in [at.pos.x(), at.pos.y(), at.pos.z()] {
+            self.bytes(&c.to_le_bytes());
+        }
+    }
+
+    fn point(&mut self, catalog: &Catalog, at: EntityPos) {
+        let block = at.block();
+        self.name(catalog.list(ListKind::Dimensions).name(at.dimension().get()));
+        for c in [block.x, block.y, block.z] {
+            self.bytes(&c.to_le_bytes());
+        }
+        for f in at.fraction() {
+            self.bytes(&f.to_le_bytes());
+        }
+    }
+
+    fn records(&mut self, records: impl ExactSizeIterator<Item = Self>) {
+        self.bytes(&(records.len() as u64).to_le_bytes());
+        for record in records {
+            self.bytes(&record.0);
+        }
+    }
+}
+
+/// A sum of digests modulo 2^256, least significant limb first.
+#[derive(Default)]
+struct Sum {
+    limbs: [u64; 4],
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, record: &Record) {
+        let digest: [u8; 32] = Sha256::digest(&record.0).into();
+        let mut carry = false;
+        for (limb, bytes) in self.limbs.iter_mut().zip(digest.chunks_exact(8)) {
+            let bytes = bytes.try_into().expect("chunks of 8 bytes");
+            let (sum, over) = limb.overflowing_add(u64::from_le_bytes(bytes));
+            let (sum, over_again) = sum.overflowing_add(carry.into());
+            (*limb, carry) = (sum, over || over_again);
+        }
+        self.count += 1;
+    }
+
+    fn finish(self) -> ContentHash {
+        let mut all = Record::new("cherrygrove content 1");
+        all.bytes(&self.count.to_le_bytes());
+        for limb in self.limbs {
+            all.bytes(&limb.to_le_bytes());
+        }
+        ContentHash(Sha256::digest(&all.0).into())
+    }
+}
+
+/// Shows every row of a family, and stops at the first error.
+fn scan_rows(
+    view: &dyn Readable,
+    family: Family,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let failed = view.scan(family, ALL_KEYS, |key, row| match each(key, row) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    })?;
+    failed.map_or(Ok(()), Err)
+}

@@ -1,0 +1,187 @@
+//! Setting damage aside, so that one bad row never blocks a world.
+//!
+//! A damaged row is copied under a quarantine key as it is, and then taken out of its place. Where a chunk was, a
+//! deletion mark stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
+//! was, nothing stands, and the reference to it is gone; where an object or a record was, nothing. From then on the place
+//! is absent and may be filled again.
+//!
+//! **Invariant**: nothing is discarded that was not copied first, in the same batch, and no copy is written over: its
+//! key ends with the commit that made it.
+//!
+//! Finding what belongs to a damaged row means reading a part of the world. That is done before the commit lock is
+//! taken; under it, only what was written meanwhile is read again.
+
+mod chunk;
+mod clear;
+#[cfg(feature = "rocks")]
+mod commit;
+mod entity;
+mod gap;
+mod object;
+mod record;
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::key::Family;
+use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
+
+use crate::api::world::{Inner, World};
+use crate::commit::commit_log::Committing;
+use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
+use crate::storage::error::{ConflictKey, Damage, Error};
+
+pub use chunk::{CHUNK_SET_ASIDE, ChunksSetAside};
+#[cfg(feature = "rocks")]
+pub use commit::CommitInPart;
+pub(crate) use gap::Gap;
+pub use gap::LostChunks;
+
+use chunk::clusters_of;
+
+/// A damaged row that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quarantined {
+    /// What it was.
+    pub space: Space,
+    /// Under which key it lay.
+    pub key: Vec<u8>,
+    /// The commit that set it aside.
+    pub commit: u64,
+    /// Its bytes, damage and all; empty if the engine could not read them.
+    pub bytes: Vec<u8>,
+}
+
+impl Quarantined {
+    /// Reads a row of the quarantine.
+    fn decode(row_key: &[u8], row: &[u8]) -> Result<Self, DecodeError> {
+        let (space, key, commit) = key::decode_quarantine(row_key)?;
+        let frame = FrameView::open(Space::Quarantine, row_key, row)?;
+        Ok(Self { space, key: key.into(), commit, bytes: frame.payload().to_vec() })
+    }
+}
+
+/// A damaged row as it was read.
+#[derive(Debug, PartialEq, Eq)]
+struct Damaged {
+    space: Space,
+    key: Vec<u8>,
+    /// Empty if the engine cannot read them.
+    bytes: Vec<u8>,
+}
+
+impl World {
+    /// What lies in quarantine, in the order of the rows' kinds and keys; copies of one row from the oldest.
+    ///
+    /// # Errors
+    /// If a quarantined row is itself damaged, or the engine fails.
+    pub fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
+        let mut all = Vec::new();
+        let tag = Space::Quarantine.index_tag().expect("it is in the index family");
+        let (from, to) = ([tag], [tag + 1]);
+        let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        let failed = self.settled()?.settled_engine()?.scan(Family::Index, range, |row_key, row| {
+            match Quarantined::decode(row_key, row) {
+                Ok(entry) => {
+                    all.push(entry);
+                    ControlFlow::Continue(())
+                }
+                Err(problem) => ControlFlow::Break(Damage::of_row(
+                    Space::Quarantine,
+                    row_key,
+                    "a quarantined row",
+                    problem,
+                )),
+            }
+        })?;
+        failed.map_or(Ok(all), Err)
+    }
+
+    /// Forgets one copy of a quarantined row for good: the one that a commit set aside. `Ok(false)` if there is none;
+    /// nothing was written then. A copy that is itself damaged is forgotten like any other.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
+        let inner = self.settled()?;
+        inner.check_open()?;
+        let copy = key::quarantine(space, row, commit);
+        let mut committing = inner.commit_alone()?;
+        match inner.engine()?.get(Space::Quarantine, &copy) {
+            Ok(None) => return Ok(false),
+            // What the engine cannot read it can delete.
+            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut batch = Batch::new();
+        batch.delete(Space::Quarantine, copy);
+        let seq = inner.commit_past_queue(batch, [])?;
+        committing.publish(seq, []);
+        Ok(true)
+    }
+}
+
+impl Inner {
+    /// Reads a row that is known to be damaged.
+    fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
+        let bytes = match self.engine()?.get(space, key) {
+            Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
+            Err(EngineError::Corrupt { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Damaged { space, key: key.into(), bytes })
+    }
+
+    /// Adds a copy of a damaged row to a batch, unless the quarantine holds the row with the same bytes: a cluster of
+    /// which chunk after chunk is set aside is copied once. The caller holds the commit lock, so the commit whose
+    /// number ends the key is the one that it makes.
+    fn put_copy(&self, batch: &mut Batch, damaged: &Damaged, _held: &Committing<'_>) -> Result<(), Error> {
+        let Damaged { space, key: row, bytes } = damaged;
+        let keys = key::quarantine_copies(*space, row);
+        let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
+        let known = self.engine()?.scan(Family::Index, range, |row_key, copy| {
+            // A copy that is itself damaged keeps nothing.
+            let same = |known: Quarantined| known.key == *row && known.bytes == *bytes;
+            let known = Quarantined::decode(row_key, copy).is_ok_and(same);
+            if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if known.is_none() {
+            let commit = self.engine()?.last_commit().next().get();
+            let copy = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
+            batch.put(Space::Quarantine, key::quarantine(*space, row, commit), copy, Stamp::Commit);
+        }
+        Ok(())
+    }
+
+    /// Commits what sets a row aside, if one batch may be so large, and makes it visible.
+    fn commit_aside(
+        &self,
+        mut committing: Committing<'_>,
+        batch: Batch,
+        what: impl FnOnce() -> String,
+        written: Vec<ConflictKey>,
+        visible: impl FnOnce(u64),
+    ) -> Result<(), Error> {
+        let limit_bytes = self.batch_limit()?;
+        let len_bytes = batch.len_bytes();
+        if len_bytes > limit_bytes {
+            return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
+        }
+        let seq = self.commit_past_queue(batch, written.iter().cloned())?;
+        visible(seq);
+        committing.publish(seq, written);
+        drop(committing);
+        Ok(self.engine()?.sync()?)
+    }
+}
+
+/// Adds the marks that tell who asks what changed since a commit that a chunk did.
+fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
+        batch.put(Space::ChangeMark, mark, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

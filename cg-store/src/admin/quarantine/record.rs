@@ -1,0 +1,164 @@
+//! A damaged record, and one whose rows do not agree: what is damaged is kept, what is sound is found again.
+//!
+//! A record is two rows, and each may be lost without the other.
+//!
+//! | sound rows of the record | what is done |
+//! |---|---|
+//! | none | the record is absent from then on |
+//! | one | its place names it |
+//! | more, in several leaves | the one that was written last stays, and its place names it |
+//!
+//! Every other row of it, damaged or not, is copied and taken away.
+
+use std::ops::ControlFlow;
+
+use cg_format::frame::{Codec, Draft, version_of};
+use cg_format::key::{self, Family, RecordLeaf};
+use cg_format::{RecordId, Space};
+
+use super::Damaged;
+use crate::api::world::{Inner, World};
+use crate::commit::commit_log::Committing;
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_skipping_damage};
+use crate::kinds::record::{decode, decode_place};
+use crate::storage::error::{ConflictKey, Error};
+
+/// A row of the record, wherever it lies.
+struct Lying {
+    leaf: RecordLeaf,
+    /// The commit that wrote it, if it is sound and in its leaf.
+    sound: Option<u64>,
+    row: Damaged,
+}
+
+/// What the world says of where a record lies.
+enum Place {
+    Nowhere,
+    In(RecordLeaf),
+    Damaged,
+}
+
+impl World {
+    /// Sets a damaged record aside: its rows are kept in quarantine, and the world has no such record from then on. One
+    /// that is sound, and whose place is damaged, lost or names another leaf, is found again instead; of one that lies in
+    /// several leaves the one that was written last stays.
+    ///
+    /// Reads every record of the world, beside which other commits go on. All of it is one commit, which is synced.
+    /// `Ok(false)` if nothing is wrong with the record, or it is not there; nothing was written then.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if it is too much for one transaction; nothing was written, and
+    /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
+    pub fn set_aside_record(&self, id: RecordId) -> Result<bool, Error> {
+        let inner = self.settled()?;
+        inner.check_open()?;
+        loop {
+            // In this order: what is accepted while the queue is written is newer than what is read.
+            let begun = inner.commits.begin();
+            inner.drain()?;
+            let mut lying = inner.rows_of_record(id)?;
+            let committing = inner.commit_alone()?;
+            let record = ConflictKey::Record(id);
+            if committing.written_since(begun.at, [&record]).is_some() {
+                continue;
+            }
+            let mut batch = Batch::new();
+            inner.put_right(&mut batch, id, &mut lying, &committing)?;
+            if batch.is_empty() {
+                return Ok(false);
+            }
+            let what = || format!("setting record {id} aside");
+            inner.commit_aside(committing, batch, what, vec![record], |_| {})?;
+            return Ok(true);
+        }
+    }
+}
+
+impl Inner {
+    /// Every row of a record that can be met. Reads every record of the world.
+    fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
+        let uuid = id.to_bytes();
+        let mut found = Vec::new();
+        scan_skipping_damage(&self.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
+            if let Met::Row(row_key, row) = met
+                && row_key.ends_with(&uuid)
+                && Space::of_row(Family::Record, row_key) == Some(Space::Record)
+                && let Ok((leaf, _)) = key::decode_record(row_key)
+            {
+                let row = Damaged { space: Space::Record, key: row_key.into(), bytes: row.into() };
+                found.push(self.lying(id, leaf, row));
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    fn lying(&self, id: RecordId, leaf: RecordLeaf, row: Damaged) -> Lying {
+        let record = decode(id, &row.key, &row.bytes).ok();
+        let sound = record.filter(|record| {
+            self.record_shape.leaf(record.position.dimension(), record.position.block()) == leaf
+        });
+        let sound = sound.and_then(|_| version_of(&row.bytes));
+        Lying { leaf, sound, row }
+    }
+
+    fn place_of(&self, id: RecordId) -> Result<Place, Error> {
+        match self.engine()?.get(Space::RecordPlace, &key::record_place(id)) {
+            Ok(None) => Ok(Place::Nowhere),
+            Ok(Some(row)) => Ok(decode_place(id, &row).map_or(Place::Damaged, Place::In)),
+            Err(EngineError::Corrupt { .. }) => Ok(Place::Damaged),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Adds to a batch what is left to do until one row of a record is left at most, and its place names it.
+    fn put_right(
+        &self,
+        batch: &mut Batch,
+        id: RecordId,
+        lying: &mut Vec<Lying>,
+        held: &Committing<'_>,
+    ) -> Result<(), Error> {
+        let place = self.place_of(id)?;
+        if let Place::In(leaf) = place
+            && lying.iter().all(|lying| lying.leaf != leaf)
+        {
+            // Gone, or in a part of a file that cannot be read: then its key can be named all the same.
+            let row_key = key::record(&leaf, id);
+            match self.engine()?.get(Space::Record, &row_key) {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {
+                    let row = self.damaged_row(Space::Record, &row_key)?;
+                    lying.push(self.lying(id, leaf, row));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let kept = lying.iter().filter(|lying| lying.sound.is_some()).max_by_key(|lying| lying.sound);
+        let kept = kept.map(|lying| lying.leaf);
+        for Lying { row, .. } in lying.iter().filter(|lying| Some(lying.leaf) != kept) {
+            self.put_copy(batch, row, held)?;
+            batch.delete(Space::Record, &row.key);
+        }
+        let place_key = key::record_place(id);
+        let is_right = match (&place, &kept) {
+            (Place::Nowhere, None) => true,
+            (Place::In(leaf), Some(kept)) => leaf == kept,
+            _ => false,
+        };
+        if is_right {
+            return Ok(());
+        }
+        if !matches!(place, Place::Nowhere) {
+            self.put_copy(batch, &self.damaged_row(Space::RecordPlace, &place_key)?, held)?;
+        }
+        match kept {
+            Some(leaf) => {
+                let draft = Draft::plain(Codec::None, 0, |out| out.extend(key::record_leaf(&leaf)));
+                batch.put(Space::RecordPlace, place_key, draft, Stamp::Commit);
+            }
+            None => batch.delete(Space::RecordPlace, place_key),
+        }
+        Ok(())
+    }
+}

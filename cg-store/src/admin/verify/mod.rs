@@ -1,0 +1,176 @@
+//! Verification: every row through frame, key and decoder, and every reference to its other end.
+//!
+//! Nothing is changed. A damaged row is a finding, and the search goes on behind it.
+
+mod content;
+mod entities;
+mod kept;
+mod opacity;
+mod rows;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cg_format::key::Family;
+use cg_format::{ChunkAt, EntityId, Space};
+use cg_registry::Catalog;
+
+use crate::admin::quarantine::LostChunks;
+use crate::api::world::World;
+use crate::kinds::record::RecordShape;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+use crate::storage::meta;
+
+/// How closely a world is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyDepth {
+    /// Keys and frames: every byte is read and summed, nothing is decoded.
+    Quick,
+    /// Everything: contents, references between chunks and entities, ids, versions and shadows, and whether the
+    /// opacity map says what the chunks say. Every chunk is decoded, and its blocks once more for the map.
+    Full,
+}
+
+/// What verification found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// How many rows of each family, and how many live chunks and references, were looked at.
+    pub checked: BTreeMap<&'static str, u64>,
+    /// What is wrong; empty for a sound world.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The family of the row.
+    pub family: Family,
+    /// What the row is, if its key says so.
+    pub space: Option<Space>,
+    /// Its key; empty if it is of rows that cannot be listed.
+    pub key: Vec<u8>,
+    /// What is wrong with it and, if it is damaged, what helps; as a sentence.
+    pub what: String,
+    /// The chunks that it costs, for [`World::set_aside_box`]; `None` if it is not of chunks.
+    pub lost: Option<LostChunks>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_ok(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl World {
+    /// Looks at every row of the world as it is now. Reads everything; `progress` is called with the rows so far.
+    ///
+    /// A full look also keeps a few dozen bytes in memory for each entity and for each reference to one.
+    ///
+    /// # Errors
+    /// If the engine fails otherwise than by a damaged row.
+    pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
+        let inner = self.settled()?;
+        let engine = inner.settled_engine()?;
+        let view = engine.snapshot()?;
+        let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
+        let (catalog, unreadable) = match registry {
+            None => (None, None),
+            Some(Ok(catalog)) => (Some(catalog), None),
+            Some(Err(error)) => (None, Some(error)),
+        };
+        let mut verifier = Verifier {
+            counters: &inner.counters,
+            last_commit: inner.engine()?.last_commit().get(),
+            report: VerifyReport::default(),
+            catalog,
+            owners: BTreeMap::new(),
+            parts: None,
+            shape: inner.record_shape,
+            rows: 0,
+            progress: &mut progress,
+        };
+        for family in Family::ALL {
+            verifier.rows(&view, family, depth)?;
+        }
+        if let Some(error) = unreadable {
+            let why = in_words(&error);
+            let what = format!(
+                "ids, chunks and references were not checked, for the registry cannot be read: {why}"
+            );
+            verifier.find(Family::WorldMeta, None, &[], what);
+        }
+        if let Some(catalog) = verifier.catalog.take() {
+            verifier.content(&view, inner, &catalog)?;
+            verifier.opacity(&view, inner, &catalog)?;
+        }
+        Ok(verifier.report)
+    }
+}
+
+struct Verifier<'p> {
+    counters: &'p Counters,
+    last_commit: u64,
+    report: VerifyReport,
+    /// The registry, if it is asked for and can be read.
+    catalog: Option<Catalog>,
+    /// Every entity that decodes, with the chunk that owns it.
+    owners: BTreeMap<EntityId, Option<ChunkAt>>,
+    /// The kept snapshot whose rows are met, if all are looked at.
+    parts: Option<snapshot::Parts>,
+    shape: RecordShape,
+    rows: u64,
+    progress: &'p mut dyn FnMut(u64),
+}
+
+impl Verifier<'_> {
+    fn find(&mut self, family: Family, space: Option<Space>, key: &[u8], what: impl Into<String>) {
+        self.report.findings.push(Finding { family, space, key: key.into(), what: what.into(), lost: None });
+    }
+
+    /// As [`find`](Self::find), of what costs chunks.
+    fn find_lost(&mut self, space: Space, key: &[u8], what: impl Into<String>, lost: Option<LostChunks>) {
+        let (family, key) = (space.family(), key.into());
+        self.report.findings.push(Finding { family, space: Some(space), key, what: what.into(), lost });
+    }
+
+    /// A row that is damaged, and what can be done about it.
+    fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
+        self.find_lost(space, key, format!("{problem}; {}", remedy(space)), LostChunks::of_row(space, key));
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.report.checked.entry(what).or_default() += 1;
+    }
+}
+
+/// What helps if a row is damaged.
+const fn remedy(space: Space) -> &'static str {
+    match space {
+        Space::ChunkL0
+        | Space::ChunkDelta
+        | Space::Entity
+        | Space::Object
+        | Space::Record
+        | Space::RecordPlace => "restore it from a checkpoint or set it aside with `cg quarantine`",
+        Space::ClusterL1 | Space::ClusterL2 => {
+            "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
+        }
+        Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+        Space::ChangeMark | Space::Heat | Space::ColdHeat => "the next change there writes it anew",
+        Space::Quarantine => "delete it with `cg quarantine forget`",
+        Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {
+            "restore it from a checkpoint"
+        }
+    }
+}
+
+/// An error without the advice to verify the world, which has just been done.
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::Corrupt(damage) => damage.to_string(),
+        error => error.to_string(),
+    }
+}

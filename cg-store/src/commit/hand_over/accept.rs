@@ -1,0 +1,165 @@
+//! Accepting: by the thread of the world, or by whoever cannot do without.
+
+use cg_format::{ChunkAt, Lookup};
+
+use super::queue::Waiting;
+use crate::api::world::{Inner, World};
+use crate::commit::transaction::accept_promised;
+use crate::engine::EngineError;
+use crate::read::cache::Stored;
+use crate::rt::inside::{Doing, Inside};
+use crate::rt::pool::told;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+impl World {
+    /// The world once everything that was handed over before is accepted or refused.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if something waits for that.
+    #[inline]
+    pub(crate) fn settled(&self) -> Result<&Inner, Error> {
+        let inner = self.unsettled();
+        inner.settle_hand_overs()?;
+        Ok(inner)
+    }
+
+    /// The same, as far as it concerns the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`settled`](Self::settled).
+    #[inline]
+    pub(crate) fn settled_for(&self, at: &[ChunkAt]) -> Result<&Inner, Error> {
+        let inner = self.unsettled();
+        if inner.has_hand_overs() {
+            inner.settle_for(at)?;
+        }
+        Ok(inner)
+    }
+}
+
+impl Inner {
+    /// Whether anything waits to be accepted.
+    #[inline]
+    pub(crate) fn has_hand_overs(&self) -> bool {
+        !self.hand_overs.is_empty()
+    }
+
+    /// Accepts or refuses everything that was handed over before this call.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if that is so: the rest waits.
+    #[inline]
+    pub(crate) fn settle_hand_overs(&self) -> Result<(), Error> {
+        if self.has_hand_overs() { self.settle_up_to(self.hand_overs.last()) } else { Ok(()) }
+    }
+
+    /// As [`settle_hand_overs`](Self::settle_hand_overs), as far as it concerns the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`settle_hand_overs`](Self::settle_hand_overs).
+    #[cold]
+    pub(crate) fn settle_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.hand_overs.last_concerning(at).map_or(Ok(()), |number| self.settle_up_to(number))
+    }
+
+    /// Waits until what concerns the columns of some chunks is settled by somebody else: for threads at whose priority
+    /// nobody should have to wait for it. In vain while the world takes no commits.
+    pub(crate) fn await_acceptance(&self, at: &[ChunkAt]) {
+        while self.awaits_acceptance(at) && self.queue.check().is_ok() {
+            self.hand_overs.wait_until_one_leaves();
+        }
+    }
+
+    /// Many chunks, once what was handed over of their columns is accepted.
+    pub(crate) fn settled_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        if self.has_hand_overs() && self.settle_for(at).is_err() {
+            // Only what waits cannot be answered.
+            let settled = |at: &ChunkAt| {
+                self.settle_for(&[*at])?;
+                self.stored(*at)
+            };
+            return at.iter().map(settled).collect();
+        }
+        self.stored_many(at)
+    }
+
+    /// Whether something waits that concerns the column of one of some chunks.
+    #[inline]
+    pub(crate) fn awaits_acceptance(&self, at: &[ChunkAt]) -> bool {
+        self.has_hand_overs() && self.hand_overs.last_concerning(at).is_some()
+    }
+
+    /// Accepts or refuses the batches up to a number.
+    ///
+    /// What this thread calls while it accepts, or holds the commit lock, a function of the host for example, sees the world
+    /// as it was before.
+    #[cold]
+    pub(super) fn settle_up_to(&self, number: u64) -> Result<(), Error> {
+        if Inside::is_in(Doing::Acceptance, &*self.hand_overs) || Inside::is_in(Doing::Commit, &self.commits)
+        {
+            return Ok(());
+        }
+        loop {
+            let _in_order = self.hand_overs.begin_accepting();
+            let Some(next) = self.hand_overs.next_up_to(number) else { return Ok(()) };
+            self.accept_next(&next)?;
+        }
+    }
+
+    /// Accepts or refuses the next batch, unless more is to be written than there is room for. Says whether there was one.
+    pub(super) fn settle_one(&self) -> Result<bool, Error> {
+        if self.queue.is_overfull() {
+            return Ok(false);
+        }
+        let _in_order = self.hand_overs.begin_accepting();
+        let Some(next) = self.hand_overs.next_up_to(u64::MAX) else { return Ok(false) };
+        self.accept_next(&next)?;
+        Ok(true)
+    }
+
+    fn accept_next(&self, next: &Waiting) -> Result<(), Error> {
+        // While nothing is taken, nothing is prepared in vain.
+        self.queue.check()?;
+        let accepted = {
+            let _accepting = Inside::enter(Doing::Acceptance, &*self.hand_overs);
+            told("accepting what was handed over", || accept_promised(self, |tx| next.batch.say(tx)))
+        };
+        if let Err(error) = &accepted {
+            if keeps_it_waiting(error) {
+                return accepted.map(|_| ());
+            }
+            tracing::error!(%error, "a batch that was handed over is refused, and nothing of it is written");
+            Counters::add(&self.counters.hand_overs_refused, 1);
+        }
+        self.settle_next(next, accepted);
+        Ok(())
+    }
+
+    fn settle_next(&self, next: &Waiting, accepted: Result<u64, Error>) {
+        self.hand_overs.leave(accepted);
+        self.queue.release(next.promised_bytes);
+    }
+
+    /// Refuses what a world that is closed could not accept any more.
+    pub(crate) fn give_hand_overs_up(&self) {
+        let _in_order = self.hand_overs.begin_accepting();
+        while let Some(next) = self.hand_overs.next_up_to(u64::MAX) {
+            tracing::error!(
+                "the world is closed before a batch that was handed over could be accepted: it is lost"
+            );
+            Counters::add(&self.counters.hand_overs_refused, 1);
+            self.settle_next(&next, Err(Error::Closed));
+        }
+    }
+
+    /// The refusals of which nobody knows yet.
+    pub(crate) fn check_hand_overs(&self) -> Result<(), Error> {
+        self.hand_overs.take_untold().map_or(Ok(()), Err)
+    }
+}
+
+/// Whether it is not the batch that is refused: the world would take no other either, until it is resumed.
+const fn keeps_it_waiting(error: &Error) -> bool {
+    matches!(error, Error::Engine(EngineError::ReadOnly { .. } | EngineError::NotReopened { .. }))
+}

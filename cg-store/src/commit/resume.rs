@@ -1,0 +1,395 @@
+//! Going on after a full disk: the engine is opened again under the same handle.
+//!
+//! Nobody guesses what reached the disk: the old engine is dropped, its files are examined as at any open, and the newest
+//! commit found must be the last one that was reported as written, or the one whose write failed.
+//!
+//! | newest commit found | what it means |
+//! |---|---|
+//! | the last that was reported | the write that failed left nothing; it is done again if it was queued |
+//! | the one behind it | the write that failed was whole after all; it is not done again |
+//! | an older one | promised commits are gone: the world stays read-only |
+//! | a newer one | somebody else wrote: the world stays read-only |
+//!
+//! **Invariant**: while the engine is replaced its commits, its queue and its readers stand still: the commit lock, the right
+//! to write and the engine are held, in [their order](crate::lock_order).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::api::world::{Inner, World};
+use crate::commit::commit_log::Committing;
+use crate::engine::{Batch, Engine, EngineError, Failure, Level, Reopen, Reopened};
+use crate::maintain::tiering::Written;
+use crate::read::delta::DeltaIndex;
+use crate::storage::error::{ConflictKey, Error, NotResumed};
+use crate::storage::lease::Vacant;
+use crate::storage::meta::WorldRows;
+use crate::storage::unfinished;
+
+/// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
+const SLICE: Duration = Duration::from_millis(50);
+/// How long they are let go on after that.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long this is tried at least.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is known of an engine that is being replaced, from the first try to the one that succeeds.
+pub(crate) struct Resumption {
+    begun: Option<Begun>,
+    /// A commit past the queue whose write failed, and what it changes: it may be on the disk.
+    in_doubt: Option<(u64, Vec<ConflictKey>)>,
+}
+
+impl Resumption {
+    /// Nothing failed.
+    pub(crate) const NONE: Self = Self { begun: None, in_doubt: None };
+}
+
+struct Begun {
+    /// Why the world is read-only.
+    cause: Arc<EngineError>,
+    /// The newest commit that was reported as written.
+    promised: u64,
+    /// Known as soon as the engine has stood still.
+    reopen: Option<Reopen>,
+}
+
+impl World {
+    /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
+    /// is room on the disk again. Does nothing if the world is writable.
+    ///
+    /// Commits that were accepted and not written are kept in order, and are written and synced when this returns; so
+    /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
+    /// returned [`EngineError::WriteFailed`] is afterwards there or not, as it would be after an open.
+    ///
+    /// Blocks while the engine is opened, which takes as long as [`World::open`]. Commits and reads past memory wait
+    /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if there is less room than
+    /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
+    /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
+    /// What writing the queue fails with; the world is read-only again then.
+    pub fn resume(&self) -> Result<(), Error> {
+        let inner = self.unsettled();
+        if inner.resume(PATIENCE)? {
+            inner.settle_hand_overs()?;
+            let engine = inner.settled_engine()?;
+            Ok(engine.sync()?)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Inner {
+    /// Writes a batch past the queue, which is empty, as the next commit, and returns its number. `written` is what it
+    /// changes. The caller holds the commit lock.
+    ///
+    /// # Errors
+    /// What the engine says. If it takes no commits any more, neither does the world.
+    pub(crate) fn commit_past_queue(
+        &self,
+        batch: Batch,
+        written: impl IntoIterator<Item = ConflictKey>,
+    ) -> Result<u64, EngineError> {
+        let put = Written::of(&batch);
+        let committed = self.engine()?.commit(batch, &[], Level::Process);
+        let seq = committed.inspect_err(|error| self.note_failure(error, written))?.get();
+        self.tiering.wrote(put);
+        Ok(seq)
+    }
+
+    /// Notes what a commit past the queue changes that failed: it may be on the disk. The caller holds the commit lock.
+    ///
+    /// Nothing may be queued behind it: it would get the same number.
+    pub(crate) fn note_failure(&self, error: &EngineError, written: impl IntoIterator<Item = ConflictKey>) {
+        let is_first = !error.wrote_nothing() || matches!(error, EngineError::NoSpace { .. });
+        let failure = self.engine().ok().and_then(|engine| engine.failure());
+        if let Some(failure) = failure.filter(|_| is_first) {
+            let seq = self.commits.published() + 1;
+            // Nobody else has it, thanks to the commit lock. So it is not waited for under what comes after it.
+            if let Some(mut resumption) = self.resumption.try_lock() {
+                resumption.in_doubt = Some((seq, written.into_iter().collect()));
+            }
+            self.queue.fail(Arc::clone(failure.cause()));
+        }
+    }
+
+    /// Opens the engine again, if it takes no commits; whether it was necessary.
+    fn resume(&self, patience: Duration) -> Result<bool, Error> {
+        let begun = Instant::now();
+        loop {
+            if let Some(resumed) = self.try_to_resume()? {
+                return Ok(resumed);
+            }
+            let waited = begun.elapsed();
+            if waited >= patience {
+                return Err(NotResumed::InUse { waited }.into());
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// As [`resume`](Self::resume); `None` if others have borrowed the engine.
+    fn try_to_resume(&self) -> Result<Option<bool>, Error> {
+        let mut committing = self.commits.commit();
+        let _nothing_is_written = self.queue.begin_writing();
+        self.check_open()?;
+        let mut resumption = self.resumption.lock();
+        let resumption = &mut *resumption;
+        if resumption.begun.is_none() {
+            let engine = self.engine()?;
+            if engine.caps().read_only {
+                return Err(EngineError::OpenedReadOnly.into());
+            }
+            let cause = match engine.failure() {
+                Some(Failure::Sync(cause)) => return Err(NotResumed::SyncFailed { cause }.into()),
+                Some(Failure::Write(cause)) => cause,
+                None => match self.queue.failure() {
+                    Some(cause) => cause,
+                    None => return Ok(Some(false)),
+                },
+            };
+            let promised = engine.last_commit().get();
+            resumption.begun = Some(Begun { cause, promised, reopen: None });
+        }
+        if let Ok(engine) = self.engine() {
+            self.space.check_now(&*engine)?;
+        }
+        let Some(vacant) = self.engine.vacate(SLICE) else { return Ok(None) };
+        let Some(begun) = &mut resumption.begun else { return Ok(None) };
+        // From here on the engine may take commits before the world does.
+        self.queue.fail(Arc::clone(&begun.cause));
+        self.reopen(vacant, begun, &mut committing, &mut resumption.in_doubt)?;
+        if let Err(error) = self.engine()?.sync() {
+            let cause = Arc::new(error);
+            self.queue.fail(Arc::clone(&cause));
+            resumption.begun = None;
+            return Err(NotResumed::SyncFailed { cause }.into());
+        }
+        *resumption = Resumption::NONE;
+        tracing::info!(world = ?self, commit = self.engine.reached()[0].get(), "the world is writable again");
+        self.queue.go_on();
+        Ok(Some(true))
+    }
+
+    /// Replaces the engine by one that was opened anew, and brings memory up to what it holds.
+    fn reopen(
+        &self,
+        mut vacant: Vacant<'_>,
+        begun: &mut Begun,
+        committing: &mut Committing<'_>,
+        in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
+    ) -> Result<(), Error> {
+        let promised = begun.promised;
+        if let Some(engine) = vacant.engine().filter(|_| begun.reopen.is_none()) {
+            begun.reopen = Some(engine.reopening());
+        }
+        let Some(reopen) = &begun.reopen else { return Ok(()) };
+        vacant.empty();
+        let engine = match reopen(&|found| (promised..=promised + 1).contains(&found.get())) {
+            Ok(Reopened::Writable(engine)) => engine,
+            Ok(Reopened::Unexpected(reader)) => {
+                let found = reader.last_commit().get();
+                self.put_back(vacant, reader, &begun.cause);
+                return Err(if found < promised {
+                    NotResumed::LostCommits { promised, found }.into()
+                } else {
+                    NotResumed::UnknownCommits { promised, found }.into()
+                });
+            }
+            Ok(Reopened::Reader { engine, cause }) => {
+                self.put_back(vacant, engine, &begun.cause);
+                return Err(NotResumed::NotReopened { cause: Arc::new(cause) }.into());
+            }
+            Err(cause) => {
+                let cause = Arc::new(cause);
+                vacant.leave(Arc::clone(&cause));
+                return Err(NotResumed::NotReopened { cause }.into());
+            }
+        };
+        let found = engine.last_commit().get();
+        let learnt = self.learn(&*engine, found, committing, in_doubt);
+        self.put_back(vacant, engine, &begun.cause);
+        learnt
+    }
+
+    /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
+    /// counts and is not carried out to its end.
+    fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
+        // Nobody has borrowed the engine, so nobody has passed.
+        if unfinished::is_left(&*engine) {
+            self.engine.gate().close().stuck(Arc::clone(cause));
+        } else {
+            self.engine.gate().open();
+        }
+        vacant.fill(engine);
+    }
+
+    /// Brings memory up to what an engine holds that was opened anew.
+    fn learn(
+        &self,
+        engine: &dyn Engine,
+        found: u64,
+        committing: &mut Committing<'_>,
+        in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
+    ) -> Result<(), Error> {
+        unfinished::finish(engine)?;
+        // What a write that failed has noted there may not be so.
+        self.deltas.replace(DeltaIndex::read(engine)?);
+        self.unfolded.lock().begin_again();
+        self.tiering.lose_track_of_writes();
+        if self.queue.was_written(found) || found <= self.commits.published() {
+            return Ok(());
+        }
+        // A commit past the queue: whoever made it was told that it failed, and nothing of it was shown.
+        let rows = WorldRows::read(engine)?;
+        self.registry.replace(rows.catalog);
+        if let Some(limits) = rows.limits {
+            *self.limits.write() = limits;
+        }
+        self.forgotten_before.store(rows.forgotten_before, Ordering::Relaxed);
+        self.cache.clear();
+        let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
+        committing.publish(found, written.unwrap_or_default());
+        // Where nobody noted what was written, nobody knows what changed.
+        committing.forget_recent();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Fault, MemEngine, Stamp};
+    use crate::{Area, Durability, Property, WorldOptions};
+    use cg_format::chunk::Chunk;
+    use cg_format::frame::{Codec, Draft};
+    use cg_format::staged::{Intent, PartWriter};
+    use cg_format::{ChunkAt, ChunkPos, Dimension, Space, key};
+    use std::ops::ControlFlow;
+    use std::sync::atomic::AtomicU64;
+
+    fn set(world: &World, token: u8) -> Result<(), Error> {
+        let set = world.transaction_at(Durability::Process, |tx| {
+            tx.set_property(Property::Time, Some(vec![token]));
+            tx.save(
+                at(),
+                Chunk::filled(
+                    tx.catalog().block_id(":air").expect("is registered"),
+                    &tx.catalog().current_schema(),
+                )?,
+            );
+            Ok::<_, Error>(())
+        });
+        set.map(drop)
+    }
+
+    fn at() -> ChunkAt {
+        ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0))
+    }
+
+    /// A world whose next write fails, and what says which write that is.
+    fn about_to_fail(free: &Arc<AtomicU64>) -> (World, Arc<AtomicU64>) {
+        let fails_at = Arc::new(AtomicU64::new(0));
+        let engine = MemEngine::new().with_fault({
+            let fails_at = Arc::clone(&fails_at);
+            move |seq| (seq.get() == fails_at.load(Ordering::Relaxed)).then_some(Fault::NoSpace)
+        });
+        let engine = engine.with_free_bytes({
+            let free = Arc::clone(free);
+            move || free.load(Ordering::Relaxed)
+        });
+        let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..WorldOptions::default() };
+        let world = World::temporary_over(engine, &[], &options).unwrap();
+        world.register_blocks([":air"]).unwrap();
+        world.register_dimension("game:overworld").unwrap();
+        set(&world, 1).unwrap();
+        fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
+        (world, fails_at)
+    }
+
+    const DEMANDED: u64 = 1 << 20;
+
+    #[test]
+    fn who_waits_for_an_engine_holds_nothing_that_replacing_it_takes() {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let inner = world.unsettled();
+        let vacant = inner.engine.vacate(PATIENCE).unwrap();
+        std::thread::scope(|threads| {
+            let asks = threads.spawn(|| world.metrics().tiles_waiting);
+            let commits = threads.spawn(|| inner.batch_limit().is_ok());
+            // Until both wait.
+            std::thread::sleep(SLICE);
+            let is_free = [inner.unfolded.try_lock().is_some(), inner.limits.try_write().is_some()];
+            drop(vacant);
+            assert_eq!((asks.join().unwrap(), commits.join().unwrap()), (0, true));
+            assert_eq!(is_free, [true; 2]);
+        });
+    }
+
+    #[test]
+    fn who_reads_without_end_keeps_the_world_from_being_resumed_and_is_named() {
+        let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
+        set(&world, 2).unwrap_err();
+        fails_at.store(0, Ordering::Relaxed);
+        let walked = world.for_each_chunk(Area::World, |_| {
+            let error = world.unsettled().resume(Duration::ZERO).unwrap_err();
+            assert!(matches!(error, Error::NotResumed(NotResumed::InUse { .. })), "{error}");
+            ControlFlow::Break(())
+        });
+        assert_eq!(walked.unwrap(), Some(()), "there is a chunk");
+        set(&world, 2).unwrap_err();
+        assert!(world.unsettled().resume(Duration::ZERO).unwrap());
+        set(&world, 3).unwrap();
+        assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
+    }
+
+    /// The rows of a commit that counts, before any of it is carried out.
+    #[test]
+    fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
+        let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
+        let seq = world.last_commit();
+        let (mut intent, part) = (Intent::default(), PartWriter::new().into_bytes());
+        intent.add(&part);
+        let mut batch = Batch::new();
+        let draft = Draft::plain(Codec::None, 0, |out| out.extend(&part));
+        batch.put(Space::Intent, key::staged(seq, 0), draft, Stamp::Commit);
+        let draft = Draft::plain(Codec::None, 0, |out| intent.encode(out));
+        batch.put(Space::Intent, key::intent(seq), draft, Stamp::Commit);
+        world.engine().commit(batch.rearranging(), &[], Level::Process).unwrap();
+        set(&world, 2).unwrap_err();
+        let walk = || world.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(()));
+        assert_eq!(walk().unwrap(), None, "it is not known yet");
+        fails_at.store(seq, Ordering::Relaxed);
+        for _ in 0..2 {
+            let error = world.resume().unwrap_err();
+            assert!(matches!(error, Error::Engine(EngineError::NoSpace { .. })), "{error}");
+            let error = walk().unwrap_err();
+            let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
+            assert!(matches!(**cause, EngineError::NoSpace { .. }), "{cause}");
+        }
+        fails_at.store(0, Ordering::Relaxed);
+        world.resume().unwrap();
+        assert_eq!(walk().unwrap(), None);
+    }
+
+    #[test]
+    fn without_room_a_world_is_not_opened_again() {
+        let free = Arc::new(AtomicU64::new(u64::MAX));
+        let (world, fails_at) = about_to_fail(&free);
+        set(&world, 2).unwrap_err();
+        fails_at.store(0, Ordering::Relaxed);
+        free.store(DEMANDED - 1, Ordering::Relaxed);
+        for _ in 0..2 {
+            let error = world.resume().unwrap_err();
+            let Error::NoRoom { free_bytes, min_free_bytes: DEMANDED } = error else { panic!("{error}") };
+            assert_eq!(free_bytes, DEMANDED - 1);
+        }
+        free.store(DEMANDED, Ordering::Relaxed);
+        world.resume().unwrap();
+        assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![1]), "what was refused was not made");
+    }
+}

@@ -1,0 +1,312 @@
+//! Committing: check what was read, write one batch, make it visible.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cg_format::ChunkAt;
+
+use super::prepare::{Encoding, Prepared, prepare};
+use super::{Changes, Rows, Transaction};
+use crate::api::handle::Visitor;
+use crate::api::world::Inner;
+use crate::commit::commit_log::{Begun, Committing};
+use crate::commit::write_behind::{Queued, Room};
+use crate::engine::{EngineError, Level};
+use crate::rt::stats::Counters;
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
+
+/// How often a commit is prepared again outside the commit lock before it is prepared under it.
+const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
+
+/// Commits a transaction, returns its commit sequence when the durability is reached.
+pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
+    let world = tx.world;
+    let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
+    let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
+    let seq = accept(tx, durability, room)?;
+    if !durability.is_queued() {
+        world.drain_to(seq).map_err(in_doubt)?;
+    }
+    if durability.is_synced() && world.engine.reached()[1].get() < seq {
+        if let Some(coming) = coming {
+            coming.arrive(Durability::GATHER);
+        }
+        let synced = world.engine().and_then(|engine| engine.sync());
+        synced.map_err(|error| in_doubt(error.into()))?;
+    }
+    Ok(seq)
+}
+
+/// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
+/// if what they edit was changed meanwhile: then another commit went on.
+pub(crate) fn accept_promised(
+    world: &Inner,
+    say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    loop {
+        let mut tx = Transaction::begin(world)?;
+        say(&mut tx)?;
+        match accept(tx, Durability::Fast, Room::Promised) {
+            Err(Error::Conflict { .. }) => {}
+            accepted => return accepted,
+        }
+    }
+}
+
+/// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
+pub(crate) fn commit_snapshot(world: &Inner, changes: Changes) -> Result<u64, Error> {
+    let changes = Arc::new(changes);
+    // Nothing that is checked for conflicts depends on it.
+    let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
+    let seq = enter(world, world.commits.commit(), None, prepared, Durability::Process, Room::Taken)?;
+    world.drain_to(seq).map_err(in_doubt)?;
+    Ok(seq)
+}
+
+/// What befell a commit that was accepted before: whatever it is, it does not say that nothing was written.
+fn in_doubt(error: Error) -> Error {
+    match error {
+        Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
+        // It was replaced by none while the commit was on its way to the disk.
+        Error::Engine(error @ EngineError::NotReopened { .. }) => {
+            EngineError::WriteFailed { cause: Arc::new(error) }.into()
+        }
+        error => error,
+    }
+}
+
+/// Gives a transaction its place in the order and makes it visible, written already or queued.
+///
+/// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
+/// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
+fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64, Error> {
+    let (world, encoding) = (tx.world, encoding_at(durability));
+    let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
+    let mut tries = 0;
+    loop {
+        let committing = world.commits.commit();
+        if let Some(conflict) = conflict(&tx, &committing) {
+            return Err(conflict);
+        }
+        if committing.written_since(prepared.since, &prepared.consulted).is_some() {
+            Counters::add(&world.counters.preparations_repeated, 1);
+            tries += 1;
+            if tries < TRIES_OUTSIDE_THE_LOCK {
+                drop(committing);
+                prepared = prepare_or_conflict(&tx, encoding, room)?;
+                continue;
+            }
+            prepared = prepare(world, &tx.writes, encoding, room)?;
+        }
+        return enter(world, committing, Some(&tx.begun), prepared, durability, room);
+    }
+}
+
+/// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
+/// again, and is told of an owner that is not there only if that is still so.
+fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Room) -> Result<Prepared, Error> {
+    prepare(tx.world, &tx.writes, encoding, room).map_err(|error| {
+        let committing = tx.world.commits.commit();
+        let named = match &error {
+            Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
+            Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
+            _ => None,
+        };
+        // It may be written without having been read.
+        let named = named.filter(|key| committing.written_since(tx.begun.at, [key]).is_some());
+        conflict(tx, &committing).or_else(|| Some(lost_to(tx, named?))).unwrap_or(error)
+    })
+}
+
+/// The conflict of a transaction with what was committed since it began.
+fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> {
+    let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
+    let key = changed.or_else(|| new_in_listings(tx, committing).map(ConflictKey::Chunk))?;
+    Some(lost_to(tx, key))
+}
+
+fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
+    Counters::add(&tx.world.counters.conflicts, 1);
+    Error::Conflict { key }
+}
+
+const fn encoding_at(durability: Durability) -> Encoding {
+    if durability.is_queued() { Encoding::Later } else { Encoding::Now }
+}
+
+/// Numbers prepared changes, writes or queues them, and shows them to readers.
+fn enter(
+    world: &Inner,
+    mut committing: Committing<'_>,
+    begun: Option<&Begun<'_>>,
+    prepared: Prepared,
+    durability: Durability,
+    room: Room,
+) -> Result<u64, Error> {
+    let Prepared { changes, rows, written, .. } = prepared;
+    if changes.is_empty() {
+        return Ok(world.commits.published());
+    }
+    // Closing has written the queue: what came into it now would be written by nobody.
+    world.check_open()?;
+    let engine = world.engine()?;
+    world.queue.check()?;
+    if engine.caps().read_only {
+        // In the queue it would be a commit that is never written, and that every reader waits for.
+        return Err(EngineError::OpenedReadOnly.into());
+    }
+    // Nobody but tests writes past the world.
+    let seq = world.commits.published().max(engine.last_commit().get()) + 1;
+    drop(engine);
+    let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
+    match rows {
+        // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
+        Some(rows)
+            if !durability.is_queued()
+                && world.queue.is_empty()
+                && rows.max_len_bytes() <= world.batch_limit()? =>
+        {
+            world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
+        }
+        rows => {
+            let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
+            let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
+            world.queue.push(commit, room).inspect_err(|error| {
+                Counters::add(&world.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+            })?;
+        }
+    }
+    Counters::add(&world.counters.commits, 1);
+    world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
+    for (at, change) in &changes.chunks {
+        world.tiering.recorder.saved(*at, change.new.as_deref());
+        announced.publish(*at, change.stored_as(seq));
+    }
+    drop(announced);
+    committing.publish_last_of(begun, seq, written);
+    Ok(seq)
+}
+
+/// A chunk of a box that the transaction listed, which another commit has written and the listing has not met.
+///
+/// What was met is in the transaction's writes, and is replaced whatever it is by now.
+fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<ChunkAt> {
+    tx.listings.iter().find_map(|listing| {
+        let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
+        written.find(|at| !tx.writes.chunks.contains_key(at))
+    })
+}
+
+/// What a committed transaction returns: the closure's value and the commit that made its changes.
+pub struct Committed<T> {
+    /// What the closure returned.
+    pub value: T,
+    /// The commit's place in the world's order; the last commit's if nothing was changed.
+    pub seq: u64,
+    world: Visitor,
+}
+
+impl<T> Committed<T> {
+    pub(crate) fn new(world: Visitor, value: T, seq: u64) -> Self {
+        Self { value, seq, world }
+    }
+
+    /// A ticket that tells when the commit survives a killed process or a power cut.
+    pub fn durable(&self) -> Durable {
+        Durable { world: self.world.clone(), seq: self.seq }
+    }
+}
+
+/// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
+/// no world open.
+pub struct Durable {
+    world: Visitor,
+    seq: u64,
+}
+
+impl Durable {
+    /// Whether the commit survives a power cut. Never blocks.
+    pub fn is_durable(&self) -> bool {
+        self.has_reached(Level::Power)
+    }
+
+    /// Whether the commit survives what a level says. Never blocks.
+    pub fn has_reached(&self, level: Level) -> bool {
+        let reached = |world: &Inner| {
+            let [written, synced] = world.engine.reached();
+            match level {
+                Level::Process => written.get(),
+                Level::Power => synced.get(),
+            }
+        };
+        self.world.visit(reached).unwrap_or_else(|synced| synced) >= self.seq
+    }
+
+    /// Waits until the commit survives a power cut. Callers that wait together share one sync.
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for).
+    pub fn wait(&self) -> Result<(), Error> {
+        self.wait_for(Level::Power)
+    }
+
+    /// Waits until the commit survives what a level says.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on, and the commit may be lost.
+    /// [`Error::Closed`] if the world is closed and closing could not save it.
+    pub fn wait_for(&self, level: Level) -> Result<(), Error> {
+        if self.has_reached(level) {
+            return Ok(());
+        }
+        let reach = |world: &Inner| {
+            world.drain_to(self.seq)?;
+            if level == Level::Power { Ok(world.engine()?.sync()?) } else { Ok(()) }
+        };
+        match self.world.visit(reach) {
+            Ok(reached) => reached,
+            // It may have been closed since the first look.
+            Err(synced) if synced >= self.seq => Ok(()),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+}
+
+// Not derived: a derived implementation would ask the same of the engine, which has no need to be printed or copied.
+impl<T: fmt::Debug> fmt::Debug for Committed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committed")
+            .field("value", &self.value)
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clone for Durable {
+    fn clone(&self) -> Self {
+        Self { world: self.world.clone(), seq: self.seq }
+    }
+}
+
+impl fmt::Debug for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_is_never_said_to_have_left_nothing() {
+        let cause = Arc::new(EngineError::OpenedReadOnly);
+        let not_reopened = EngineError::NotReopened { cause: Arc::clone(&cause) };
+        for error in [EngineError::ReadOnly { cause }, not_reopened] {
+            assert!(error.wrote_nothing(), "{error}");
+            let Error::Engine(told) = in_doubt(error.into()) else { panic!("it is the engine's") };
+            assert!(matches!(told, EngineError::WriteFailed { .. }), "{told}");
+        }
+    }
+}

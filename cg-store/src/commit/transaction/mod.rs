@@ -1,0 +1,353 @@
+//! Transactions: changes that are seen together or not at all, after any crash.
+
+mod changes;
+mod check;
+mod chunk_writes;
+mod commit;
+mod objects;
+mod ownership;
+mod prepare;
+mod records;
+mod writes;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ComponentId, Dimension, EntityId, SideKind};
+use cg_registry::Catalog;
+
+pub(crate) use changes::{Changes, Rows};
+pub(crate) use check::Check;
+pub use commit::{Committed, Durable};
+pub(crate) use commit::{accept_promised, commit_snapshot};
+pub use ownership::RELEASED;
+pub(crate) use ownership::{Ground, reason, settle};
+pub(crate) use writes::{Writes, set_side};
+
+use crate::api::world::{Inner, World};
+use crate::commit::commit_log::Begun;
+use crate::kinds::property::Property;
+use crate::rt::inside::{Doing, Inside};
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
+
+/// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
+///
+/// Everything it loads is guarded: if another transaction changes it before this one commits, the commit fails with
+/// [`Error::Conflict`] and nothing is written. What it saves without having loaded it replaces whatever is there.
+#[derive(Debug)]
+pub struct Transaction<'w> {
+    world: &'w Inner,
+    begun: Begun<'w>,
+    catalog: Arc<Catalog>,
+    reads: BTreeSet<ConflictKey>,
+    listings: Vec<Listing>,
+    writes: Writes,
+}
+
+/// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
+#[derive(Debug)]
+struct Listing {
+    /// The last commit that the listing certainly saw.
+    since: u64,
+    dimension: Dimension,
+    area: ChunkBox,
+}
+
+impl World {
+    /// Runs a closure once and commits what it changed, or nothing if it returns an error.
+    ///
+    /// A transaction may be of any size: one that is larger than [`StoreLimits::batch_bytes`](crate::StoreLimits) is written in
+    /// several batches, and is seen and survives whole or not at all like any other. What it changes is held in memory.
+    ///
+    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory and on other commits;
+    /// at [`Durability::Process`] on handing it to the system, at the safe levels on the disk.
+    ///
+    /// # Errors
+    /// The closure's own error; [`Error::Busy`] if it is to be queued and the queue is full; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
+    /// this thread is inside a transaction of this world; the ownership, damage and limit errors of [`Error`].
+    /// Whatever the error, nothing was written, except where it says that syncing failed.
+    pub fn transaction<T, X: From<Error>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        self.transaction_at(self.unsettled().options.durability, body)
+    }
+
+    /// As [`transaction`](Self::transaction), returning at a level of its own.
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction).
+    pub fn transaction_at<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        let _running = self.unsettled().transactions.start("a transaction");
+        let (_on_this_thread, mut tx) = self.begin_transaction()?;
+        let value = body(&mut tx)?;
+        let seq = self.commit_transaction(tx, durability)?;
+        Ok(Committed::new(self.visitor(), value, seq))
+    }
+
+    /// What comes before the closure: compiled once, and not once for each closure.
+    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
+        let inner = self.unsettled();
+        let on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
+        inner.settle_hand_overs()?;
+        Ok((on_this_thread, Transaction::begin(inner)?))
+    }
+
+    /// What comes after it. Returns the commit's sequence.
+    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
+        let inner = self.unsettled();
+        // What the closure itself handed over comes first, too.
+        inner.settle_hand_overs()?;
+        if durability.is_queued() {
+            self.start_writing()?;
+        }
+        commit::commit(tx, durability)
+    }
+}
+
+impl<'w> Transaction<'w> {
+    fn begin(world: &'w Inner) -> Result<Self, Error> {
+        world.check_open()?;
+        Ok(Self {
+            world,
+            begun: world.commits.begin(),
+            catalog: world.registry.catalog(),
+            reads: BTreeSet::new(),
+            listings: Vec::new(),
+            writes: Writes::default(),
+        })
+    }
+}
+
+impl Transaction<'_> {
+    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Ids never move, so a name that was registered since the transaction began may be used in it.
+    pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
+        self.world.registry.catalog()
+    }
+
+    /// Wants all of this, and nothing that it wanted before.
+    pub(crate) fn write_all(&mut self, writes: Writes) {
+        self.writes = writes;
+    }
+
+    /// A chunk, or `None` if it is not stored: generate it then.
+    ///
+    /// Costs one key read when hot and not in memory, two or three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
+    pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        if let Some(written) = self.writes.chunks.get(&at) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(ConflictKey::Chunk(at));
+        Ok(self.world.stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
+    ///
+    /// Costs what [`World::load_many`] costs for those that this transaction did not write.
+    pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        let unwritten: Vec<_> =
+            at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
+        self.reads.extend(unwritten.iter().map(|at| ConflictKey::Chunk(*at)));
+        let mut stored = self.world.stored_many(&unwritten).into_iter();
+        at.iter()
+            .map(|at| {
+                if let Some(written) = self.writes.chunks.get(at) {
+                    return Ok(written.clone());
+                }
+                let stored = stored.next().expect("one was read for each that was not written");
+                Ok(stored?.here().map(|stored| stored.chunk))
+            })
+            .collect()
+    }
+
+    /// Stores a chunk in place of what is there, **its entity references too**: an entity that the stored chunk has and
+    /// this one does not becomes detached.
+    ///
+    /// So a host that saves a copy of its own loses the entities that came into the chunk since it was loaded:
+    /// [`save_blocks`](Self::save_blocks) keeps them. A chunk equal to the stored one costs a comparison and writes nothing.
+    ///
+    /// # Errors
+    /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
+    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
+    /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
+    pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
+        self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Stores a chunk's blocks, components and side data, and keeps the entity references that are stored there. Those of
+    /// `chunk` are ignored, and a chunk that was not stored gets none.
+    ///
+    /// Costs a [`load`](Self::load) beside what [`save`](Self::save) costs; the chunk is copied if its references differ.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and at commit as [`save`](Self::save).
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        let stored = self.load(at)?;
+        self.writes.save_blocks(at, chunk.into(), stored.as_deref());
+        Ok(())
+    }
+
+    /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.
+    pub fn delete(&mut self, at: ChunkAt) {
+        self.writes.chunks.insert(at, None);
+    }
+
+    /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does; returns how many there were.
+    ///
+    /// The box is guarded: after the commit no chunk is stored in it but what this transaction saves there later. A
+    /// chunk that was listed and is changed by another transaction meanwhile is deleted all the same; one that another
+    /// transaction stores where there was none is a conflict.
+    ///
+    /// Costs a scan of the box's rows, of clusters up to their directories: nothing is decompressed. The commit reads
+    /// every chunk that is deleted, for its entities and its outline.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
+    pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
+        // What is committed behind this may be in the listing or not.
+        let since = self.world.commits.published();
+        let stored = self.world.positions_in(dimension, area)?;
+        self.listings.push(Listing { since, dimension, area });
+        let written = self.writes.chunks.iter().filter_map(|(at, chunk)| chunk.as_ref().map(|_| *at));
+        let written: Vec<_> =
+            written.filter(|at| at.dimension == dimension && area.contains(at.pos)).collect();
+        let all: BTreeSet<_> = stored.into_iter().chain(written).collect();
+        let mut count = 0;
+        for at in all {
+            if self.writes.chunks.insert(at, None) != Some(None) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn block(&mut self, dimension: Dimension, pos: BlockPos) -> Result<Option<BlockId>, Error> {
+        let chunk = self.load(ChunkAt::new(dimension, pos.chunk()))?;
+        Ok(chunk.map(|chunk| chunk.block(pos.local())))
+    }
+
+    /// Replaces the block in layer 0 of a cell and returns the old one. New components hold their defaults.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`] if the chunk is not stored, and as [`load`](Self::load).
+    pub fn set_block(
+        &mut self,
+        dimension: Dimension,
+        pos: BlockPos,
+        block: BlockId,
+    ) -> Result<BlockId, Error> {
+        let catalog = self.current_catalog();
+        let schema = catalog.current_schema();
+        Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
+            chunk.set_block(pos.local(), block, &schema)
+        })??)
+    }
+
+    /// Replaces one component of one block.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`]; [`Error::Edit`] if the block has no such component or the length does not fit; and as
+    /// [`load`](Self::load).
+    pub fn set_component(
+        &mut self,
+        at: ChunkAt,
+        place: CellLayer,
+        component: ComponentId,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        Ok(self.edit(at, |chunk| chunk.set_component(place, component, bytes))??)
+    }
+
+    /// Replaces a chunk's data of one side kind; `None` removes it.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) -> Result<(), Error> {
+        self.edit(at, |chunk| set_side(chunk, kind, bytes))
+    }
+
+    /// Changes a chunk in place: the stored one is copied once, further edits touch the copy.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
+        if !self.writes.has_chunk(at) {
+            let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
+            self.writes.chunks.insert(at, Some(chunk));
+        }
+        self.writes.change_chunk(at, change)
+    }
+
+    /// An entity, or `None` if the world does not have it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some(written) = self.writes.entities.get(&id) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(ConflictKey::Entity(id));
+        self.world.entity(id)
+    }
+
+    /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
+    ///
+    /// # Errors
+    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use
+    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
+    pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
+        self.writes.entities.insert(id, Some(entity));
+    }
+
+    /// Deletes an entity and the reference to it. Deleting an absent one is no error.
+    pub fn delete_entity(&mut self, id: EntityId) {
+        self.writes.entities.insert(id, None);
+    }
+
+    /// Gives an entity to a chunk or detaches it, leaving the rest of it as it is.
+    ///
+    /// # Errors
+    /// As [`entity`](Self::entity); `Ok(false)` if the world does not have the entity.
+    pub fn move_entity(&mut self, id: EntityId, owner: Owner) -> Result<bool, Error> {
+        let Some(entity) = self.entity(id)? else { return Ok(false) };
+        self.put_entity(id, entity.owned_by(owner));
+        Ok(true)
+    }
+
+    /// A property, or `None` if it was never set.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(written) = self.writes.properties.get(property) {
+            return Ok(written.clone());
+        }
+        self.reads.insert(property.conflict_key());
+        self.world.property(property)
+    }
+
+    /// Sets a property; `None` removes it.
+    pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
+        self.writes.properties.insert(property, bytes);
+    }
+}

@@ -1,0 +1,250 @@
+//! Who holds which entity: the references of a transaction's chunks and the owners of its entities, made to agree.
+//!
+//! **Invariant** after every commit: a chunk refers to an entity exactly if that entity's stored owner is the chunk.
+//! So an entity is in one place or in none, and a crash can neither double it nor lose it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::{ChunkAt, EntityId, Lookup};
+
+use super::changes::ChunkChange;
+use super::chunk_writes::ChunkWrites;
+use crate::api::world::Inner;
+use crate::read::cache::Stored;
+use crate::storage::error::Error;
+
+/// Why an entity that its chunk let go of, without being told where, is still there.
+pub const RELEASED: &str = "released by its chunk";
+
+/// What a transaction stands on: the chunks and entities that are there before it.
+pub(crate) trait Ground {
+    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error>;
+    fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>>;
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error>;
+}
+
+impl Ground for Inner {
+    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
+        Self::stored(self, at)
+    }
+
+    fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        Self::stored_many(self, at)
+    }
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Self::entity(self, id)
+    }
+}
+
+/// A transaction's chunks and entities as they will be stored.
+pub(crate) struct Settled {
+    /// Every chunk that is written and may change, with what it replaces.
+    pub(crate) chunks: BTreeMap<ChunkAt, ChunkChange>,
+    /// What is written as it is there already.
+    pub(super) unchanged: Vec<ChunkAt>,
+    /// Every entity that changes; `None` is a deletion.
+    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
+    /// Entities whose stored rows were consulted, written or not.
+    pub(super) consulted: BTreeSet<EntityId>,
+}
+
+impl ChunkChange {
+    fn old_references(&self) -> &[EntityId] {
+        match &self.old {
+            Lookup::Here(stored) => stored.chunk.entities(),
+            Lookup::Deleted | Lookup::NotHere => &[],
+        }
+    }
+
+    fn new_references(&self) -> &[EntityId] {
+        self.new.as_ref().map_or(&[], |chunk| chunk.entities())
+    }
+}
+
+/// Brings references and owners of a transaction into agreement.
+pub(crate) fn settle<G: Ground>(
+    ground: &G,
+    chunks: &ChunkWrites,
+    entities: &BTreeMap<EntityId, Option<Entity>>,
+) -> Result<Settled, Error> {
+    let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
+    let (mut changes, mut unchanged) = (Vec::new(), Vec::new());
+    for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
+        let old = old?;
+        if is_same(&old, new.as_ref()) {
+            unchanged.push(*at);
+        } else {
+            changes.push((*at, ChunkChange { old, new: new.clone() }));
+        }
+    }
+    let mut settling = Settling {
+        ground,
+        chunks: changes.into_iter().collect(),
+        is_moved: false,
+        entities: entities.clone(),
+        stored: BTreeMap::new(),
+    };
+    for (id, entity) in entities {
+        settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
+    }
+    settling.follow_references()?;
+    let Settling { mut chunks, mut entities, stored, is_moved, .. } = settling;
+    // What is stored already is no change.
+    entities.retain(|id, entity| stored.get(id) != Some(entity));
+    if is_moved {
+        // What was given and taken back, or given by the host himself already.
+        chunks.retain(|at, change| {
+            let is_same = is_same(&change.old, change.new.as_ref());
+            if is_same {
+                unchanged.push(*at);
+            }
+            !is_same
+        });
+        unchanged.sort_unstable();
+        unchanged.dedup();
+        unchanged.retain(|at| !chunks.contains_key(at));
+    }
+    Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
+}
+
+/// Whether nothing is to be written.
+fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
+    match (old, new) {
+        (Lookup::Here(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
+        (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => false,
+        (Lookup::Deleted | Lookup::NotHere, None) => true,
+    }
+}
+
+struct Settling<'g, G> {
+    ground: &'g G,
+    chunks: BTreeMap<ChunkAt, ChunkChange>,
+    /// Whether any chunk came in, or was changed, because of an entity.
+    is_moved: bool,
+    entities: BTreeMap<EntityId, Option<Entity>>,
+    /// Stored entities that were asked for.
+    stored: BTreeMap<EntityId, Option<Entity>>,
+}
+
+impl<G: Ground> Settling<'_, G> {
+    /// Moves the reference to an entity that the transaction puts or deletes: out of its old chunk, into its new one.
+    fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
+        let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
+        let after = owner.and_then(chunk_of);
+        if let Some(at) = before.filter(|at| Some(*at) != after)
+            && let Some(new) = &mut self.chunk(at)?.new
+            && new.entities().binary_search(&id).is_ok()
+        {
+            Arc::make_mut(new).remove_entity(id);
+        }
+        if let Some(at) = after {
+            let new = self.chunk(at)?.new.as_mut().ok_or(Error::OwnerAbsent { id, at })?;
+            if new.entities().binary_search(&id).is_err() {
+                Arc::make_mut(new).add_entity(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives entities whose references the host moved in the chunks themselves their new owners.
+    fn follow_references(&mut self) -> Result<(), Error> {
+        let mut gained: BTreeMap<EntityId, ChunkAt> = BTreeMap::new();
+        let mut lost: BTreeSet<(EntityId, ChunkAt)> = BTreeSet::new();
+        for (at, change) in &self.chunks {
+            let (old, new) = (change.old_references(), change.new_references());
+            for id in new.iter().filter(|id| old.binary_search(id).is_err()) {
+                if let Some(other) = gained.insert(*id, *at) {
+                    return Err(Error::EntityOwned { id: *id, owner: other });
+                }
+            }
+            lost.extend(old.iter().filter(|id| new.binary_search(id).is_err()).map(|id| (*id, *at)));
+        }
+        for (id, at) in &gained {
+            self.adopt(*id, *at)?;
+        }
+        for (id, at) in lost {
+            if !gained.contains_key(&id) {
+                self.release(id, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A chunk has a new reference: the entity must be new, detached, or let go of by its chunk.
+    fn adopt(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
+        if let Some(put) = self.entities.get(&id) {
+            let entity = put.as_ref().ok_or(Error::EntityUnknown { id, at })?;
+            return match chunk_of(&entity.owner) {
+                Some(owner) if owner == at => Ok(()),
+                Some(owner) => Err(Error::EntityOwned { id, owner }),
+                None => {
+                    let owned = entity.clone().owned_by(Owner::Chunk(at));
+                    self.entities.insert(id, Some(owned));
+                    Ok(())
+                }
+            };
+        }
+        let entity = self.stored_entity(id)?.ok_or(Error::EntityUnknown { id, at })?;
+        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at)
+            && self.chunk(owner)?.new_references().binary_search(&id).is_ok()
+        {
+            return Err(Error::EntityOwned { id, owner });
+        }
+        self.entities.insert(id, Some(entity.owned_by(Owner::Chunk(at))));
+        Ok(())
+    }
+
+    /// A chunk has lost a reference that no chunk of the transaction gained.
+    fn release(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
+        if self.entities.contains_key(&id) {
+            return Ok(());
+        }
+        let chunk_is_deleted = self.chunks.get(&at).is_some_and(|change| change.new.is_none());
+        let Some(entity) = self.stored_entity(id)?.filter(|entity| chunk_of(&entity.owner) == Some(at))
+        else {
+            return Ok(());
+        };
+        let detached = entity.owned_by(Owner::Detached(reason(RELEASED)));
+        self.entities.insert(id, (!chunk_is_deleted).then_some(detached));
+        Ok(())
+    }
+
+    /// A chunk's change, which begins as no change for a chunk that the transaction did not write itself.
+    fn chunk(&mut self, at: ChunkAt) -> Result<&mut ChunkChange, Error> {
+        use std::collections::btree_map::Entry;
+        self.is_moved = true;
+        Ok(match self.chunks.entry(at) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let old = self.ground.stored(at)?;
+                let new = old.clone().here().map(|stored| stored.chunk);
+                entry.insert(ChunkChange { old, new })
+            }
+        })
+    }
+
+    fn stored_entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some(entity) = self.stored.get(&id) {
+            return Ok(entity.clone());
+        }
+        let entity = self.ground.entity(id)?;
+        self.stored.insert(id, entity.clone());
+        Ok(entity)
+    }
+}
+
+/// A reason that is known to be short enough.
+pub(crate) fn reason(text: &'static str) -> Reason {
+    Reason::new(text).expect("the engine's own reasons are short")
+}
+
+fn chunk_of(owner: &Owner) -> Option<ChunkAt> {
+    match owner {
+        Owner::Chunk(at) => Some(*at),
+        Owner::Detached(_) => None,
+    }
+}

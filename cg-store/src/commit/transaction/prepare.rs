@@ -1,0 +1,79 @@
+//! Preparing a commit: reads what is replaced, settles owners, leaves out what stays as it is, and checks the rest.
+
+use std::sync::Arc;
+
+use super::Writes;
+use super::changes::{Changes, Rows};
+use super::check::{check, max_batch_bytes};
+use super::ownership::settle;
+use crate::api::world::Inner;
+use crate::commit::write_behind::Room;
+use crate::kinds::{object, record};
+use crate::rt::stats::Counters;
+use crate::storage::error::{ConflictKey, Error};
+
+/// Changes that are ready to be committed, if nothing they are built on has changed.
+pub(super) struct Prepared {
+    pub(super) changes: Arc<Changes>,
+    /// The rows of the changes, if they are encoded already.
+    pub(super) rows: Option<Rows>,
+    /// What the commit changes.
+    pub(super) written: Vec<ConflictKey>,
+    /// The commit behind which the stored state was read.
+    pub(super) since: u64,
+    /// What of the stored state the changes depend on.
+    pub(super) consulted: Vec<ConflictKey>,
+}
+
+/// When the rows of a commit are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// By the caller, before the commit.
+    Now,
+    /// By whoever writes it.
+    Later,
+}
+
+/// Turns what a transaction wants to change into what its commit changes.
+pub(super) fn prepare(
+    world: &Inner,
+    writes: &Writes,
+    encoding: Encoding,
+    room: Room,
+) -> Result<Prepared, Error> {
+    let since = world.commits.published();
+    let catalog = world.registry.catalog();
+    let limits = *world.limits.read();
+    let settled = settle(world, &writes.chunks, &writes.entities)?;
+    let written = settled.chunks.keys().chain(&settled.unchanged);
+    let mut consulted: Vec<_> = written.copied().map(ConflictKey::Chunk).collect();
+    consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
+    consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
+    consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
+    let changes = Changes {
+        catalog,
+        chunks: settled.chunks.into_iter().collect(),
+        entities: settled.entities.into_iter().collect(),
+        properties: writes.properties.clone().into_iter().collect(),
+        objects: object::settle(world, &writes.objects)?,
+        records: record::settle(world, &writes.records)?,
+        snapshot: None,
+    };
+    Counters::add(&world.counters.saves_elided, settled.unchanged.len() as u64);
+    check(&changes, &limits)?;
+    let limit_bytes = world.batch_limit()?;
+    let max_bytes = max_batch_bytes(&changes);
+    let may_be_staged = max_bytes > limit_bytes;
+    if room != Room::Promised && changes.puts_anything() {
+        // What is put by in parts is written twice.
+        let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
+        world.space.check(&*world.engine()?, written_bytes)?;
+    }
+    let encode_now = encoding == Encoding::Now || may_be_staged;
+    let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
+    if let Some(rows) = rows.as_ref().filter(|rows| rows.max_len_bytes() > limit_bytes) {
+        rows.check_parts(world.engine()?.caps().max_batch_bytes)?;
+    }
+    let written = changes.keys();
+    Ok(Prepared { changes: Arc::new(changes), rows, written, since, consulted })
+}

@@ -1,0 +1,148 @@
+//! What a transaction wants to change, of a world or of an overlay.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
+
+use super::chunk_writes::ChunkWrites;
+use crate::kinds::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::kinds::property::Property;
+use crate::storage::error::Error;
+
+/// What a transaction wants to change. A `None` is a deletion.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Writes {
+    pub(crate) chunks: ChunkWrites,
+    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
+    pub(crate) properties: BTreeMap<Property, Option<Vec<u8>>>,
+    pub(crate) objects: BTreeMap<ObjectKey, ObjectWrite>,
+    pub(crate) records: BTreeMap<RecordId, Option<Arc<Record>>>,
+}
+
+impl Writes {
+    /// Whether nothing is to be changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.is_empty()
+            && entities.is_empty()
+            && properties.is_empty()
+            && objects.is_empty()
+            && records.is_empty()
+    }
+
+    /// Whether anything is put, or all is deleted.
+    pub(crate) fn puts_anything(&self) -> bool {
+        let Self { chunks, entities, properties, objects, records } = self;
+        chunks.values().any(Option::is_some)
+            || entities.values().any(Option::is_some)
+            || properties.values().any(Option::is_some)
+            || objects.values().any(|object| object.bytes().is_some())
+            || records.values().any(Option::is_some)
+    }
+
+    /// About the memory of what is to be put, and so much for each thing.
+    pub(crate) fn memory_bytes(&self, entry_bytes: usize) -> usize {
+        let Self { chunks, entities, properties, objects, records } = self;
+        let count = chunks.len() + entities.len() + properties.len() + objects.len() + records.len();
+        let chunks: usize = chunks.values().flatten().map(|chunk| chunk.memory_bytes()).sum();
+        let components = entities.values().flatten().flat_map(Entity::components);
+        let components: usize = components.map(|(_, bytes)| bytes.len()).sum();
+        let properties: usize = properties.values().flatten().map(Vec::len).sum();
+        let objects: usize = objects.values().filter_map(ObjectWrite::bytes).map(<[u8]>::len).sum();
+        let records: usize = records.values().flatten().map(|record| record.len_bytes()).sum();
+        count * entry_bytes + chunks + components + properties + objects + records
+    }
+
+    /// Whether a chunk is to be saved, so that it can be changed as it is here.
+    pub(crate) fn has_chunk(&self, at: ChunkAt) -> bool {
+        matches!(self.chunks.get(&at), Some(Some(_)))
+    }
+
+    /// Saves a chunk with the entity references of the one that it replaces.
+    pub(crate) fn save_blocks(&mut self, at: ChunkAt, mut chunk: Arc<Chunk>, replaced: Option<&Chunk>) {
+        let kept = replaced.map_or(&[][..], Chunk::entities);
+        if chunk.entities() != kept {
+            let own = chunk.entities().to_vec();
+            let chunk = Arc::make_mut(&mut chunk);
+            // The last first: it is the cheapest to remove.
+            for id in own.into_iter().rev() {
+                chunk.remove_entity(id);
+            }
+            for id in kept {
+                chunk.add_entity(*id);
+            }
+        }
+        self.chunks.insert(at, Some(chunk));
+    }
+
+    /// Changes a chunk that is to be saved.
+    pub(crate) fn change_chunk<T>(
+        &mut self,
+        at: ChunkAt,
+        change: impl FnOnce(&mut Chunk) -> T,
+    ) -> Result<T, Error> {
+        match self.chunks.get_mut(&at) {
+            Some(Some(chunk)) => Ok(change(Arc::make_mut(chunk))),
+            _ => Err(Error::ChunkAbsent { at }),
+        }
+    }
+
+    /// An object as it will be, over what is stored.
+    pub(crate) fn object(
+        &self,
+        key: &ObjectKey,
+        stored: Option<StoredObject>,
+    ) -> Result<Option<Object>, Error> {
+        let after = match self.objects.get(key) {
+            Some(write) => write.after(key, stored.as_ref())?.or(stored),
+            None => stored,
+        };
+        Ok(after.and_then(StoredObject::here))
+    }
+
+    pub(crate) fn put_object(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Put(bytes.into()))
+    }
+
+    pub(crate) fn put_object_at_version(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        version: i64,
+        bytes: impl Into<Arc<[u8]>>,
+    ) -> Result<(), Error> {
+        let key = ObjectKey::new(key)?;
+        if version < 0 {
+            return Err(Error::NegativeVersion { key, offered: version });
+        }
+        self.write_object(key, ObjectWrite::PutAt(version, Some(bytes.into())))
+    }
+
+    pub(crate) fn delete_object(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.write_object(ObjectKey::new(key)?, ObjectWrite::Delete)
+    }
+
+    pub(crate) fn write_object(&mut self, key: ObjectKey, write: ObjectWrite) -> Result<(), Error> {
+        let write = match self.objects.get(&key) {
+            Some(before) => before.clone().then(&key, write)?,
+            None => write,
+        };
+        self.objects.insert(key, write);
+        Ok(())
+    }
+}
+
+/// Replaces a chunk's data of one side kind; `None` removes it.
+pub(crate) fn set_side(chunk: &mut Chunk, kind: SideKind, bytes: Option<Vec<u8>>) {
+    match bytes {
+        Some(bytes) => drop(chunk.set_side(kind, bytes)),
+        None => drop(chunk.remove_side(kind)),
+    }
+}

@@ -1,0 +1,9 @@
+//! What a world stores beside chunks: entities, properties, objects, records, names, snapshots, the opacity map.
+
+pub(crate) mod entity;
+pub(crate) mod object;
+pub(crate) mod opacity;
+pub(crate) mod property;
+pub(crate) mod record;
+pub(crate) mod registry;
+pub(crate) mod snapshots;

@@ -1,0 +1,54 @@
+//! The key of an object.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cg_format::key;
+
+use crate::storage::error::Error;
+
+/// The key of an object: 1 to 512 bytes, whatever they are; most hosts use text. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey(Arc<[u8]>);
+
+impl ObjectKey {
+    /// Keys that begin so are the store's own, and what is under them holds of one world only: what a cache remembers
+    /// of its server, for one.
+    pub const STORES_OWN: &[u8] = b"\0";
+
+    /// A key of these bytes.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] for none, and for more than 512.
+    pub fn new(key: impl AsRef<[u8]>) -> Result<Self, Error> {
+        let key = key.as_ref();
+        match key::check_object(key) {
+            Ok(()) => Ok(Self(key.into())),
+            Err(_) => Err(Error::ObjectKey { len_bytes: key.len() }),
+        }
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for ObjectKey {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// As text, with escapes for what is no ASCII.
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.escape_ascii().fmt(f)
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectKey({self})")
+    }
+}

@@ -1,0 +1,95 @@
+//! Folding tiles behind ticks: a thread of the pool does it, as one tile may take longer than a tick has.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+
+use super::Folding;
+use crate::api::handle::Visitor;
+use crate::api::world::Inner;
+use crate::maintain::tiering::{Due, Told};
+use crate::rt::pool;
+use crate::storage::error::Error;
+
+/// The one tile that may be in the making.
+#[derive(Debug, Default)]
+pub(crate) struct TileBehind {
+    making: Option<Receiver<Made>>,
+}
+
+/// What became of a tile, and the damage that was met on the way.
+#[derive(Debug)]
+struct Made {
+    folding: Result<Folding, Error>,
+    damage: Vec<Error>,
+}
+
+/// What came of folding for as long as there was time.
+#[derive(Debug, Default)]
+pub(crate) struct FoldedTiles {
+    /// How many were folded.
+    pub(crate) count: usize,
+    /// Whether none that is left is known of.
+    pub(crate) is_all: bool,
+}
+
+impl Inner {
+    /// Folds tiles that are known to have patches, one after the other, and returns when the deadline is there: the tile
+    /// that is being folded by then is met again by the next call.
+    ///
+    /// # Errors
+    /// As [`fold_known_tile`](Self::fold_known_tile).
+    pub(crate) fn fold_until(
+        &self,
+        visitor: &Visitor,
+        behind: &mut TileBehind,
+        due: Due,
+        told: &mut Told,
+    ) -> Result<FoldedTiles, Error> {
+        let mut folded = FoldedTiles::default();
+        loop {
+            let making = match behind.making.take() {
+                Some(making) => making,
+                None if due.is_over() => return Ok(folded),
+                None if self.unfolded.lock().next(self.tiering.now()).is_none() => {
+                    folded.is_all = true;
+                    return Ok(folded);
+                }
+                None => self.fold_behind(visitor.clone()),
+            };
+            let Made { folding, damage } = match due.receive(&making) {
+                Ok(made) => made,
+                Err(RecvTimeoutError::Timeout) => {
+                    behind.making = Some(making);
+                    return Ok(folded);
+                }
+                // The thread went away with the world.
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+            };
+            for damage in &damage {
+                told.tell(damage);
+            }
+            match folding? {
+                Folding::Done => folded.count += 1,
+                Folding::Overtaken => return Ok(folded),
+                Folding::Searched | Folding::Nothing => {
+                    folded.is_all = true;
+                    return Ok(folded);
+                }
+            }
+        }
+    }
+
+    fn fold_behind(&self, visitor: Visitor) -> Receiver<Made> {
+        let (sender, receiver) = channel();
+        self.pool.spawn(move || {
+            let mut damage = Vec::new();
+            let folded = visitor.visit(|world| {
+                pool::told("folding a tile of the opacity map", || world.fold_known_tile(&mut damage))
+            });
+            if let Ok(folding) = folded {
+                // Nobody waits for it if the world is being closed.
+                let _ = sender.send(Made { folding, damage });
+            }
+        });
+        receiver
+    }
+}

@@ -1,0 +1,289 @@
+//! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row.
+//!
+//! Made group by group, so that a host's tick can stop between any two; all of it is written by one commit at the end.
+//! Where all of it would be too large for one row, the largest of the new groups are left out, and stay where they are.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use cg_format::cluster::{
+    AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
+};
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::{ClusterTier, DecodeError, Limits, Space, key};
+use cg_tiering::{ClusterAt, CubeAt, Heat};
+
+use super::cube::{HotRows, bit, group_of, row_of};
+use super::warm::demote_warm;
+use super::{MoveWrites, Outcome, past_damage};
+use crate::engine::{Engine, Guard, Readable as _};
+use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
+
+/// So many hot rows of a group go into the cold cluster as they are; more are gathered into the warm cluster first.
+///
+/// Every row of a move is compared under the engine's lock when it commits, and a save waits for that.
+const HOT_ROWS_TAKEN: usize = 4;
+
+const TIER: ClusterTier = ClusterTier::L2;
+
+/// A cold cluster in the making.
+#[derive(Debug)]
+pub(crate) struct ColdMerge {
+    cluster: ClusterAt,
+    /// The row that is replaced.
+    base: Option<Vec<u8>>,
+    /// What is known of the accesses to the chunks that the row has.
+    heat: ColdHeat,
+    /// The groups that were made. The others will be copied as they are stored.
+    made: BTreeMap<u8, GroupMade>,
+    writes: MoveWrites,
+}
+
+/// What is known of the accesses to the chunks of a cold cluster.
+#[derive(Debug, Clone, Copy)]
+enum ColdHeat {
+    /// There are none.
+    NoChunks,
+    /// The newest was then.
+    Known(Heat),
+    /// Nobody noted them.
+    Unknown,
+}
+
+/// A group that was encoded, and the rows that it takes the place of.
+#[derive(Debug)]
+pub(crate) struct GroupMade {
+    cube: CubeAt,
+    encoded: EncodedGroup<'static>,
+    writes: MoveWrites,
+    heat: Heat,
+}
+
+/// How the commit of a cold cluster ended.
+#[derive(Debug)]
+pub(crate) struct ColdEnd {
+    pub(crate) end: Outcome,
+    /// The cubes with which the cluster would have been too large. Nothing of them was written.
+    pub(crate) left_out: Vec<CubeAt>,
+}
+
+impl ColdMerge {
+    /// Begins to merge cubes into their cold cluster. Costs the read of the cluster.
+    ///
+    /// `Err` in the answer says that the cluster is damaged.
+    pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
+        let (space, row_key) = row_of(cluster);
+        let base = match engine.get(space, &row_key).map_err(Error::from) {
+            Ok(base) => base.map(|row| row.to_vec()),
+            Err(error) if error.is_damage() => return Ok(Err(error)),
+            Err(error) => return Err(error),
+        };
+        let mut writes = MoveWrites::default();
+        match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
+            Ok(_) => writes.guards.push(match &base {
+                Some(row) => Guard::same(space, row_key, row),
+                None => Guard::absent(space, row_key),
+            }),
+            Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
+        }
+        writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
+        let (known, guard) = read_cold_heat(engine, cluster)?;
+        writes.guards.push(guard);
+        let heat = match (known, &base) {
+            (Some(heat), _) => ColdHeat::Known(heat),
+            (None, Some(_)) => ColdHeat::Unknown,
+            (None, None) => ColdHeat::NoChunks,
+        };
+        Ok(Ok(Self { cluster, base, heat, made: BTreeMap::new(), writes }))
+    }
+
+    /// The cluster.
+    pub(crate) const fn cluster(&self) -> ClusterAt {
+        self.cluster
+    }
+
+    /// Makes the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several may
+    /// be made at once.
+    ///
+    /// `Err` in the answer says why the group stays as it is stored, and the cube's rows where they are.
+    pub(crate) fn make(
+        &self,
+        engine: &dyn Engine,
+        counters: &Counters,
+        cube: CubeAt,
+        heat: Heat,
+    ) -> Result<Result<GroupMade, Outcome>, Error> {
+        match self.make_of_sound(engine, counters, cube, heat) {
+            Err(error) if error.is_damage() => Ok(Err(Outcome::Damaged(error))),
+            made => made,
+        }
+    }
+
+    fn make_of_sound(
+        &self,
+        engine: &dyn Engine,
+        counters: &Counters,
+        cube: CubeAt,
+        heat: Heat,
+    ) -> Result<Result<GroupMade, Outcome>, Error> {
+        let group = group_of(cube, TIER);
+        let mut hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
+        if hot.rows.len() > HOT_ROWS_TAKEN {
+            match demote_warm(engine, counters, cube, heat)? {
+                Outcome::Done(_) | Outcome::Nothing => {}
+                end => return Ok(Err(end)),
+            }
+        }
+        let view = engine.snapshot()?;
+        let mut writes = MoveWrites::default();
+        hot = HotRows::read(&view, cube, &mut writes)?;
+        let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+        let row = view.get(space, &row_key)?;
+        let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+        let warm =
+            match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
+                Ok(warm) => warm,
+                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
+            };
+        if hot.rows.is_empty() && row.is_none() {
+            return Ok(Err(Outcome::Nothing));
+        }
+        let mut builder = self.builder();
+        let place = |place: u8| Slot::in_group_of(TIER, group, place).expect("groups and places are counted");
+        if let (Some(warm), Some(row)) = (&warm, &row) {
+            match warm.group(0, &mut Limits::default()) {
+                Ok(bytes) => {
+                    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
+                        if hot.sound_places & bit(slot.in_group()) == 0 {
+                            let info = warm.chunk_info(slot).expect("present in its group");
+                            builder.put(place(slot.in_group()), info, value.to_vec());
+                            writes.moved.chunks += 1;
+                        }
+                    }
+                    Counters::add(
+                        &counters.bytes_decompressed,
+                        bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64,
+                    );
+                }
+                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
+            }
+            writes.moved.bytes_read += row.len() as u64;
+            writes.guards.push(Guard::same(space, row_key, row));
+            writes.batch.delete(space, row_key);
+        }
+        // A cube that is cold as a whole has no use for its heat; what stays hot will leave a new one.
+        delete_heat(&mut writes.batch, cube);
+        for row in hot.rows {
+            writes.guards.push(row.guard());
+            let slot = place(Slot::of(row.at.pos, ClusterTier::L1).in_group());
+            if let Some(value) = row.value {
+                builder.put(slot, row.info, value);
+                writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
+                writes.moved.chunks += 1;
+            } else {
+                builder.remove(slot);
+            }
+        }
+        match builder.encode_group(group, &mut Limits::default()) {
+            Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
+            Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
+            // Its chunks stay where they are: in the hottest tier each has a row of its own.
+            Err(_) => Ok(Err(Outcome::TooLarge)),
+        }
+    }
+
+    /// Takes a group that was made.
+    pub(crate) fn take(&mut self, made: GroupMade) {
+        self.made.insert(group_of(made.cube, TIER), made);
+    }
+
+    /// Writes the cluster in place of all that is in it now, and says how that ended.
+    pub(crate) fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<ColdEnd, Error> {
+        let mut left_out = Vec::new();
+        let cluster = loop {
+            if self.made.is_empty() {
+                return Ok(ColdEnd { end: Outcome::Nothing, left_out });
+            }
+            match self.join() {
+                Err(AssembleError::TooLarge { .. }) => left_out.extend(self.leave_largest_out()),
+                joined => break joined,
+            }
+        };
+        let heat = self.heat_with_made();
+        for made in std::mem::take(&mut self.made).into_values() {
+            self.writes.append(made.writes);
+        }
+        let (space, row_key) = row_of(self.cluster);
+        let end = match cluster {
+            Ok(cluster) => {
+                if let Some(cluster) = cluster {
+                    self.writes.batch.put(space, row_key, cluster, Stamp::Commit);
+                    put_cold_heat(&mut self.writes.batch, self.cluster, heat);
+                } else {
+                    self.writes.batch.delete(space, row_key);
+                    delete_cold_heat(&mut self.writes.batch, self.cluster);
+                }
+                past_damage(self.writes.commit(engine, counters))?
+            }
+            // The row ends before a group does, so it cannot be copied.
+            Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
+            Err(_) => Outcome::TooLarge,
+        };
+        Ok(ColdEnd { end, left_out })
+    }
+
+    /// When a chunk of the cluster was last accessed, those of the groups that were made among them. Where nobody noted it of
+    /// the others, it counts as now: they were accessed before they grew cold, but it is not known when.
+    fn heat_with_made(&self) -> Heat {
+        let made = self.made.values().map(|made| made.heat);
+        let latest = |a: Heat, b: Heat| Heat {
+            last_access: a.last_access.max(b.last_access),
+            moved_at: a.moved_at.max(b.moved_at),
+        };
+        let heat = made.reduce(latest).expect("at least one group was made");
+        match self.heat {
+            ColdHeat::NoChunks => heat,
+            ColdHeat::Known(known) => latest(known, heat),
+            ColdHeat::Unknown => Heat { last_access: heat.moved_at.unwrap_or(heat.last_access), ..heat },
+        }
+    }
+
+    /// The row of all groups, made and stored.
+    fn join(&self) -> Result<Option<Draft>, AssembleError> {
+        let builder = self.builder();
+        let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
+            Some(made) => Ok(Cow::Borrowed(&made.encoded)),
+            None => builder.encode_group(group, &mut Limits::default()).map(Cow::Owned),
+        });
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        join_groups(TIER, self.codec(), groups.iter().map(|group| &**group))
+    }
+
+    /// Gives up the largest group that was made. What the row has in its place goes on being shadowed by the cube's rows.
+    fn leave_largest_out(&mut self) -> Option<CubeAt> {
+        let largest = self.made.iter().max_by_key(|(_, made)| made.encoded.stored_bytes());
+        let group = *largest?.0;
+        self.made.remove(&group).map(|made| made.cube)
+    }
+
+    fn builder(&self) -> ClusterBuilder<'_> {
+        self.base().map_or(ClusterBuilder::new(TIER), |base| ClusterBuilder::over(&base))
+    }
+
+    fn base(&self) -> Option<StoredCluster<'_>> {
+        let (_, row_key) = row_of(self.cluster);
+        let row = self.base.as_deref()?;
+        Some(StoredCluster::open(TIER, &row_key, row).expect("checked when the merge began"))
+    }
+
+    fn codec(&self) -> Codec {
+        self.base().map_or(Codec::Zstd, |base| base.codec())
+    }
+
+    fn damage(&self, problem: DecodeError) -> Error {
+        let (space, row_key) = row_of(self.cluster);
+        Damage::of_row(space, &row_key, self.cluster.to_string(), problem)
+    }
+}

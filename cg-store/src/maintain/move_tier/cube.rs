@@ -1,0 +1,109 @@
+//! A 4³ cube of chunks: where its rows lie, and what it has in the hottest tier.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::cluster::{Slot, SlotInfo};
+use cg_format::key::Family;
+use cg_format::{ChunkAt, ClusterTier, Lookup, Space, key};
+use cg_tiering::{ClusterAt, CubeAt};
+
+use super::MoveWrites;
+use crate::engine::{Guard, Readable, ReadableExt as _};
+use crate::read::chunk::hot;
+use crate::storage::error::Error;
+
+/// The cube's group in its cluster of a tier.
+pub(super) fn group_of(cube: CubeAt, tier: ClusterTier) -> u8 {
+    Slot::of(cube.chunks().min(), tier).group()
+}
+
+/// The chunk at a place of a cube.
+///
+/// # Panics
+/// From place 64 on.
+pub(super) fn chunk_at(cube: CubeAt, place: u8) -> ChunkAt {
+    let slot = Slot::new(ClusterTier::L1, place.into()).expect("a cube has 64 places");
+    let pos = slot.chunk(cube.cluster(ClusterTier::L1).pos).expect("a cube lies inside the world");
+    ChunkAt::new(cube.dimension(), pos)
+}
+
+/// The first and the last key of a cluster's chunks in the hottest tier: no other cluster's lie between.
+pub(crate) fn hot_keys(cluster: ClusterAt) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
+    let at = |pos| key::chunk(ChunkAt::new(cluster.dimension, pos));
+    [at(cluster.pos.min_chunk()), at(cluster.pos.max_chunk())]
+}
+
+/// The row of a cluster.
+pub(crate) fn row_of(cluster: ClusterAt) -> (Space, [u8; key::CHUNK_LEN_BYTES]) {
+    (Space::of_cluster(cluster.pos.tier()), key::cluster(cluster.dimension, cluster.pos))
+}
+
+/// A place's bit in a set of a cube's places.
+pub(super) const fn bit(place: u8) -> u64 {
+    1 << place
+}
+
+/// The rows of a cube in the hottest tier.
+#[derive(Debug, Default)]
+pub(super) struct HotRows {
+    /// Sound rows, in the order of their keys.
+    pub(super) rows: Vec<HotRow>,
+    /// The places of all rows, damaged ones too.
+    pub(super) places: u64,
+    /// The places of sound rows: what colder tiers have there is worth nothing any more. Below a damaged row it is the
+    /// last good value, so it is kept.
+    pub(super) sound_places: u64,
+}
+
+/// A chunk or a deletion mark in the hottest tier.
+#[derive(Debug)]
+pub(super) struct HotRow {
+    pub(super) at: ChunkAt,
+    pub(super) info: SlotInfo,
+    /// `None` for the mark of a deleted chunk.
+    pub(super) value: Option<Vec<u8>>,
+}
+
+impl HotRow {
+    /// Says that the row must not have changed.
+    pub(super) fn guard(&self) -> Guard {
+        Guard::version(Space::ChunkL0, key::chunk(self.at), self.info.version)
+    }
+}
+
+impl HotRows {
+    /// Reads them by one scan of their range.
+    pub(super) fn read(view: &dyn Readable, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
+        let mut found = Self::default();
+        let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
+        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        view.scan(Family::ChunkL0, range, |key, row| {
+            let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
+            let place = Slot::of(at.pos, ClusterTier::L1).in_group();
+            found.places |= bit(place);
+            writes.moved.bytes_read += row.len() as u64;
+            // A damaged row stays where it is, and goes on hiding what lies below it.
+            if let Some((info, value)) = sound(at, key, row) {
+                found.sound_places |= bit(place);
+                found.rows.push(HotRow { at, info, value });
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+}
+
+fn sound(at: ChunkAt, key: &[u8], row: &[u8]) -> Option<(SlotInfo, Option<Vec<u8>>)> {
+    Some(match hot(at, key, row).ok()? {
+        // A cluster cannot tell a chunk without bytes from an absent one.
+        Lookup::Here(chunk) if chunk.value.is_empty() => return None,
+        Lookup::Here(chunk) => {
+            let info = SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation };
+            (info, Some(chunk.value.to_vec()))
+        }
+        Lookup::Deleted | Lookup::NotHere => {
+            let version = cg_format::frame::version_of(row)?;
+            (SlotInfo { version, schema_generation: 0 }, None)
+        }
+    })
+}

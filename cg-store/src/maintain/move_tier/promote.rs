@@ -1,0 +1,57 @@
+//! Promotion: the chunks of a cube that lie in clusters get rows of their own.
+
+use cg_format::cluster::StoredCluster;
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::{ClusterTier, Limits, Space, key};
+use cg_tiering::CubeAt;
+
+use super::cube::{HotRows, bit, chunk_at, group_of, row_of};
+use super::{MoveWrites, Outcome};
+use crate::engine::{Engine, Guard, Readable as _};
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
+
+/// Puts every live chunk of a cube into the hottest tier. What its clusters hold is shadowed from then on.
+///
+/// Costs one scan, up to two cluster reads and the decompression of one group of each.
+pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
+    let view = engine.snapshot()?;
+    let mut writes = MoveWrites::default();
+    let mut settled = HotRows::read(&view, cube, &mut writes)?.places;
+    // What is hot already is neither read again nor counted.
+    writes.moved.bytes_read = 0;
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let (space, row_key) = row_of(cube.cluster(tier));
+        let Some(row) = view.get(space, &row_key)? else { continue };
+        let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+        let cluster = match StoredCluster::open(tier, &row_key, &row) {
+            Ok(cluster) => cluster,
+            Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
+        };
+        let group = group_of(cube, tier);
+        let live: Vec<_> = cluster
+            .slots()
+            .filter(|(slot, _)| slot.group() == group && settled & bit(slot.in_group()) == 0)
+            .collect();
+        if live.is_empty() {
+            continue;
+        }
+        let bytes = match cluster.group(group, &mut Limits::default()) {
+            Ok(bytes) => bytes.expect("the directory has slots of the group"),
+            Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
+        };
+        Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
+        writes.guards.push(Guard::same(space, row_key, &row));
+        writes.moved.bytes_read += row.len() as u64;
+        for (slot, info) in live {
+            let at = chunk_at(cube, slot.in_group());
+            let value = bytes.chunk(slot).expect("the group holds what the directory says");
+            let draft = Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(value));
+            writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
+            writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
+            writes.moved.chunks += 1;
+            settled |= bit(slot.in_group());
+        }
+    }
+    writes.commit(engine, counters)
+}

@@ -1,0 +1,92 @@
+//! Clusters are written anew without what hotter tiers shadow. Whether that is worth it says the policy.
+
+use std::collections::BTreeSet;
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
+use cg_format::frame::Stamp;
+use cg_format::key::Family;
+use cg_format::{ChunkPos, ClusterTier, Limits, key};
+use cg_tiering::{ClusterAt, ShadowedSlots};
+
+use super::cube::{hot_keys, row_of};
+use super::{MoveWrites, Outcome};
+use crate::engine::{Engine, Guard, Readable, ReadableExt as _};
+use crate::read::chunk::hot;
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
+
+/// Writes a cluster without its shadowed slots if some are and `should_rewrite` says so, or deletes it if nothing is
+/// left. It is asked of every cluster that is there and sound.
+///
+/// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
+/// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
+/// warm clusters in it.
+pub(crate) fn drop_shadows(
+    engine: &dyn Engine,
+    counters: &Counters,
+    at: ClusterAt,
+    should_rewrite: impl FnOnce(ShadowedSlots) -> bool,
+) -> Result<Outcome, Error> {
+    let view = engine.snapshot()?;
+    let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
+    let damage = |problem| Damage::of_row(space, &row_key, at.to_string(), problem);
+    Counters::add(&counters.engine_reads, 1);
+    let Some(row) = view.get(space, &row_key)? else { return Ok(Outcome::Nothing) };
+    Counters::add(&counters.clusters_read, 1);
+    let cluster = match StoredCluster::open(tier, &row_key, &row) {
+        Ok(cluster) => cluster,
+        Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
+    };
+    let mut builder = ClusterBuilder::over(&cluster);
+    let mut shadowed = 0;
+    for slot in shadows(&view, at)? {
+        if cluster.chunk_info(slot).is_some() {
+            builder.remove(slot);
+            shadowed += 1;
+        }
+    }
+    let slots = ShadowedSlots { present: cluster.present_count() as u32, shadowed };
+    if !should_rewrite(slots) || shadowed == 0 {
+        return Ok(Outcome::Nothing);
+    }
+    let mut writes = MoveWrites::default();
+    writes.moved.chunks = shadowed.into();
+    writes.moved.bytes_read = row.len() as u64;
+    writes.guards.push(Guard::same(space, row_key, &row));
+    match builder.finish(&mut Limits::default()) {
+        Ok(Some(smaller)) => writes.batch.put(space, row_key, smaller, Stamp::Commit),
+        Ok(None) => writes.batch.delete(space, row_key),
+        Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(damage(problem))),
+        Err(error) => unreachable!("a part of a cluster fits where the whole did: {error}"),
+    }
+    writes.commit(engine, counters)
+}
+
+/// The slots of a cluster of which a hotter tier has a sound copy or a deletion mark.
+fn shadows(view: &dyn Readable, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
+    let mut found = BTreeSet::new();
+    let tier = cluster.pos.tier();
+    let [first, last] = hot_keys(cluster);
+    view.scan(Family::ChunkL0, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
+        if let Ok(at) = key::decode_chunk(key)
+            && hot(at, key, row).is_ok()
+        {
+            found.insert(Slot::of(at.pos, tier));
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    if tier == ClusterTier::L2 {
+        let warm_key = |chunk: ChunkPos| key::cluster(cluster.dimension, chunk.cluster(ClusterTier::L1));
+        let (first, last) = (warm_key(cluster.pos.min_chunk()), warm_key(cluster.pos.max_chunk()));
+        view.scan(Family::ChunkL1, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
+            if let Ok((_, warm)) = key::decode_cluster(ClusterTier::L1, key)
+                && let Ok(hotter) = StoredCluster::open(ClusterTier::L1, key, row)
+            {
+                found.extend(hotter.slots().filter_map(|(slot, _)| Some(Slot::of(slot.chunk(warm)?, tier))));
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+    }
+    Ok(found)
+}

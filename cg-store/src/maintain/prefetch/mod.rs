@@ -1,0 +1,195 @@
+//! Prefetch: chunks that moving players will want soon are brought into memory before they are asked for.
+//!
+//! What will be wanted is foreseen by [`Courses`]. A tick tells it where the players are and hands what changed to
+//! [`Waiting`]; one job on the shared threads loads from there, as a request would, until nothing waits.
+//!
+//! **Invariant**: nothing is loaded on the tick's thread, and one job at most works for a world, so that the other
+//! threads are free for what hosts request. It works no longer than the budget of the last tick says; what waits then waits
+//! for the next one.
+
+mod unused;
+mod waiting;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use cg_format::ChunkAt;
+use cg_tiering::{Ahead, Course, Courses, GameTick, PlayerAt};
+
+use crate::api::world::{Inner, World};
+use crate::rt::lock_order::{Mutex, rank};
+use crate::rt::pool::caught;
+use crate::rt::stats::Counters;
+use unused::Unused;
+use waiting::Waiting;
+
+/// What is brought into memory ahead of moving players.
+///
+/// With the defaults, a player who moves along an axis has some 150 chunks fetched for each chunk of his way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefetchOptions {
+    /// How many chunks ahead along each axis. Default 3, which is also the most.
+    pub ahead_chunks: u8,
+    /// Only what the player reaches within so many ticks. Default 60, three seconds.
+    pub lookahead_ticks: u64,
+    /// How many chunks around a player the host keeps loaded to either side on x and z, at most 32. Default 8. What comes
+    /// into this reach next is fetched; what is in it already is left to the host. 0 fetches the chunks of the way itself.
+    pub width_chunks: u8,
+    /// The same above and below. Default 4.
+    pub height_chunks: u8,
+    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Each player has an even
+    /// share of it; what has no room is not fetched.
+    pub waiting_chunks: usize,
+    /// The most chunks that are fetched at once. Default 64. Fewer let go earlier of what a turn made useless.
+    pub in_flight_chunks: usize,
+}
+
+impl Default for PrefetchOptions {
+    fn default() -> Self {
+        Self {
+            ahead_chunks: Ahead::MAX_CHUNKS,
+            lookahead_ticks: 3 * GameTick::PER_SECOND,
+            width_chunks: 8,
+            height_chunks: 4,
+            waiting_chunks: 8192,
+            in_flight_chunks: 64,
+        }
+    }
+}
+
+/// What is fetched for a world, what will be, and what was and is not used yet.
+#[derive(Debug)]
+pub(crate) struct Prefetch {
+    in_flight_chunks: usize,
+    courses: Mutex<Courses, rank::PrefetchCourses>,
+    queue: Mutex<Queue, rank::PrefetchQueue>,
+    unused: Unused,
+}
+
+#[derive(Debug)]
+struct Queue {
+    waiting: Waiting,
+    /// Whether a job loads from here, or is about to.
+    is_served: bool,
+    /// How much longer it may.
+    left: Duration,
+}
+
+impl Prefetch {
+    pub(crate) fn new(options: &PrefetchOptions) -> Self {
+        let (wide, high) = (options.width_chunks, options.height_chunks);
+        let reach_chunks = [wide, high, wide];
+        let ahead = Ahead { chunks: options.ahead_chunks, ticks: options.lookahead_ticks, reach_chunks };
+        let waiting = Waiting::new(options.waiting_chunks);
+        Self {
+            in_flight_chunks: options.in_flight_chunks.max(1),
+            courses: Mutex::new(Courses::new(ahead)),
+            queue: Mutex::new(Queue { waiting, is_served: false, left: Duration::ZERO }),
+            unused: Unused::new(),
+        }
+    }
+
+    /// Takes the places of all players, and how long may be fetched until they are told again. Says whether a job is to be
+    /// started.
+    fn follow(
+        &self,
+        players: &[PlayerAt],
+        now: GameTick,
+        budget: Duration,
+        is_known: impl Fn(&ChunkAt) -> bool,
+        counters: &Counters,
+    ) -> bool {
+        let mut courses = self.courses.lock();
+        let changed = courses.update(players, now);
+        let followed = courses.len();
+        drop(courses);
+        let mut in_vain = self.unused.expire(now);
+        let mut dropped = 0;
+        for course in changed {
+            let (player, wanted) = match course {
+                Course::Wants(player, wanted) => (player, wanted),
+                Course::Gone(player) => {
+                    in_vain += self.unused.forget_player(player);
+                    (player, Vec::new())
+                }
+            };
+            let still: HashSet<_> = wanted.iter().copied().collect();
+            let unknown = wanted.into_iter().filter(|at| !is_known(at)).collect();
+            let mut queue = self.queue.lock();
+            let replaced = queue.waiting.replace(player, unknown, followed);
+            dropped += replaced.no_room + replaced.old.iter().filter(|at| !still.contains(at)).count();
+        }
+        Counters::add(&counters.prefetched_wasted, in_vain as u64);
+        Counters::add(&counters.prefetched_dropped, dropped as u64);
+        let mut queue = self.queue.lock();
+        queue.left = budget;
+        let starts = !queue.is_served && !queue.waiting.is_empty() && !budget.is_zero();
+        queue.is_served |= starts;
+        starts
+    }
+
+    /// Notes that a host asked for a chunk, and whether memory had it.
+    fn asked(&self, at: ChunkAt, in_memory: bool, counters: &Counters) {
+        if self.unused.take(at) {
+            let counter = if in_memory { &counters.prefetched_used } else { &counters.prefetched_wasted };
+            Counters::add(counter, 1);
+        }
+    }
+}
+
+impl World {
+    /// Foresees what players will want, and has it fetched for as long as a budget says.
+    pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
+        let inner = self.unsettled();
+        let Some(prefetch) = &inner.prefetch else { return };
+        let is_known = |at: &ChunkAt| inner.cache.get(*at).is_ok();
+        if prefetch.follow(players, now, budget, is_known, &inner.counters) {
+            let world = self.visitor();
+            // Each visit is short, so that closing the world does not wait for all that waits.
+            inner.pool.spawn(move || while world.visit(Inner::prefetch_some) == Ok(true) {});
+        }
+    }
+}
+
+impl Inner {
+    /// Notes that a host asked for a chunk, and whether memory had it.
+    #[inline]
+    pub(crate) fn note_asked(&self, at: ChunkAt, in_memory: bool) {
+        if let Some(prefetch) = &self.prefetch {
+            prefetch.asked(at, in_memory, &self.counters);
+        }
+    }
+
+    /// Fetches some of what waits. Says whether there was any, and time for it.
+    fn prefetch_some(&self) -> bool {
+        let Some(prefetch) = &self.prefetch else { return false };
+        let mut queue = prefetch.queue.lock();
+        let begun = Instant::now();
+        let next = if queue.left.is_zero() { None } else { queue.waiting.take(prefetch.in_flight_chunks) };
+        queue.is_served = next.is_some() && self.check_open().is_ok();
+        let (true, Some((player, mut wanted))) = (queue.is_served, next) else { return false };
+        drop(queue);
+        wanted.retain(|at| self.cache.get(*at).is_err());
+        // What panics, in a function of the host, panics again when the host loads it, and is told then.
+        let found = caught(|| self.stored_many(&wanted)).unwrap_or_default();
+        let now = self.tiering.now();
+        let mut in_vain = 0;
+        for (at, found) in wanted.into_iter().zip(found) {
+            match found {
+                Ok(_) => {
+                    Counters::add(&self.counters.prefetched, 1);
+                    in_vain += prefetch.unused.put(at, player, now);
+                }
+                // Neither kept nor counted: who loads it gets the error.
+                Err(error) => tracing::debug!(%at, %error, "a chunk could not be prefetched"),
+            }
+        }
+        Counters::add(&self.counters.prefetched_wasted, in_vain as u64);
+        let mut queue = prefetch.queue.lock();
+        queue.left = queue.left.saturating_sub(begun.elapsed());
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

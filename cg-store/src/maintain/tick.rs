@@ -1,0 +1,295 @@
+//! Work that can wait, done in slices of a host's tick.
+
+mod settle;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cg_tiering::{GameClock, GameTick, PlayerAt};
+
+use crate::api::world::World;
+use crate::kinds::opacity::TileBehind;
+use crate::maintain::tiering::{DamageMet, Due, MoveCounts, Work};
+use crate::read::delta::{Unsettled, Which};
+use crate::rt::lock_order::{Mutex, rank};
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// Heat is kept once in so many ticks.
+const KEEP_HEAT_EVERY_TICKS: u64 = 20;
+
+/// What a tick did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TickReport {
+    /// The world's time: what the host said, or the later time that it had said before.
+    pub now: GameTick,
+    /// Chunks moved between tiers. What is promoted or goes into a cold cluster is written behind the tick, and counted in
+    /// the one that sees it done.
+    pub moves: MoveCounts,
+    /// Opacity tiles into which patches were folded.
+    pub tiles_folded: usize,
+    /// Chunks whose deltas were folded into their rows.
+    pub deltas_folded: usize,
+    /// Whether the budget ended before the work did that is known of. What waits for [room](Self::lacks_room) does not count.
+    pub work_left: bool,
+    /// Whether the disk has less room than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands:
+    /// nothing was moved, folded or written anew, and all of that waits. Deletions that nobody needs any more were
+    /// forgotten all the same.
+    pub lacks_room: bool,
+    /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
+    /// [`World::set_aside`] or a checkpoint helps.
+    pub damaged: Vec<DamageMet>,
+    /// Whether nothing was looked at because a commit was being written that is too large for one batch.
+    pub made_way: bool,
+}
+
+/// Where maintenance stands between two ticks.
+#[derive(Debug)]
+pub(crate) struct Maintenance {
+    state: Mutex<Progress, rank::Tick>,
+    /// Steps that the last tick left in the plan, for those who only look.
+    moves_waiting: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Progress {
+    clock: GameClock,
+    work: Work,
+    heat_kept_at: GameTick,
+    unsettled: Unsettled,
+    tile: TileBehind,
+    /// Whether finding and moving took all of the last tick, so that the rest comes before moves in the next one.
+    is_owed: bool,
+}
+
+impl Maintenance {
+    /// Nothing is begun; the clock goes on where it was left.
+    pub(crate) fn at(clock: GameTick) -> Self {
+        let mut state = Progress {
+            clock: GameClock::default(),
+            work: Work::default(),
+            heat_kept_at: clock,
+            unsettled: Unsettled::default(),
+            tile: TileBehind::default(),
+            is_owed: false,
+        };
+        state.clock.advance(clock);
+        Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
+    }
+
+    /// Steps of moves that the last tick left undone. Never waits.
+    pub(crate) fn moves_waiting(&self) -> u64 {
+        self.moves_waiting.load(Ordering::Relaxed)
+    }
+
+    /// The clock. Waits for a tick.
+    pub(crate) fn clock(&self) -> GameClock {
+        self.state.lock().clock
+    }
+
+    /// Sets the clock behind what is done to the work under way, unless that fails. Waits for a tick.
+    pub(crate) fn set_clock(
+        &self,
+        to: GameTick,
+        begin_anew: impl FnOnce(&mut Work) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let state = &mut *self.state.lock();
+        begin_anew(&mut state.work)?;
+        state.clock.set(to);
+        state.heat_kept_at = to;
+        Ok(())
+    }
+
+    /// Asks or tells the work that is under way. Waits for a tick.
+    pub(crate) fn work<T>(&self, ask: impl FnOnce(&mut Work) -> T) -> T {
+        ask(&mut self.state.lock().work)
+    }
+}
+
+impl World {
+    /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
+    ///
+    /// A time before the one that was told last counts as that one: [`set_clock`](Self::set_clock) sets it back.
+    ///
+    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
+    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
+    /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
+    /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
+    /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
+    /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
+    /// budget by the work of one 4³ cube or one chunk at most,
+    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
+    /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
+    /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
+    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
+    /// [too little room](TickReport::lacks_room), nothing is done but what only deletes.
+    ///
+    /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
+    ///
+    /// # Errors
+    /// If the engine fails otherwise.
+    pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
+        let _running = self.unsettled().ticks.start("a tick");
+        let inner = self.unsettled();
+        inner.check_open()?;
+        // A budget that nobody can count to has no end.
+        let deadline = Instant::now().checked_add(budget);
+        let mut progress = inner.maintenance.state.lock();
+        // What another tick took is none of this one's work.
+        let begun = Instant::now();
+        let progress = &mut *progress;
+        let now = progress.clock.advance(now);
+        let mut report = TickReport {
+            now,
+            moves: MoveCounts::default(),
+            tiles_folded: 0,
+            deltas_folded: 0,
+            work_left: true,
+            lacks_room: false,
+            made_way: false,
+            damaged: Vec::new(),
+        };
+        inner.tiering.set_now(now);
+        inner.tiering.recorder.ticked(now, players);
+        inner.tiering.observers(|seen| seen.check_players(players, now));
+        self.prefetch(players, now, budget);
+        let worked = self.work_until(progress, deadline, &mut report);
+        let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
+        inner.tick_excess.note(over.unwrap_or_default());
+        inner.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
+        report.lacks_room = progress.work.lacks_room.take().is_some();
+        Counters::add(&inner.counters.ticks_without_room, u64::from(report.lacks_room));
+        worked?;
+        report.damaged = progress.work.told.take();
+        Ok(report)
+    }
+
+    fn work_until(
+        &self,
+        progress: &mut Progress,
+        deadline: Option<Instant>,
+        report: &mut TickReport,
+    ) -> Result<(), Error> {
+        let (inner, now) = (self.unsettled(), report.now);
+        if inner.engine.gate().is_closed() {
+            report.made_way = true;
+            return Ok(());
+        }
+        let due = Due::until(now, deadline);
+        inner.offer_settled(&mut progress.work, now);
+        // Each kind of work gets its part of a budget that is too small for all, so that none waits for the end of another.
+        let knows_of_more = !inner.consider(&mut progress.work, due.for_part(2))?;
+        if std::mem::take(&mut progress.is_owed) {
+            self.fold(progress, due.for_part(4), report)?;
+        }
+        let has_moved_all = inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)?;
+        if due.is_over() {
+            progress.is_owed = true;
+            return Ok(());
+        }
+        let has_folded_all = self.fold(progress, due, report)?;
+        report.work_left = knows_of_more || !has_moved_all || !has_folded_all;
+        Ok(())
+    }
+
+    /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
+    fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
+        let inner = self.unsettled();
+        let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
+        if due.is_over() {
+            return Ok(false);
+        }
+        if !inner.has_room(work, due)? {
+            inner.forget_heat(work, due)?;
+            return Ok(true);
+        }
+        if report.now.since(*heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
+            *heat_kept_at = report.now;
+            work.keep_heat(inner)?;
+            inner.forget_heat(work, due)?;
+        }
+        report.deltas_folded +=
+            inner.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
+        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
+        report.tiles_folded += folded.count;
+        Ok(folded.is_all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorldOptions;
+    use cg_format::chunk::Chunk;
+    use cg_format::{ChunkAt, ChunkPos};
+
+    #[test]
+    fn a_tick_without_budget_does_nothing_and_says_so() {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let flat = world.register_dimension("game:flat").unwrap();
+        let [stone] = world.register_blocks(["game:stone"]).unwrap();
+        world
+            .transaction(|tx| {
+                for x in 0..3 {
+                    let chunk = Chunk::filled(stone, &tx.catalog().current_schema())?;
+                    tx.save(ChunkAt::new(flat, ChunkPos::new(x * 4, 0, 0).unwrap()), chunk);
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        let before = world.opacity(flat, 64, 3).unwrap();
+        assert_eq!(before.runs(), [0..=15]);
+        let idle = world.tick(GameTick::new(9), &[], Duration::ZERO).unwrap();
+        assert_eq!(
+            idle,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 0,
+                deltas_folded: 0,
+                work_left: true,
+                lacks_room: false,
+                made_way: false,
+                damaged: vec![],
+            }
+        );
+        let busy = world.tick(GameTick::new(3), &[], Duration::from_secs(60)).unwrap();
+        assert_eq!(
+            busy,
+            TickReport {
+                now: GameTick::new(9),
+                moves: MoveCounts::default(),
+                tiles_folded: 3,
+                deltas_folded: 0,
+                work_left: false,
+                lacks_room: false,
+                made_way: false,
+                damaged: vec![],
+            }
+        );
+        assert_eq!(world.tick(GameTick::new(9), &[], Duration::MAX).unwrap().tiles_folded, 0);
+        assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
+        assert_eq!(world.clock().clamped(), 1);
+    }
+
+    #[test]
+    fn what_a_tick_waits_for_another_is_no_excess() {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let (begun, waits) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let inner = world.unsettled();
+            scope.spawn(move || {
+                inner.maintenance.work(|_| {
+                    begun.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(300));
+                });
+            });
+            waits.recv().unwrap();
+            world.tick(GameTick::new(1), &[], Duration::from_millis(1)).unwrap();
+        });
+        let metrics = world.metrics();
+        assert_eq!((metrics.ticks.count(), metrics.tick_excess.count()), (1, 1));
+        assert!(metrics.tick_excess.longest() < metrics.ticks.longest() / 2, "{metrics}");
+    }
+}

@@ -1,0 +1,81 @@
+//! The world's clock: stored beside heat, and set by an explicit call if it ran away.
+
+use std::time::Duration;
+
+use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
+use cg_format::wire::{Reader, Writer};
+use cg_format::{DecodeError, Section, Space};
+use cg_tiering::{GameClock, GameTick};
+
+use super::{Due, MoveCounts, Work};
+use crate::api::world::World;
+use crate::engine::{Batch, Level, Readable};
+use crate::storage::error::{Damage, Error};
+
+/// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
+const CLOCK_KEY: &[u8] = b"gameClock";
+
+/// Adds the clock to a batch.
+pub(super) fn put_clock(batch: &mut Batch, now: GameTick) {
+    let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(now.get()));
+    batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
+}
+
+/// The clock as it was last written; 0 in a world that never ticked.
+pub(crate) fn read_clock(view: &dyn Readable) -> Result<GameTick, Error> {
+    let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
+    let ticks =
+        FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
+    let damage = |problem| Damage::of_row(Space::WorldMeta, CLOCK_KEY, "the world's clock", problem);
+    ticks.map(GameTick::new).map_err(damage)
+}
+
+fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
+    let mut reader = Reader::at_offset(payload, frame::LEN_BYTES as u64, Section::Frame);
+    let ticks = reader.u64("game clock")?;
+    reader.end("bytes behind the clock")?;
+    Ok(ticks)
+}
+
+impl World {
+    /// The time that the host last said, and how often it tried to set it back.
+    pub fn clock(&self) -> GameClock {
+        self.unsettled().maintenance.clock()
+    }
+
+    /// Sets the world's clock to any moment, an earlier one too: for a clock that ran away, which no
+    /// [`tick`](Self::tick) can set back.
+    ///
+    /// Every chunk counts as accessed now, unless it is stored that it was accessed before; what is held and pinned stays
+    /// so, and players are unknown until the next tick. A [recording](Self::record_trace) ends here. It is on the disk
+    /// when this returns. Waits for a tick, and for moves of chunks under way.
+    ///
+    /// # Errors
+    /// [`Error::Closed`], and what the engine says. The clock is as it was then.
+    pub fn set_clock(&self, to: GameTick) -> Result<(), Error> {
+        let inner = self.unsettled();
+        inner.check_open()?;
+        inner.maintenance.set_clock(to, |work| {
+            self.end_moves(work)?;
+            let mut batch = Batch::new();
+            put_clock(&mut batch, to);
+            inner.engine()?.commit(batch.rearranging(), &[], Level::Power)?;
+            inner.tiering.restart(to);
+            work.know_nothing();
+            Ok(())
+        })?;
+        // No player is followed from here on.
+        self.prefetch(&[], to, Duration::ZERO);
+        Ok(())
+    }
+
+    /// Drops what is planned, and waits for what is begun.
+    fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
+        let inner = self.unsettled();
+        work.forget_plan();
+        let due = Due::until(inner.tiering.now(), None);
+        inner.work(&self.visitor(), work, due, &mut MoveCounts::default())?;
+        work.lacks_room = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! The cold cluster in the making: it is read behind ticks, its groups are made in slices of them, and it is written behind
+//! them.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+
+use cg_format::ClusterTier;
+use cg_tiering::{CubeAt, GameTick, Step};
+
+use super::{Due, MoveCounts, Work, heat_after_move};
+use crate::api::handle::Visitor;
+use crate::api::world::Inner;
+use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
+use crate::rt::pool;
+use crate::storage::error::Error;
+
+/// The one cold cluster that may be in the making.
+#[derive(Debug)]
+pub(super) enum Cold {
+    /// It is being read by a thread of the pool, as that may take longer than a tick has.
+    Beginning(Receiver<Begun>),
+    /// Groups are being made; these cubes are in it.
+    Making(Box<ColdMerge>, Vec<Taken>),
+    /// It is being written by a thread of the pool, for the same reason.
+    Writing(Receiver<CommitEnd>, Vec<Taken>),
+}
+
+/// What came of reading a cluster: inside, that it is damaged.
+type Begun = Result<Result<Box<ColdMerge>, Error>, Error>;
+
+/// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
+pub(super) type Taken = (CubeAt, GameTick);
+
+pub(super) type CommitEnd = Result<ColdEnd, Error>;
+
+impl Inner {
+    /// Has a thread of the pool read the cold cluster into which the step that is held goes.
+    pub(super) fn begin_cold(&self, visitor: &Visitor, work: &mut Work) {
+        let Some(step) = work.held else { return };
+        let (sender, receiver) = channel();
+        let visitor = visitor.clone();
+        self.pool.spawn(move || {
+            let begun = visitor.visit(|world| {
+                pool::told("reading a cold cluster", || {
+                    Ok(ColdMerge::begin(&*world.engine()?, step.cluster)?.map(Box::new))
+                })
+            });
+            if let Ok(begun) = begun {
+                let _ = sender.send(begun);
+            }
+        });
+        work.cold = Some(Cold::Beginning(receiver));
+    }
+
+    /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
+    pub(super) fn make_cold(
+        &self,
+        visitor: &Visitor,
+        work: &mut Work,
+        steps: &[Step],
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let Some(Cold::Making(mut merge, mut cubes)) = work.cold.take() else { return Ok(()) };
+        let made = self.pool.each(steps, |step: &Step| {
+            let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
+            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+            let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
+            confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
+        });
+        let mut failed = None;
+        for (step, made) in steps.iter().zip(made) {
+            match made {
+                Ok(Some((Ok(made), last_access))) => {
+                    merge.take(made);
+                    cubes.push((step.cube, last_access));
+                }
+                Ok(Some((Err(end), _))) => {
+                    // What was to be moved may be not there, or be a warm cluster now.
+                    work.known.moved(step.cube);
+                    self.end(work, &[step.cube], end, counts);
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed {
+            // On the way into the cold cluster some may have grown warm.
+            let begun = cubes.iter().map(|(cube, _)| *cube).chain(steps.iter().map(|step| step.cube));
+            begun.for_each(|cube| work.known.moved(cube));
+            return Err(error);
+        }
+        if steps.last().is_some_and(|last| last.remaining_steps > 0) {
+            work.cold = Some(Cold::Making(merge, cubes));
+            return Ok(());
+        }
+        let (sender, receiver) = channel();
+        let visitor = visitor.clone();
+        self.pool.spawn(move || {
+            // A world that is gone has nothing to be written to; the chunks are where they were.
+            let end = visitor.visit(|world| {
+                pool::told("writing a cold cluster", || merge.commit(&*world.engine()?, &world.counters))
+            });
+            if let Ok(end) = end {
+                let _ = sender.send(end);
+            }
+        });
+        work.cold = Some(Cold::Writing(receiver, cubes));
+        Ok(())
+    }
+
+    /// Waits for the cold cluster that is being read or written; `false` if the deadline comes first.
+    pub(super) fn await_cold(
+        &self,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        match work.cold.take() {
+            Some(Cold::Beginning(receiver)) => self.await_begun(work, receiver, due, counts),
+            Some(Cold::Writing(receiver, cubes)) => self.await_written(work, receiver, cubes, due, counts),
+            making => {
+                work.cold = making;
+                Ok(true)
+            }
+        }
+    }
+
+    fn await_begun(
+        &self,
+        work: &mut Work,
+        receiver: Receiver<Begun>,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        match due.receive(&receiver) {
+            Ok(Ok(Ok(merge))) => work.cold = Some(Cold::Making(merge, Vec::new())),
+            Ok(Ok(Err(damage))) => {
+                if let Some(step) = work.held.take() {
+                    work.plan.abandon();
+                    // Whatever else was to go there stays too, and may still grow warm.
+                    work.sweep.leave_cluster_alone(step.cluster, self.left_alone_until());
+                    work.known.moved(step.cube);
+                }
+                work.told.tell(&damage);
+                counts.refused += 1;
+            }
+            // The step that is held begins it again.
+            Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Timeout) => {
+                work.cold = Some(Cold::Beginning(receiver));
+                return Ok(false);
+            }
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+        }
+        Ok(true)
+    }
+
+    fn await_written(
+        &self,
+        work: &mut Work,
+        receiver: Receiver<CommitEnd>,
+        cubes: Vec<Taken>,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        let ColdEnd { end, left_out } = match due.receive(&receiver) {
+            Ok(Ok(end)) => end,
+            Ok(Err(error)) => {
+                // It may have been written all the same.
+                for (cube, _) in &cubes {
+                    work.known.moved(*cube);
+                }
+                return Err(error);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                work.cold = Some(Cold::Writing(receiver, cubes));
+                return Ok(false);
+            }
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+        };
+        // The others have gone without them.
+        for cube in &left_out {
+            self.end(work, &[*cube], Outcome::TooLarge, counts);
+        }
+        let cubes: Vec<_> = cubes.into_iter().filter(|(cube, _)| !left_out.contains(cube)).collect();
+        let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
+        if let Outcome::Done(_) = &end {
+            if let Some(cube) = moved.first() {
+                work.sweep.written_anew(cube.cluster(ClusterTier::L2));
+            }
+            // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
+            for (cube, _) in &cubes {
+                work.known.moved(*cube);
+            }
+            self.tiering.observers(|seen| {
+                for (cube, last_access) in cubes {
+                    if seen.heat().last_access(cube) == last_access {
+                        seen.heat().forget(cube);
+                    }
+                }
+            });
+            moved.clear();
+        }
+        counts.cooled += self.end(work, &moved, end, counts);
+        Ok(true)
+    }
+}

@@ -1,0 +1,181 @@
+//! Tiers as the world plays them: what is seen of players and chunks, what is due, and doing it in slices of a tick.
+//!
+//! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
+//! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
+
+mod ahead;
+mod clock;
+mod cold;
+mod consider;
+mod counts;
+mod due;
+mod explain;
+mod heat;
+mod known;
+mod marks;
+mod promoting;
+mod recorder;
+mod search;
+mod shrink;
+mod sweep;
+mod told;
+mod unread;
+mod work;
+mod written;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cg_format::{ChunkAt, ChunkBox, Dimension};
+use cg_tiering::trace::Event;
+use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
+
+use crate::api::world::World;
+use crate::rt::lock_order::{Mutex, rank};
+
+pub(crate) use clock::read_clock;
+pub use counts::MoveCounts;
+pub(crate) use due::Due;
+pub use explain::TierReport;
+use heat::heat_after_move;
+pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
+use known::Known;
+use recorder::Recorder;
+pub use recorder::TracePart;
+pub(crate) use sweep::Sweep;
+pub use told::DamageMet;
+pub(crate) use told::Told;
+pub(crate) use work::Work;
+pub(crate) use written::Written;
+use written::{Forgotten, Puts};
+
+/// What is known of players and accesses. Told by every load that asks the engine and by every commit.
+#[derive(Debug)]
+pub(crate) struct Tiering {
+    observers: Mutex<Observers, rank::Observers>,
+    /// The tick that the host last said.
+    now: AtomicU64,
+    /// When everything was last accessed of which nothing else is known.
+    opened_at: AtomicU64,
+    pub(crate) recorder: Recorder,
+    /// Rows that the sweep has not heard of.
+    written: Mutex<Written, rank::Written>,
+}
+
+impl Tiering {
+    pub(crate) fn new(observers: Observers, now: GameTick) -> Self {
+        Self {
+            observers: Mutex::new(observers),
+            now: AtomicU64::new(now.get()),
+            opened_at: AtomicU64::new(now.get()),
+            recorder: Recorder::default(),
+            written: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> GameTick {
+        GameTick::new(self.now.load(Ordering::Relaxed))
+    }
+
+    /// The tick at which the world was opened, or its clock set: when everything was last accessed of which nothing else
+    /// is known.
+    fn opened_at(&self) -> GameTick {
+        GameTick::new(self.opened_at.load(Ordering::Relaxed))
+    }
+
+    /// Begins anew at a moment that may be before those of which it was told.
+    fn restart(&self, now: GameTick) {
+        self.observers(|seen| {
+            seen.restart(now);
+            self.set_now(now);
+            self.opened_at.store(now.get(), Ordering::Relaxed);
+            self.recorder.ends();
+        });
+    }
+
+    pub(crate) fn set_now(&self, now: GameTick) {
+        self.now.store(now.get(), Ordering::Relaxed);
+    }
+
+    /// Notes that chunks were asked for or saved.
+    pub(crate) fn touch(&self, chunks: impl IntoIterator<Item = ChunkAt>) {
+        let mut observers = self.observers.lock();
+        let now = self.now();
+        // Neighbours lie in one cube, and mostly come together.
+        let mut last = None;
+        for chunk in chunks {
+            let cube = CubeAt::of(chunk);
+            if last.replace(cube) != Some(cube) {
+                observers.touch(chunk, now);
+            }
+        }
+    }
+
+    /// Notes which chunks have rows of their own since a batch was written. One look into a map for each.
+    pub(crate) fn wrote(&self, put: Vec<(CubeAt, Puts)>) {
+        if !put.is_empty() {
+            self.written.lock().add(put);
+        }
+    }
+
+    /// Has ticks look at all rows again: some may have been written that nobody noted.
+    pub(crate) fn lose_track_of_writes(&self) {
+        self.written.lock().lose_track();
+    }
+
+    /// Takes what was noted since the last time.
+    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
+        self.written.lock().take()
+    }
+
+    /// Asks or tells the observers something. Loads wait meanwhile, so it must be short.
+    pub(crate) fn observers<T>(&self, ask: impl FnOnce(&mut Observers) -> T) -> T {
+        ask(&mut self.observers.lock())
+    }
+}
+
+impl World {
+    /// Holds the chunks of a box as loaded, for example around a chunk loader: they never grow colder, and chunks that
+    /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
+    ///
+    /// What lies around players is held by itself: see [`tick`](Self::tick).
+    ///
+    /// # Errors
+    /// [`HoldError`] for a box that is too large.
+    pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
+        let tiering = &self.unsettled().tiering;
+        tiering.observers(|seen| {
+            let id = seen.hold(dimension, place, tiering.now())?;
+            tiering.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
+            Ok(id)
+        })
+    }
+
+    /// Releases what was held. Says whether it was.
+    pub fn release(&self, id: HoldId) -> bool {
+        let tiering = &self.unsettled().tiering;
+        tiering.observers(|seen| {
+            tiering.recorder.told(&Event::Release(id.get()));
+            seen.release(id, tiering.now())
+        })
+    }
+
+    /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
+    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
+        let tiering = &self.unsettled().tiering;
+        tiering.observers(|seen| {
+            let id = seen.pin(dimension, place);
+            tiering.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
+            id
+        })
+    }
+
+    /// Allows it again. Says whether it was forbidden.
+    pub fn unpin(&self, id: PinId) -> bool {
+        let tiering = &self.unsettled().tiering;
+        tiering.observers(|seen| {
+            tiering.recorder.told(&Event::Unpin(id.get()));
+            seen.unpin(id)
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Recording what a world is asked, so that policies can be tried on it with `cg tiers simulate`.
+//!
+//! **Invariant**: what is recorded is whole up to its end. When the memory for it is full, the recording ends there;
+//! it never goes on behind a hole, as replaying would take what stands around the hole for all that happened.
+//!
+//! What is held and pinned is noted under the lock of the observers, so that it is in the order in which they were told.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cg_format::ChunkAt;
+use cg_format::chunk::Chunk;
+use cg_tiering::trace::{Event, TraceWriter};
+use cg_tiering::{GameTick, PlayerAt};
+
+use crate::api::world::World;
+use crate::rt::lock_order::{Mutex, rank};
+
+/// What is recorded, if anything is.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    /// So that a world which records nothing pays one look at this.
+    is_on: AtomicBool,
+    recording: Mutex<Option<Recording>, rank::Recording>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    writer: TraceWriter,
+    bytes: Vec<u8>,
+    max_bytes: usize,
+    lost_events: u64,
+}
+
+/// A part of a trace, to be appended to those before it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "what was handed out is recorded nowhere else"]
+pub struct TracePart {
+    /// The bytes; together with those of the parts before, a trace.
+    pub bytes: Vec<u8>,
+    /// 0 as long as the recording goes on. Otherwise the memory for it was full once, or the clock was
+    /// [set](World::set_clock): the trace ends there, and so many loads, saves, ticks, holds and pins came behind its end.
+    pub lost_events: u64,
+}
+
+impl Recorder {
+    /// Notes a chunk that memory did not have; `None` if it is not stored.
+    pub(crate) fn loaded(&self, chunk: ChunkAt, content: Option<&Chunk>) {
+        self.note(|writer, bytes| {
+            let len_bytes = content.map_or(0, len_bytes);
+            writer.write(&Event::Load { chunk, len_bytes }, bytes);
+        });
+    }
+
+    /// Notes a chunk that was saved; `None` if it was deleted.
+    pub(crate) fn saved(&self, chunk: ChunkAt, content: Option<&Chunk>) {
+        self.note(|writer, bytes| {
+            let len_bytes = content.map_or(0, len_bytes);
+            writer.write(&Event::Save { chunk, len_bytes }, bytes);
+        });
+    }
+
+    /// Notes a tick.
+    pub(crate) fn ticked(&self, now: GameTick, players: &[PlayerAt]) {
+        self.note(|writer, bytes| writer.write_tick(now, players, bytes));
+    }
+
+    /// Ends the recording, as if the memory for it were full.
+    pub(crate) fn ends(&self) {
+        if let Some(recording) = &mut *self.recording.lock() {
+            recording.lost_events += 1;
+        }
+    }
+
+    /// Notes what the observers are told of holds and pins.
+    pub(crate) fn told(&self, event: &Event) {
+        self.note(|writer, bytes| {
+            writer.write(event, bytes);
+        });
+    }
+
+    fn note(&self, write: impl FnOnce(&mut TraceWriter, &mut Vec<u8>)) {
+        if self.is_on.load(Ordering::Relaxed)
+            && let Some(recording) = &mut *self.recording.lock()
+        {
+            recording.note(write);
+        }
+    }
+}
+
+impl Recording {
+    fn note(&mut self, write: impl FnOnce(&mut TraceWriter, &mut Vec<u8>)) {
+        if self.lost_events > 0 {
+            self.lost_events += 1;
+            return;
+        }
+        let before = self.bytes.len();
+        write(&mut self.writer, &mut self.bytes);
+        if self.bytes.len() > self.max_bytes {
+            self.bytes.truncate(before);
+            self.lost_events = 1;
+            tracing::warn!(max_bytes = self.max_bytes, "the memory for the trace is full; recording ends");
+        }
+    }
+
+    fn take(&mut self) -> TracePart {
+        TracePart { bytes: std::mem::take(&mut self.bytes), lost_events: self.lost_events }
+    }
+}
+
+fn len_bytes(chunk: &Chunk) -> u32 {
+    u32::try_from(chunk.to_bytes().len()).unwrap_or(u32::MAX)
+}
+
+impl World {
+    /// Begins to record what is held and pinned, and from now on loads that memory cannot answer, saves, ticks, players,
+    /// holds and pins; a recording under way is dropped.
+    ///
+    /// Eight or nine bytes for most events, kept in memory until [`take_trace`](Self::take_trace) hands them out. The
+    /// event with which they would be more than `max_bytes` ends the recording: it and what comes later is counted in
+    /// [`TracePart::lost_events`]. 64 MiB last for about seven million loads and saves. While it records, each of them
+    /// also encodes its chunk once to know its length.
+    pub fn record_trace(&self, max_bytes: usize) {
+        let tiering = &self.unsettled().tiering;
+        tiering.observers(|seen| {
+            let mut bytes = Vec::new();
+            let writer = TraceWriter::new(&mut bytes);
+            let mut recording = Recording { writer, bytes, max_bytes, lost_events: 0 };
+            let now = tiering.now();
+            recording.note(|writer, bytes| {
+                writer.write(&Event::Tick(now), bytes);
+                writer.write_standing(seen, bytes);
+            });
+            *tiering.recorder.recording.lock() = Some(recording);
+        });
+        tiering.recorder.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// What was recorded since the last call, to be appended to the same file. Recording goes on, unless the part says
+    /// otherwise. Empty if nothing is recorded.
+    pub fn take_trace(&self) -> TracePart {
+        let mut recording = self.unsettled().tiering.recorder.recording.lock();
+        recording.as_mut().map(Recording::take).unwrap_or_default()
+    }
+
+    /// Stops recording and hands out the rest.
+    pub fn end_trace(&self) -> TracePart {
+        let recorder = &self.unsettled().tiering.recorder;
+        recorder.is_on.store(false, Ordering::Relaxed);
+        recorder.recording.lock().take().map(|mut recording| recording.take()).unwrap_or_default()
+    }
+}

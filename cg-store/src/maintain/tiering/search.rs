@@ -1,0 +1,102 @@
+//! The search for what could move: finds the cold clusters with rows after opening, and reads those of which something
+//! may be due.
+//!
+//! Finding a cluster costs two seeks and a look at its heat rows, which say since when it was left alone; so a world is
+//! searched without reading its chunks' rows. Those of a cluster are read, cube by cube, when it is time to decide about them.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::frame::FrameView;
+use cg_format::key::Family;
+use cg_format::{ClusterTier, Space};
+use cg_tiering::{ClusterAt, GameTick, Heat};
+
+use super::ahead::Ahead;
+use super::heat::heat_key;
+use super::unread::{Part, ends};
+use super::{Due, Work};
+use crate::api::world::Inner;
+use crate::engine::{Met, scan_skipping_damage};
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// So many clusters are found in one tick at most: those of a million chunks that lie close together in a second, if each
+/// lies in a cluster of its own in an hour.
+const CLUSTERS_FOUND: usize = 16;
+/// Of so many cubes the rows are read in one tick at most.
+const CUBES_READ: usize = 8;
+/// So many parts are asked in one tick whether anything may be due in them: those of a million chunks that lie close
+/// together in a second.
+const PARTS_ASKED: usize = 16;
+/// Nothing is read ahead of a plan with so many steps.
+const STEPS_AHEAD: u64 = 1 << 12;
+/// What was forgotten for want of room is left alone for so long. Moves to the coldest tier are made no more often.
+const SPILLED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
+
+impl Inner {
+    /// Searches a few of the parts of which too little is known; `false` if there are more that may be due.
+    pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
+        work.known.leave_round();
+        let (now, policy) = (self.tiering.now(), self.tiering.observers(|seen| *seen.policy()));
+        let (mut found, mut read) = (0, 0);
+        while found < CLUSTERS_FOUND && read < CUBES_READ && !due.is_over() {
+            let has_room = work.plan.left().steps < STEPS_AHEAD;
+            let is_due = |part: &Part| part.is_due(&policy, now, due.at()) && (has_room || !part.is_found());
+            let Some(part) = work.known.unread.next(PARTS_ASKED, is_due) else { return Ok(true) };
+            let cube = self.next_cube(part.from, part.last, &mut Ahead::default(), &mut work.told)?;
+            let Some(cube) = cube else {
+                work.known.unread.read(part, None);
+                found += 1;
+                continue;
+            };
+            if part.is_found() {
+                self.look(work, cube)?;
+                work.known.unread.read(part, Some(cube));
+                read += 1;
+            } else {
+                let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
+                work.known.unread.found(part, cube, since);
+                found += 1;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes cold clusters unread of which more is remembered than should be.
+    pub(super) fn forget_too_much(&self, work: &mut Work) {
+        let now = self.tiering.now();
+        let not_before = GameTick::new(now.get().saturating_add(SPILLED_TICKS));
+        while let Some(cluster) = work.known.too_much(now) {
+            let cubes = work.known.cubes_in(cluster);
+            let since = self.tiering.observers(|seen| {
+                let accessed = cubes.iter().map(|known| seen.heat().last_access(known.cube));
+                accessed.min().unwrap_or(now)
+            });
+            work.known.spill(cluster, since, not_before);
+        }
+    }
+
+    /// When a cube of a cold cluster was accessed first, at the earliest. What has no heat row counts as accessed when
+    /// the world was opened, and so does one that cannot be read.
+    fn left_alone_since(&self, work: &mut Work, cluster: ClusterAt) -> Result<GameTick, Error> {
+        let mut since = self.tiering.opened_at();
+        let [first, last] = ends(cluster).map(heat_key);
+        let keys = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        scan_skipping_damage(&*self.engine()?, Family::Index, keys, |met| {
+            Counters::add(&self.counters.keys_scanned, 1);
+            match met {
+                Met::Row(key, row) => {
+                    let heat =
+                        FrameView::open(Space::Heat, key, row).and_then(|row| Heat::decode(row.payload()));
+                    since = since.min(heat.map_or(since, |heat| heat.last_access));
+                }
+                Met::Gap { error, .. } => work.told.tell(&error.into()),
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(since)
+    }
+}
+
+#[cfg(test)]
+mod tests;

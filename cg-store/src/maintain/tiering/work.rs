@@ -1,0 +1,384 @@
+//! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
+//!
+//! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done behind it:
+//! the row is as large as 64 cubes, and an engine reads it as a whole.
+
+use std::collections::BTreeMap;
+
+use cg_format::{ClusterTier, Tier};
+use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
+
+use super::cold::Cold;
+use super::marks::{Forgetting, await_forgetting};
+use super::promoting::Promoting;
+use super::shrink::Shrinking;
+use super::{
+    Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
+};
+use crate::api::handle::Visitor;
+use crate::api::world::Inner;
+use crate::engine::{Batch, EngineError, Guard, Level};
+use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
+use crate::storage::error::Error;
+
+/// Settled cubes are offered to the plan so many at a time.
+const SETTLED_AT_ONCE: usize = 256;
+
+/// Work between two ticks: what is planned and what is begun.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) plan: MovePlan,
+    pub(crate) sweep: Sweep,
+    pub(super) known: Known,
+    /// A step that was taken from the plan and not begun.
+    pub(super) held: Option<Step>,
+    pub(super) promoting: Promoting,
+    pub(super) cold: Option<Cold>,
+    pub(super) shrinking: Option<Shrinking>,
+    pub(super) forgetting: Option<Forgetting>,
+    pub(crate) told: Told,
+    /// Whether another kind of move had to wait for promotions, and perhaps will again.
+    others_waited: bool,
+    /// Why something waits that is known of, if the disk has too little room for it.
+    pub(crate) lacks_room: Option<Error>,
+}
+
+impl Work {
+    /// Begins a new round over all cubes, and forgets what was planned and not done. Returns the cubes that were to be
+    /// promoted: a round finds all others again, but nobody tells of those a second time.
+    #[must_use = "somebody stays in them and waits to be promoted"]
+    pub(crate) fn restart(&mut self) -> Vec<CubeAt> {
+        self.sweep.restart();
+        let planned = std::iter::from_fn(|| self.next_step());
+        let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
+        self.known.take_offers_back();
+        if matches!(self.cold, Some(Cold::Beginning(..) | Cold::Making(..))) {
+            self.cold = None;
+        }
+        promotions
+    }
+
+    /// Forgets what is planned and not begun.
+    pub(super) fn forget_plan(&mut self) {
+        drop(self.restart());
+        self.sweep = Sweep::default();
+    }
+
+    /// Forgets what was found out about the world's rows: it is read again.
+    pub(super) fn know_nothing(&mut self) {
+        self.sweep = Sweep::default();
+        self.known = Known::default();
+    }
+
+    /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
+    pub(crate) fn keep_heat(&mut self, world: &Inner) -> Result<(), Error> {
+        for cube in world.keep_heat()? {
+            self.known.note_heat(cube);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is planned or begun.
+    pub(crate) fn is_done(&self) -> bool {
+        let is_planned = !self.plan.is_empty() || self.held.is_some();
+        let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.forgetting.is_some();
+        let is_begun = is_behind || self.promoting.is_under_way();
+        !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
+    }
+
+    /// Whether groups are being made of the cold cluster into which the step that is held goes.
+    fn is_cold_begun(&self) -> bool {
+        let next = self.held.map(|step| step.cluster);
+        matches!(&self.cold, Some(Cold::Making(merge, _)) if Some(merge.cluster()) == next)
+    }
+
+    /// Where the chunks of the next step go. It is held until it is taken.
+    fn next_tier(&mut self) -> Option<Tier> {
+        self.held = self.next_step();
+        self.held.map(|step| step.to)
+    }
+
+    pub(super) fn next_step(&mut self) -> Option<Step> {
+        self.held.take().or_else(|| self.plan.next_step(&mut Budget { ..Budget::UNLIMITED }))
+    }
+
+    /// The steps that may be taken at once: of one kind, and into one cluster if that is a cold one.
+    fn next_steps(&mut self, count: usize) -> Vec<Step> {
+        let Some(first) = self.next_step() else { return Vec::new() };
+        let mut steps = vec![first];
+        while steps.len() < count
+            && (first.to != Tier::L2 || steps.last().is_some_and(|step| step.remaining_steps > 0))
+        {
+            let Some(next) = self.next_step() else { break };
+            if next.to != first.to || (next.to == Tier::L2 && next.cluster != first.cluster) {
+                self.held = Some(next);
+                break;
+            }
+            steps.push(next);
+        }
+        steps
+    }
+}
+
+impl Inner {
+    /// Offers the cubes in which somebody has stayed long enough.
+    pub(crate) fn offer_settled(&self, work: &mut Work, now: GameTick) {
+        let settled = self.tiering.observers(|seen| {
+            let cubes = seen.take_settled(now, SETTLED_AT_ONCE);
+            let decided = cubes.into_iter().map(|cube| {
+                let here = seen.observe(cube, Tier::L2);
+                (cube, seen.policy().decide(&here, now), here)
+            });
+            decided.collect::<Vec<_>>()
+        });
+        for (cube, decision, here) in settled {
+            // Which of its chunks lie in clusters is found out when they are moved.
+            work.plan.offer(Candidate {
+                cube,
+                from: Tier::L2,
+                decision,
+                chunks: 0,
+                bytes: 0,
+                last_access: here.last_access,
+                nearest_player_blocks: here.nearest_player_blocks,
+            });
+        }
+    }
+
+    /// Whether there is room for what maintenance writes; notes it if there is not.
+    pub(crate) fn has_room(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
+        let checked = if due.shrinks() { self.check_room_to_shrink() } else { self.check_room() };
+        match checked {
+            Err(error @ Error::NoRoom { .. }) => {
+                work.lacks_room = Some(error);
+                Ok(false)
+            }
+            checked => checked.map(|()| true),
+        }
+    }
+
+    /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
+    /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
+    /// left is left as it is, apart from marks of deletions, and does not count.
+    pub(crate) fn work(
+        &self,
+        visitor: &Visitor,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<bool, Error> {
+        loop {
+            // One kind of move at a time: none is made beside those that are made behind ticks.
+            if !self.await_cold(work, due, counts)?
+                || !self.await_shrinking(work, due, counts)?
+                || !await_forgetting(work, due, counts)?
+            {
+                return Ok(false);
+            }
+            let has_room = self.has_room(work, due)?;
+            let next = if has_room { work.next_tier() } else { None };
+            let most = if next == Some(Tier::L0) { self.promotions_at_once(work, due) } else { 0 };
+            if !self.await_promotions(work, most, due, counts)? {
+                work.others_waited |= next != Some(Tier::L0);
+                return Ok(false);
+            }
+            if due.is_over() {
+                return Ok(work.is_done());
+            }
+            match next {
+                Some(Tier::L0) => self.begin_promotion(visitor, work, due),
+                Some(Tier::L1) => {
+                    let steps = work.next_steps(self.threads_to_use(due));
+                    self.warm_cubes(work, &steps, due, counts)?;
+                }
+                Some(Tier::L2) if work.is_cold_begun() => {
+                    let steps = work.next_steps(self.threads_to_use(due));
+                    self.make_cold(visitor, work, &steps, due, counts)?;
+                }
+                Some(Tier::L2) => self.begin_cold(visitor, work),
+                None => {
+                    let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
+                    if let Some((cluster, since)) = shadowed {
+                        self.shrink(visitor, work, (cluster, since), due, counts)?;
+                    } else if let Some(cube) = work.sweep.marked.pop() {
+                        self.forget_marks(visitor, work, cube, counts)?;
+                    } else {
+                        work.others_waited = false;
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Promotions go on beside each other: one on each thread, and one that waits for the first of them. Where the tick
+    /// does not wait, the threads have something to do until the next one; but where that had another kind of move wait, no
+    /// more than is done by then.
+    fn promotions_at_once(&self, work: &Work, due: Due) -> usize {
+        const UNTIL_THE_NEXT_TICK: usize = 8;
+        let for_each = if due.waits() || work.others_waited { 1 } else { UNTIL_THE_NEXT_TICK };
+        self.pool.thread_count() * for_each
+    }
+
+    fn threads_to_use(&self, due: Due) -> usize {
+        if !due.waits() || self.pool.is_busy() { 1 } else { self.pool.thread_count() }
+    }
+
+    /// Demotes cubes into warm clusters.
+    fn warm_cubes(
+        &self,
+        work: &mut Work,
+        steps: &[Step],
+        due: Due,
+        counts: &mut MoveCounts,
+    ) -> Result<(), Error> {
+        let engine = self.engine()?;
+        let (engine, counters) = (&*engine, &self.counters);
+        // Whether each was still right, and how it ended.
+        let ends: Vec<Result<_, Error>> = self.pool.each(steps, |step: &Step| {
+            if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+                return Ok((false, Outcome::Nothing));
+            }
+            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+            Ok((true, past_damage(demote_warm(engine, counters, step.cube, heat))?))
+        });
+        let mut failed = None;
+        for (step, end) in steps.iter().zip(ends) {
+            let (was_right, end) = match end {
+                Ok(end) => end,
+                // The others were done all the same, and so may this one have been.
+                Err(error) => {
+                    work.known.moved(step.cube);
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+            };
+            if was_right && matches!(end, Outcome::Nothing) {
+                // What was to be moved is not there: its rows are others than they were when they were read.
+                work.known.moved(step.cube);
+            }
+            if matches!(end, Outcome::Done(_)) {
+                work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
+            }
+            counts.warmed += self.end(work, &[step.cube], end, counts);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Notes how a move of cubes ended; returns the chunks that it moved.
+    pub(super) fn end(
+        &self,
+        work: &mut Work,
+        cubes: &[CubeAt],
+        end: Outcome,
+        counts: &mut MoveCounts,
+    ) -> u64 {
+        let now = self.tiering.now();
+        if !matches!(end, Outcome::Nothing) {
+            for cube in cubes {
+                work.known.moved(*cube);
+            }
+        }
+        match end {
+            Outcome::Nothing => 0,
+            Outcome::Done(moved) => {
+                self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.moved(*cube, now)));
+                counts.add(moved)
+            }
+            Outcome::Overtaken => {
+                counts.overtaken += 1;
+                0
+            }
+            end @ (Outcome::Damaged(_) | Outcome::TooLarge) => {
+                if let Outcome::Damaged(damage) = end {
+                    work.told.tell(&damage);
+                }
+                counts.refused += 1;
+                for cube in cubes {
+                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
+                }
+                0
+            }
+        }
+    }
+
+    /// Until when nobody tries again what damage has kept from moving.
+    pub(super) fn left_alone_until(&self) -> GameTick {
+        let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
+        GameTick::new(self.tiering.now().get().saturating_add(later.max(1)))
+    }
+
+    /// Deletes the heat of cubes that have nothing to grow cold any more.
+    ///
+    /// A cube may have been played in since the sweep passed it, so each is looked at again: a warm cluster without a
+    /// heat row would never be found. Of one in which somebody was since, heat is kept.
+    pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        let mut forgotten: Vec<(CubeAt, GameTick)> = Vec::new();
+        while let Some((cube, last_access)) = work.sweep.heat_only.pop() {
+            if due.is_over() {
+                work.sweep.heat_only.push((cube, last_access));
+                break;
+            }
+            let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+            // What cannot be read may be a warm cluster, or a hot row.
+            let has_any = || -> Result<bool, Error> {
+                Ok(self.engine()?.get(space, &row_key)?.is_some() || self.hot_rows(cube, 0)?.0.rows > 0)
+            };
+            match has_any() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let is_left = self.tiering.observers(|seen| {
+                        let is_left = seen.heat().last_access(cube) == last_access;
+                        if is_left {
+                            seen.heat().forget(cube);
+                        }
+                        is_left
+                    });
+                    if is_left {
+                        delete_heat(&mut batch, cube);
+                        forgotten.push((cube, last_access));
+                    }
+                }
+                Err(error) if error.is_damage() => work.told.tell(&error),
+                Err(error) => return Err(error),
+            }
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let guards = self.heat_of_cold(&mut batch, &forgotten)?;
+        match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
+            // A move has noted when such a cluster was accessed: the rows are deleted another time.
+            Err(EngineError::Conflict { .. }) => {
+                for (cube, _) in &forgotten {
+                    work.known.note_heat(*cube);
+                }
+                Ok(())
+            }
+            done => Ok(done.map(drop)?),
+        }
+    }
+
+    /// Adds to a batch that the cold clusters around some cubes were accessed when those were, and says what guards that.
+    fn heat_of_cold(&self, batch: &mut Batch, accessed: &[(CubeAt, GameTick)]) -> Result<Vec<Guard>, Error> {
+        let mut latest = BTreeMap::new();
+        for (cube, last_access) in accessed {
+            let known: &mut GameTick = latest.entry(cube.cluster(ClusterTier::L2)).or_default();
+            *known = (*known).max(*last_access);
+        }
+        let (engine, mut guards) = (self.engine()?, Vec::new());
+        for (cluster, last_access) in latest {
+            let (known, guard) = read_cold_heat(&*engine, cluster)?;
+            // Where nobody noted it, it stays unknown.
+            if let Some(known) = known.filter(|known| known.last_access < last_access) {
+                put_cold_heat(batch, cluster, Heat { last_access, ..known });
+                guards.push(guard);
+            }
+        }
+        Ok(guards)
+    }
+}
+
+#[cfg(test)]
+mod tests;

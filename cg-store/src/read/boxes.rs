@@ -1,0 +1,327 @@
+//! Boxes of blocks to and from flat slices, for hosts whose chunks have another shape or order.
+//!
+//! A host with chunks of 32³ or 16×384×16 needs no code of its own: it names the box, the order of its array and
+//! how its values and the world's ids map onto each other.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::{
+    BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, LocalPos,
+};
+
+use crate::api::world::World;
+use crate::commit::transaction::Transaction;
+use crate::storage::error::Error;
+
+/// The cells of a box as a flat array in some order.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    area: BlockBox,
+    order: CellOrder,
+    /// How far apart neighbours along x, y and z lie in the array.
+    strides: [usize; 3],
+}
+
+/// Blocks that lie one behind the other in the array of a box, and in a chunk that is unpacked in the array's order.
+#[derive(Debug, Clone)]
+struct Row {
+    in_array: Range<usize>,
+    in_chunk: Range<usize>,
+}
+
+impl Layout {
+    /// # Errors
+    /// [`Error::BoxLength`] if the slice is not exactly as long as the box has blocks.
+    fn new(area: BlockBox, order: CellOrder, len: usize) -> Result<Self, Error> {
+        let size = area.size();
+        let mut strides = [0; 3];
+        let mut stride: u128 = 1;
+        // The last axis of an order is the fastest.
+        for axis in order.axes().into_iter().rev() {
+            strides[axis] = stride as usize;
+            stride = stride.saturating_mul(size[axis]);
+        }
+        if stride != len as u128 {
+            return Err(Error::BoxLength { found: len as u64, expected: stride });
+        }
+        Ok(Self { area, order, strides })
+    }
+
+    /// Where a block lies in the array.
+    fn index(&self, block: BlockPos) -> usize {
+        let from_min =
+            [(block.x, self.area.min().x), (block.y, self.area.min().y), (block.z, self.area.min().z)];
+        let parts = from_min.into_iter().zip(self.strides);
+        parts.map(|((at, min), stride)| at.abs_diff(min) as usize * stride).sum()
+    }
+
+    /// The rows of a chunk that meets the box.
+    ///
+    /// There are 256 of them in most chunks, so a row is found by adding to where the first one begins.
+    fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> + use<> {
+        let [first, last] = inside(self.area, pos);
+        let [slow, middle, fast] = self.order.axes();
+        let steps = |axis: usize| usize::from(last[axis] - first[axis]);
+        let (planes, lines, len) = (steps(slow), steps(middle), steps(fast) + 1);
+        let [x, y, z] = first;
+        let cell = LocalPos::new(x, y, z);
+        let (in_array, in_chunk) = (self.index(pos.block(cell)), usize::from(self.order.index(cell)));
+        let (plane_stride, line_stride) = (self.strides[slow], self.strides[middle]);
+        (0..=planes).flat_map(move |a| {
+            let (in_array, in_chunk) = (in_array + a * plane_stride, in_chunk + a * 256);
+            (0..=lines).map(move |b| {
+                let (in_array, in_chunk) = (in_array + b * line_stride, in_chunk + b * 16);
+                Row { in_array: in_array..in_array + len, in_chunk: in_chunk..in_chunk + len }
+            })
+        })
+    }
+}
+
+/// The first and the last cell of a chunk that lie inside a box, by axis.
+fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
+    let (origin, min, max) = (pos.min_block(), area.min(), area.max());
+    let axes = [(origin.x, min.x, max.x), (origin.y, min.y, max.y), (origin.z, min.z, max.z)];
+    // Positions of blocks reach to the ends of i64, so the box is cut before it is moved.
+    [
+        axes.map(|(origin, min, _)| (min.max(origin) - origin) as u8),
+        axes.map(|(origin, _, max)| (max.min(origin + 15) - origin) as u8),
+    ]
+}
+
+/// The chunks of a box, those of one 16³ cube after those of another, so that each cluster is read once.
+///
+/// The cubes come in the order of the array, so that it is filled from one end to the other as far as cubes allow.
+fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
+    let chunks = area.chunks();
+    let (from, to) = (chunks.min(), chunks.max());
+    let (from, to) = ([from.x(), from.y(), from.z()], [to.x(), to.y(), to.z()]);
+    let side = i64::from(ClusterTier::L2.side_chunks());
+    let [slow, middle, fast] = order.axes();
+    let parts = move |axis: usize| {
+        let first = from[axis].div_euclid(side);
+        (first..=to[axis].div_euclid(side))
+            .map(move |cube| [from[axis].max(cube * side), to[axis].min(cube * side + side - 1)])
+    };
+    parts(slow).flat_map(move |s| {
+        parts(middle).flat_map(move |m| {
+            parts(fast).map(move |f| {
+                let corner = |end: usize| {
+                    let mut corner = [0; 3];
+                    (corner[slow], corner[middle], corner[fast]) = (s[end], m[end], f[end]);
+                    let [x, y, z] = corner;
+                    ChunkPos::new(x, y, z).expect("it lies in a box of the world")
+                };
+                ChunkBox::new(corner(0), corner(1))
+            })
+        })
+    })
+}
+
+/// Room for the blocks of a chunk: too much for a stack that is the host's.
+fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
+    vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
+}
+
+impl World {
+    /// Reads layer 0 of a box into a flat slice in the host's order.
+    ///
+    /// All of it is of one state of the world, whatever is committed or moved meanwhile. Blocks of chunks that are not
+    /// stored are left as they are in the slice; how many chunks those were is returned.
+    ///
+    /// Costs, for chunks that memory does not have, what [`load_many`](Self::load_many) costs: each cluster is read
+    /// once, and only its 4³ groups with chunks of the box are decompressed. Takes memory for one cold cluster at a
+    /// time, whatever the size of the box. `map` is called in no order; it may use the world.
+    ///
+    /// # Errors
+    /// [`Error::BoxLength`] if the slice does not fit the box; [`Error::Corrupt`] at the first damaged chunk.
+    pub fn read_box<T>(
+        &self,
+        dimension: Dimension,
+        area: BlockBox,
+        order: CellOrder,
+        out: &mut [T],
+        mut map: impl FnMut(BlockId) -> T,
+    ) -> Result<u64, Error> {
+        let layout = Layout::new(area, order, out.len())?;
+        let engine = self.settled()?.engine()?;
+        let still = self.settled()?.still(&*engine)?;
+        let (mut absent, mut blocks) = (0, unpacked());
+        for cube in cubes(area, order) {
+            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
+            absent += still.show(&wanted, |at, chunk| {
+                chunk.unpack(order, &mut blocks);
+                layout.rows(at.pos).for_each(|Row { in_array, in_chunk }| {
+                    for (out, block) in out[in_array].iter_mut().zip(&blocks[in_chunk]) {
+                        *out = map(*block);
+                    }
+                });
+            })?;
+        }
+        Ok(absent)
+    }
+}
+
+impl Transaction<'_> {
+    /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
+    ///
+    /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,
+    /// filled with `background`. New blocks get their components' defaults, unchanged blocks keep their data.
+    ///
+    /// # Errors
+    /// [`Error::BoxLength`], [`Error::ChunkAbsent`], [`Error::Edit`] and as [`load`](Self::load).
+    pub fn write_box<T>(
+        &mut self,
+        dimension: Dimension,
+        area: BlockBox,
+        order: CellOrder,
+        values: &[T],
+        background: BlockId,
+        mut map: impl FnMut(&T) -> Option<BlockId>,
+    ) -> Result<(), Error> {
+        let layout = Layout::new(area, order, values.len())?;
+        let schema = self.catalog().current_schema();
+        let mut blocks = unpacked();
+        for cube in cubes(area, order) {
+            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
+            for (at, found) in wanted.iter().zip(self.load_many(&wanted)) {
+                let chunk = match found? {
+                    Some(chunk) => chunk,
+                    None if inside(area, at.pos) != [[0; 3], [15; 3]] => {
+                        return Err(Error::ChunkAbsent { at: *at });
+                    }
+                    None => Arc::new(Chunk::filled(background, &schema)?),
+                };
+                chunk.unpack(order, &mut blocks);
+                self.save(*at, chunk);
+                self.edit(*at, |chunk| {
+                    for Row { in_array, in_chunk } in layout.rows(at.pos) {
+                        for (value, index) in values[in_array].iter().zip(in_chunk) {
+                            if let Some(new) = map(value).filter(|new| *new != blocks[index])
+                                && let Some(cell) = order.cell(index as u16)
+                            {
+                                chunk.set_block(cell, new, &schema)?;
+                            }
+                        }
+                    }
+                    Ok::<_, Error>(())
+                })??;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorldOptions;
+
+    fn stone_and_air() -> (World, Dimension, [BlockId; 2]) {
+        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let dimension = world.register_dimension("game:flat").unwrap();
+        let blocks = world.register_blocks([":air", "game:stone"]).unwrap();
+        (world, dimension, blocks)
+    }
+
+    #[test]
+    fn a_box_of_another_shape_comes_back_in_every_order() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let area = BlockBox::new(BlockPos::new(-16, -16, 0), BlockPos::new(31, 15, 31));
+        let values: Vec<u64> =
+            (0..48 * 32 * 32).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63).collect();
+        let block = |value: &u64| Some(if *value == 0 { air } else { stone });
+        for order in CellOrder::ALL {
+            world.transaction(|tx| tx.write_box(dimension, area, order, &values, air, block)).unwrap();
+            let mut read = vec![9; values.len()];
+            let absent = world.read_box(dimension, area, order, &mut read, BlockId::get).unwrap();
+            assert_eq!((absent, &read), (0, &values), "{order:?}");
+        }
+        let mut one = [9];
+        let last = BlockBox::new(area.max(), area.max());
+        world.read_box(dimension, last, CellOrder::Xyz, &mut one, BlockId::get).unwrap();
+        assert_eq!(one[0], values[values.len() - 1], "the last block is last in every order");
+    }
+
+    #[test]
+    fn any_part_of_a_box_is_read_and_written_in_every_order() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let all = BlockBox::new(BlockPos::new(-16, -16, 0), BlockPos::new(31, 15, 31));
+        let is_stone = |at: BlockPos| (at.x * 31 + at.y * 17 + at.z * 7).rem_euclid(5) < 2;
+        world
+            .transaction(|tx| {
+                for pos in all.chunks().iter() {
+                    tx.save(ChunkAt { dimension, pos }, Chunk::filled(air, &tx.catalog().current_schema())?);
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        let corners = [([-16, -16, 0], [31, 15, 31]), ([-3, -9, 2], [17, 14, 30]), ([4, 5, 6], [4, 5, 20])];
+        for (order, ([x, y, z], [to_x, to_y, to_z])) in CellOrder::ALL.into_iter().zip(corners.iter().cycle())
+        {
+            let part = BlockBox::new(BlockPos::new(*x, *y, *z), BlockPos::new(*to_x, *to_y, *to_z));
+            // Every cell of the part, in the order of the array, said with nothing but the axes.
+            let [slow, middle, fast] = order.axes();
+            let (min, max) = ([*x, *y, *z], [*to_x, *to_y, *to_z]);
+            let cells: Vec<_> = (min[slow]..=max[slow])
+                .flat_map(|a| (min[middle]..=max[middle]).map(move |b| (a, b)))
+                .flat_map(|(a, b)| (min[fast]..=max[fast]).map(move |c| (a, b, c)))
+                .map(|(a, b, c)| {
+                    let mut at = [0; 3];
+                    (at[slow], at[middle], at[fast]) = (a, b, c);
+                    BlockPos::new(at[0], at[1], at[2])
+                })
+                .collect();
+            let values: Vec<_> = cells.iter().map(|at| is_stone(*at)).collect();
+            let block = |is_stone: &bool| Some(if *is_stone { stone } else { air });
+            world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, block)).unwrap();
+            for at in &cells {
+                let stored = world.load(ChunkAt { dimension, pos: at.chunk() }).unwrap().unwrap();
+                assert_eq!(stored.block(at.local()) == stone, is_stone(*at), "{order:?} {at:?}");
+            }
+            let mut read = vec![false; values.len()];
+            assert_eq!(world.read_box(dimension, part, order, &mut read, |found| found == stone).unwrap(), 0);
+            assert_eq!(read, values, "{order:?}");
+            // What the part does not hold was left alone: all of it is air again for the next.
+            let undone = |is_stone: &bool| is_stone.then_some(air);
+            world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, undone)).unwrap();
+            let len = all.size().into_iter().product::<u128>() as usize;
+            let mut rest = vec![stone; len];
+            world.read_box(dimension, all, order, &mut rest, |found| found).unwrap();
+            assert!(rest.iter().all(|found| *found == air), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_box_at_the_end_of_the_world_is_read() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let end = BlockPos::new(i64::MAX, i64::MAX, i64::MAX);
+        world
+            .transaction(|tx| {
+                let chunk = Chunk::filled(air, &tx.catalog().current_schema())?;
+                tx.save(ChunkAt { dimension, pos: end.chunk() }, chunk);
+                tx.set_block(dimension, end, stone)
+            })
+            .unwrap();
+        let area = BlockBox::new(BlockPos::new(i64::MAX - 2, i64::MAX, i64::MAX), end);
+        let mut read = [BlockId::new(9); 3];
+        assert_eq!(world.read_box(dimension, area, CellOrder::Zyx, &mut read, |found| found).unwrap(), 0);
+        assert_eq!(read, [air, air, stone]);
+    }
+
+    #[test]
+    fn a_slice_of_another_length_and_a_missing_chunk_are_refused() {
+        let (world, dimension, [air, stone]) = stone_and_air();
+        let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(7, 15, 15));
+        let error = world.read_box(dimension, area, CellOrder::Xyz, &mut [0; 7], BlockId::get).unwrap_err();
+        assert!(matches!(error, Error::BoxLength { found: 7, expected: 2048 }), "{error}");
+        let write = world.transaction(|tx| {
+            tx.write_box(dimension, area, CellOrder::Xyz, &[(); 2048], air, |()| Some(stone))
+        });
+        assert!(matches!(write.unwrap_err(), Error::ChunkAbsent { .. }));
+        let mut out = [5; 2048];
+        assert_eq!(world.read_box(dimension, area, CellOrder::Xyz, &mut out, BlockId::get).unwrap(), 1);
+        assert_eq!(out, [5; 2048], "what is not stored is left alone");
+    }
+}

@@ -1,0 +1,191 @@
+//! What a thread looked at last, so that it can look again without writing a word that other threads read.
+//!
+//! Even a look into a shared cache writes: its lock, and the count of who holds a chunk. Two threads that look at the
+//! same chunks wait for each other's writes. What is remembered here is asked by one thread alone, and the epoch of
+//! its place says whether it is true still; an epoch is written by commits only.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cg_format::ChunkAt;
+use cg_format::chunk::Chunk;
+
+use super::epoch::Epoch;
+
+/// So many places a thread has first: 8 × 16 × 8 chunks fit beside each other.
+const FEW: Places = Places { side: 8, height: 16 };
+/// So many it has once chunks that it looks at have met in one place more often than there are places: what one player
+/// sees. They take half a mebibyte.
+const MANY: Places = Places { side: 16, height: 32 };
+
+/// Where, of which cache, and until when it is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) cache: u64,
+    pub(super) at: ChunkAt,
+    pub(super) epoch: Epoch,
+}
+
+/// Where chunks are remembered: neighbours have places of their own, up to so many along each axis, powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Places {
+    side: usize,
+    height: usize,
+}
+
+impl Places {
+    const fn count(self) -> usize {
+        self.side * self.height * self.side
+    }
+
+    #[inline]
+    const fn of(self, at: ChunkAt) -> usize {
+        let (side, height) = (self.side - 1, self.height - 1);
+        let (x, y, z) =
+            (at.pos.x() as usize & side, at.pos.y() as usize & height, at.pos.z() as usize & side);
+        (x * self.side + z) * self.height + y
+    }
+}
+
+/// The chunks that one thread has seen, each at the place that its position says.
+#[derive(Debug)]
+struct Recent {
+    shape: Places,
+    places: Vec<Option<(Seen, Arc<Chunk>)>>,
+    /// What was last shown at each place. Only what is shown twice without another between is held: who looks at more
+    /// than fits gains nothing, and pays little.
+    candidates: Vec<Option<Seen>>,
+    /// How often another chunk was shown at the place of one.
+    meetings: usize,
+    bytes: u64,
+}
+
+impl Recent {
+    const fn new() -> Self {
+        Self { shape: FEW, places: Vec::new(), candidates: Vec::new(), meetings: 0, bytes: 0 }
+    }
+
+    /// Has as many places as a shape, and what was remembered at those of another.
+    fn reshape(&mut self, shape: Places) {
+        let held = std::mem::take(&mut self.places);
+        self.shape = shape;
+        self.meetings = 0;
+        self.places.resize_with(shape.count(), || None);
+        self.candidates = vec![None; shape.count()];
+        for (seen, chunk) in held.into_iter().flatten() {
+            // Those that had places of their own have them still: each axis has a multiple of what it had.
+            self.candidates[shape.of(seen.at)] = Some(seen);
+            self.places[shape.of(seen.at)] = Some((seen, chunk));
+        }
+    }
+
+    fn note(&mut self, seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
+        if self.places.is_empty() {
+            self.reshape(FEW);
+        }
+        let place = self.shape.of(seen.at);
+        let before = self.candidates[place].replace(seen);
+        if before != Some(seen) {
+            if before.is_some_and(|before| before.at != seen.at) {
+                self.meetings += 1;
+                if self.meetings > self.shape.count() && self.shape == FEW {
+                    self.reshape(MANY);
+                }
+            }
+            return;
+        }
+        let bytes = chunk.memory_bytes() as u64;
+        if bytes > max_bytes {
+            return;
+        }
+        if self.bytes + bytes > max_bytes {
+            self.places.fill(None);
+            self.bytes = 0;
+        }
+        let before = self.places[place].replace((seen, Arc::clone(chunk)));
+        self.bytes += bytes;
+        self.bytes -= before.map_or(0, |(_, chunk)| chunk.memory_bytes() as u64);
+    }
+}
+
+thread_local! {
+    static RECENT: RefCell<Recent> = const { RefCell::new(Recent::new()) };
+}
+
+/// Shows a chunk that this thread has seen already, or gives the closure back.
+#[inline]
+pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, F> {
+    if !seen.epoch.is_calm() {
+        return Err(show);
+    }
+    let mut show = Some(show);
+    // While the closure runs, what it looks at is borrowed: looks inside it find what is here and remember nothing.
+    let shown = RECENT.try_with(|recent| {
+        let recent = recent.try_borrow().ok()?;
+        match recent.places.get(recent.shape.of(seen.at))? {
+            Some((known, chunk)) if *known == seen => show.take().map(|show| show(chunk)),
+            _ => None,
+        }
+    });
+    match (shown.ok().flatten(), show) {
+        (Some(shown), _) => Ok(shown),
+        (None, Some(show)) => Err(show),
+        (None, None) => unreachable!("the closure is taken only to be called"),
+    }
+}
+
+/// Remembers a chunk for this thread, which holds at most so many bytes of them.
+pub(super) fn note(seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
+    if !seen.epoch.is_calm() || max_bytes == 0 {
+        return;
+    }
+    // A thread that ends has nothing to remember for.
+    let _ = RECENT.try_with(|recent| {
+        if let Ok(mut recent) = recent.try_borrow_mut() {
+            recent.note(seen, chunk, max_bytes);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::cache::epoch::{Epochs, Slot};
+    use cg_format::schema::NoComponents;
+    use cg_format::{BlockId, ChunkPos, Dimension};
+
+    #[test]
+    fn what_one_player_sees_has_room_once_it_was_seen() {
+        let epoch = Epochs::new(1, 1).now(Slot(0));
+        let chunk = Arc::new(Chunk::filled(BlockId::new(1), &NoComponents).unwrap());
+        let view = |side: i64| {
+            let all =
+                (0..side).flat_map(move |x| (0..side).flat_map(move |z| (0..24).map(move |y| (x, y, z))));
+            all.map(move |(x, y, z)| {
+                let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(x - 3, y - 4, z));
+                Seen { cache: 1, at, epoch }
+            })
+        };
+        let mut recent = Recent::new();
+        let mut look = |side| {
+            let mut held = 0;
+            for seen in view(side) {
+                let known = recent.places.get(recent.shape.of(seen.at)).and_then(Option::as_ref);
+                if known.is_some_and(|(known, _)| *known == seen) {
+                    held += 1;
+                } else {
+                    recent.note(seen, &chunk, 1 << 30);
+                }
+            }
+            (held, recent.shape)
+        };
+        let small = [look(4), look(4), look(4)];
+        assert_eq!(small, [(0, FEW), (0, FEW), (128, FEW)], "two thirds of the heights meet others");
+        for _ in 0..4 {
+            look(11);
+        }
+        assert_eq!(look(11), (11 * 11 * 24, MANY));
+        // Nothing was lost of what is remembered, or counted twice.
+        assert_eq!(recent.bytes, recent.places.iter().flatten().count() as u64 * chunk.memory_bytes() as u64);
+    }
+}

@@ -1,0 +1,291 @@
+//! Which 16³ cubes of an area may hold anything, in the order of their keys.
+//!
+//! Keys are in Morton order, so a box is not one range of them. Where a small box names its cubes one by one, a large
+//! one is found by following the keys: whatever lies between two parts of the box is skipped with one seek per tier.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::cluster::Slot;
+use cg_format::key::Family;
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
+
+use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// Which chunks a walk visits.
+#[derive(Debug, Clone, Copy)]
+pub enum Area {
+    /// All of them.
+    World,
+    /// Those of a box in one dimension.
+    Box(Dimension, ChunkBox),
+}
+
+impl Area {
+    /// Whether a chunk lies in the area.
+    pub(crate) fn contains(self, at: ChunkAt) -> bool {
+        match self {
+            Self::World => true,
+            Self::Box(dimension, area) => at.dimension == dimension && area.contains(at.pos),
+        }
+    }
+
+    /// Whether a cluster has a chunk in the area.
+    pub(super) fn meets(self, dimension: Dimension, cluster: ClusterPos) -> bool {
+        let (min, max) = (cluster.min_chunk(), cluster.max_chunk());
+        let overlap = |min: i64, max: i64, from: i64, to: i64| min <= to && from <= max;
+        match self {
+            Self::World => true,
+            Self::Box(wanted, area) => {
+                let (from, to) = (area.min(), area.max());
+                dimension == wanted
+                    && overlap(min.x(), max.x(), from.x(), to.x())
+                    && overlap(min.y(), max.y(), from.y(), to.y())
+                    && overlap(min.z(), max.z(), from.z(), to.z())
+            }
+        }
+    }
+
+    /// The parts of a 16³ cube that have chunks in the area, by their first and last chunk in the order of keys: as
+    /// few as there can be without a 4³ cube that has none.
+    pub(super) fn parts_of(self, dimension: Dimension, cube: ClusterPos) -> Vec<[ChunkPos; 2]> {
+        if let Self::World = self {
+            return vec![[cube.min_chunk(), cube.max_chunk()]];
+        }
+        let place = |place| Slot::in_group_of(ClusterTier::L2, place, 0).and_then(|slot| slot.chunk(cube));
+        let mut cubes: Vec<_> =
+            (0..64).filter_map(place).map(|first| first.cluster(ClusterTier::L1)).collect();
+        cubes.sort_unstable_by_key(|cube| key::cluster(dimension, *cube));
+        let runs = cubes.chunk_by(|a, b| self.meets(dimension, *a) == self.meets(dimension, *b));
+        runs.filter_map(|run| match run {
+            [first, ..] if self.meets(dimension, *first) => {
+                Some([first.min_chunk(), run[run.len() - 1].max_chunk()])
+            }
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+/// Up to so many cubes are named without asking which there are.
+const NAMED_CUBES: u128 = 64;
+
+/// The cubes of an area, one after the other.
+#[derive(Debug)]
+pub(crate) enum Cubes {
+    /// All of a small box, stored or not, in the order of their keys.
+    Named(std::vec::IntoIter<(Dimension, ClusterPos)>),
+    /// Those that have a row, found by their keys.
+    Followed {
+        /// The area.
+        area: Area,
+        /// Where the search goes on; `None` when it is over.
+        from: Option<Start>,
+    },
+}
+
+/// Where the search for the next cube begins. Cubes sort the same way by the keys of all three tiers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start {
+    Beginning,
+    Cube(Dimension, ClusterPos),
+    Behind(Dimension, ClusterPos),
+}
+
+impl Cubes {
+    /// The cubes of an area.
+    pub(crate) fn of(area: Area) -> Self {
+        let Area::Box(dimension, bounds) = area else {
+            return Self::Followed { area, from: Some(Start::Beginning) };
+        };
+        let (min, max) = (bounds.min().cluster(ClusterTier::L2), bounds.max().cluster(ClusterTier::L2));
+        let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;
+        let count = side(min.x(), max.x())
+            .saturating_mul(side(min.y(), max.y()))
+            .saturating_mul(side(min.z(), max.z()));
+        if count > NAMED_CUBES {
+            return Self::Followed { area, from: Some(Start::Cube(dimension, min)) };
+        }
+        let mut named = Vec::new();
+        for x in min.x()..=max.x() {
+            for y in min.y()..=max.y() {
+                for z in min.z()..=max.z() {
+                    named.push((dimension, cube(x, y, z)));
+                }
+            }
+        }
+        named.sort_unstable_by_key(|(dimension, cube)| key::cluster(*dimension, *cube));
+        Self::Named(named.into_iter())
+    }
+
+    /// The first cube of an area that has a row in any tier.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub(crate) fn first(
+        view: &dyn Readable,
+        counters: &Counters,
+        dimension: Dimension,
+        area: ChunkBox,
+    ) -> Result<Option<ClusterPos>, Error> {
+        let from = Some(Start::Cube(dimension, area.min().cluster(ClusterTier::L2)));
+        let mut cubes = Self::Followed { area: Area::Box(dimension, area), from };
+        Ok(cubes.next(view, counters)?.map(|(_, cube)| cube))
+    }
+
+    /// The next cube. Costs three seeks for each part of a large box, and nothing for a small one.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub(crate) fn next(
+        &mut self,
+        view: &dyn Readable,
+        counters: &Counters,
+    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+        self.next_with(view, counters, &mut Err)
+    }
+
+    /// As [`next`](Self::next), going on behind damage: each part of the keys that cannot be read, where cubes may lie
+    /// that nobody can tell of, is given to `damaged` first.
+    ///
+    /// # Errors
+    /// If the engine fails otherwise, and what `damaged` returns.
+    pub(crate) fn next_past_damage(
+        &mut self,
+        view: &dyn Readable,
+        counters: &Counters,
+        damaged: &mut Vec<Error>,
+    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+        self.next_with(view, counters, &mut |error| {
+            damaged.push(error.into());
+            Ok(())
+        })
+    }
+
+    fn next_with(
+        &mut self,
+        view: &dyn Readable,
+        counters: &Counters,
+        damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+        let (area, from) = match self {
+            Self::Named(cubes) => return Ok(cubes.next()),
+            Self::Followed { area, from } => (*area, from),
+        };
+        // No cube of a box comes behind that of its corner of largest coordinates.
+        let last = match area {
+            Area::World => None,
+            Area::Box(dimension, bounds) => Some((dimension, bounds.max().cluster(ClusterTier::L2))),
+        };
+        while let Some(start) = from.take() {
+            let Some((dimension, cube)) = next_stored(view, counters, start, last, damaged)? else { break };
+            if area.meets(dimension, cube) {
+                *from = Some(Start::Behind(dimension, cube));
+                return Ok(Some((dimension, cube)));
+            }
+            *from = back_into(area, dimension, cube);
+        }
+        Ok(None)
+    }
+}
+
+/// Where an area goes on behind a cube that lies outside it; `None` if all of it lies before.
+fn back_into(area: Area, dimension: Dimension, outside: ClusterPos) -> Option<Start> {
+    let Area::Box(wanted, bounds) = area else { return None };
+    if dimension > wanted {
+        return None;
+    }
+    let corner = |chunk: ChunkPos| {
+        let cube = chunk.cluster(ClusterTier::L2);
+        [cube.x(), cube.y(), cube.z()]
+    };
+    let found = [outside.x(), outside.y(), outside.z()];
+    let [x, y, z] = morton::first_in_box(found, corner(bounds.min()), corner(bounds.max()))?;
+    Some(Start::Cube(wanted, cube(x, y, z)))
+}
+
+fn cube(x: i64, y: i64, z: i64) -> ClusterPos {
+    ClusterPos::new(ClusterTier::L2, x, y, z).expect("it lies between two cubes of the world")
+}
+
+/// The first cube from a place on, and up to a last one, that has a row in any tier.
+fn next_stored(
+    view: &dyn Readable,
+    counters: &Counters,
+    from: Start,
+    last: Option<(Dimension, ClusterPos)>,
+    damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+) -> Result<Option<(Dimension, ClusterPos)>, Error> {
+    let mut next: Option<(Dimension, ClusterPos)> = None;
+    for (family, cube_of, key_of) in TIERS {
+        let bound = match from {
+            Start::Beginning => None,
+            Start::Cube(dimension, cube) => Some((key_of(dimension, cube.min_chunk()), true)),
+            Start::Behind(dimension, cube) => Some((key_of(dimension, cube.max_chunk()), false)),
+        };
+        let lower = match &bound {
+            None => Bound::Unbounded,
+            Some((key, true)) => Bound::Included(&key[..]),
+            Some((key, false)) => Bound::Excluded(&key[..]),
+        };
+        let end = last.map(|(dimension, cube)| key_of(dimension, cube.max_chunk()));
+        let upper = end.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
+        let found = scan_skipping_damage(view, family, (lower, upper), |met| {
+            Counters::add(&counters.keys_scanned, 1);
+            match met {
+                // A key that is no position cannot be placed; verification reports it.
+                Met::Row(key, _) => {
+                    cube_of(key).map_or(ControlFlow::Continue(()), |cube| ControlFlow::Break(Ok(cube)))
+                }
+                Met::Gap { error, .. } => {
+                    damaged(error).map_or_else(|error| ControlFlow::Break(Err(error)), ControlFlow::Continue)
+                }
+            }
+        })?;
+        let found = found.transpose()?;
+        let sort_key = |(dimension, cube): (Dimension, ClusterPos)| key::cluster(dimension, cube);
+        next = match (next, found) {
+            (Some(a), Some(b)) => Some(if sort_key(b) < sort_key(a) { b } else { a }),
+            (a, b) => a.or(b),
+        };
+    }
+    Ok(next)
+}
+
+type CubeOf = fn(&[u8]) -> Option<(Dimension, ClusterPos)>;
+type KeyOf = fn(Dimension, ChunkPos) -> [u8; key::CHUNK_LEN_BYTES];
+
+/// For each tier: its family, the cube of a key, and the key of the row that holds a chunk.
+const TIERS: [(Family, CubeOf, KeyOf); 3] = [
+    (
+        Family::ChunkL0,
+        |key| key::decode_chunk(key).ok().map(|at| (at.dimension, at.pos.cluster(ClusterTier::L2))),
+        |dimension, pos| key::chunk(ChunkAt { dimension, pos }),
+    ),
+    (
+        Family::ChunkL1,
+        |key| {
+            let (dimension, pos) = key::decode_cluster(ClusterTier::L1, key).ok()?;
+            Some((dimension, pos.min_chunk().cluster(ClusterTier::L2)))
+        },
+        |dimension, pos| key::cluster(dimension, pos.cluster(ClusterTier::L1)),
+    ),
+    (
+        Family::ChunkL2,
+        |key| key::decode_cluster(ClusterTier::L2, key).ok(),
+        |dimension, pos| key::cluster(dimension, pos.cluster(ClusterTier::L2)),
+    ),
+];
+
+/// The first and the last key that a tier's rows can have between two chunks; `None` is the hottest tier.
+pub(crate) fn keys_of(
+    tier: Option<ClusterTier>,
+    dimension: Dimension,
+    part: [ChunkPos; 2],
+) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
+    part.map(|pos| match tier {
+        None => key::chunk(ChunkAt { dimension, pos }),
+        Some(tier) => key::cluster(dimension, pos.cluster(tier)),
+    })
+}

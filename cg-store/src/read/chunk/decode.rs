@@ -1,0 +1,73 @@
+//! Decoding a stored chunk with the schema it was written with, and carrying it to the current one.
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
+use cg_registry::{Catalog, Schema, UpgradeFunctions, Upgrader};
+
+use super::StoredChunk;
+use crate::api::world::Inner;
+use crate::rt::stats::Counters;
+use crate::storage::error::{Damage, Error};
+
+impl Inner {
+    /// Decodes a stored chunk and upgrades it in memory. Upgrading is no change: nothing is written.
+    pub(crate) fn decode(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
+        Counters::add(&self.counters.chunks_decoded, 1);
+        decode(catalog, &self.options.upgrades, stored)
+    }
+}
+
+/// Decodes a stored chunk and upgrades it to the catalog's current generation.
+pub(crate) fn decode(
+    catalog: &Catalog,
+    functions: &UpgradeFunctions,
+    stored: StoredChunk<'_>,
+) -> Result<Chunk, Error> {
+    upgrade(catalog, functions, stored, decode_as_stored(catalog, stored)?)
+}
+
+/// Decodes a stored chunk with the schema that it was written with.
+pub(crate) fn decode_as_stored(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
+    let schema = schema_of(catalog, stored)?;
+    Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))
+}
+
+/// The schema that a stored chunk was written with.
+pub(crate) fn schema_of(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Schema, Error> {
+    let generation = stored.schema_generation;
+    catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
+        what: stored.at.to_string(),
+        found: generation,
+        newest: catalog.current_generation(),
+    })
+}
+
+/// Carries a chunk from the generation of its row to the current one.
+pub(crate) fn upgrade(
+    catalog: &Catalog,
+    functions: &UpgradeFunctions,
+    stored: StoredChunk<'_>,
+    chunk: Chunk,
+) -> Result<Chunk, Error> {
+    let upgrade = Upgrader::new(catalog, functions).upgrade(&chunk, stored.schema_generation);
+    match upgrade.map_err(|why| Error::NotUpgraded { at: stored.at, why })? {
+        Some(upgrade) => Ok(upgrade.chunk),
+        None => Ok(chunk),
+    }
+}
+
+/// Damage inside a stored chunk's own bytes.
+pub(crate) fn damage(stored: StoredChunk<'_>, problem: cg_format::DecodeError) -> Error {
+    let (space, key) = row_of(stored.at, stored.tier);
+    Damage::of_chunk(space, &key, stored.at, problem)
+}
+
+/// The row that holds a chunk in a tier.
+pub(crate) fn row_of(at: ChunkAt, tier: Tier) -> (Space, [u8; key::CHUNK_LEN_BYTES]) {
+    let cluster = |tier| (Space::of_cluster(tier), key::cluster(at.dimension, at.pos.cluster(tier)));
+    match tier {
+        Tier::L0 => (Space::ChunkL0, key::chunk(at)),
+        Tier::L1 => cluster(ClusterTier::L1),
+        Tier::L2 => cluster(ClusterTier::L2),
+    }
+}

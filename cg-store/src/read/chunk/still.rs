@@ -1,0 +1,202 @@
+//! Many reads of one state of the world: what is committed or moved between two of them is not seen.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView, Space, key};
+use cg_registry::Catalog;
+
+use super::find_many::find_many_in;
+use crate::api::world::{Inner, World};
+use crate::engine::{Engine, Readable as _, Snapshot};
+use crate::read::cache::{ChunkCache, Moment};
+use crate::read::delta::{WithDeltas, fold_stored};
+use crate::read::iterate::entities;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// The world as it was at one moment, in the engine and in memory alike.
+pub(crate) struct StillWorld<'w> {
+    world: &'w Inner,
+    view: Snapshot<'w>,
+    moment: Moment,
+    catalog: Arc<Catalog>,
+    with_deltas: WithDeltas,
+}
+
+impl Inner {
+    /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
+    /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
+    pub(crate) fn still<'w>(&'w self, engine: &'w dyn Engine) -> Result<StillWorld<'w>, Error> {
+        self.check_open()?;
+        let _no_commit = self.commit_alone()?;
+        let view = engine.snapshot()?;
+        Ok(StillWorld {
+            with_deltas: WithDeltas::of(&view)?,
+            world: self,
+            view,
+            moment: self.cache.moment(),
+            catalog: self.registry.catalog(),
+        })
+    }
+}
+
+impl StillWorld<'_> {
+    /// Shows the stored ones of some chunks, in no order, and says how many are not stored.
+    ///
+    /// Costs what [`find_many_in`] costs for those that memory does not have. Chunks of one cluster that are to be read
+    /// from it once must be asked for together.
+    ///
+    /// # Errors
+    /// That of the first chunk that is damaged; others may have been shown.
+    pub(crate) fn show(
+        &self,
+        at: &[ChunkAt],
+        mut show: impl FnMut(ChunkAt, &Arc<Chunk>),
+    ) -> Result<u64, Error> {
+        let world = self.world;
+        // What is committed since does not concern this reader: what it found is what it answers.
+        let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
+        let (mut missed, mut absent) = (Vec::new(), 0);
+        for at in at {
+            match world.cache.get_as_of(*at, &self.moment) {
+                Some(Lookup::Here(stored)) => show(*at, &stored.chunk),
+                Some(Lookup::Deleted | Lookup::NotHere) => absent += 1,
+                None => missed.push(*at),
+            }
+        }
+        Counters::add(&world.counters.cache_hits, (at.len() - missed.len()) as u64);
+        if missed.is_empty() {
+            return Ok(absent);
+        }
+        Counters::add(&world.counters.cache_misses, missed.len() as u64);
+        world.tiering.touch(missed.iter().copied());
+        // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
+        let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
+            let stored = if self.with_deltas.has(chunk.at) {
+                let fold = || fold_stored(&self.view, &self.catalog, chunk);
+                world.read_folded(&self.catalog, chunk, fold)?
+            } else {
+                world.read(&self.catalog, chunk)?
+            };
+            show(chunk.at, &stored.chunk);
+            keep(chunk.at, Lookup::Here(stored));
+            Ok(())
+        });
+        for (at, found) in missed.into_iter().zip(found) {
+            let found = match found? {
+                Lookup::Here(()) => continue,
+                Lookup::Deleted => Lookup::Deleted,
+                Lookup::NotHere => Lookup::NotHere,
+            };
+            absent += 1;
+            keep(at, found);
+        }
+        Ok(absent)
+    }
+}
+
+/// The world as it was at one moment, as a source: what is committed or moved while it is read is not seen.
+///
+/// Chunks come from memory where memory has them as they were then. It keeps old rows alive: hold it no longer than needed.
+pub struct Still<'w> {
+    still: StillWorld<'w>,
+}
+
+impl World {
+    /// Shows the world as it is now, to be read for a while: for snapshots, maps and exports of one state.
+    ///
+    /// Waits until nothing is queued and for a commit under way; the closure runs on the calling thread, without a lock.
+    ///
+    /// ```
+    /// use cg_format::ChunkSource;
+    /// use cg_store::prelude::*;
+    /// # let world = World::temporary(&[], &WorldOptions::default())?;
+    /// # let overworld = world.register_dimension("game:overworld")?;
+    /// # let [air, stone] = world.register_blocks([":air", "game:stone"])?;
+    /// # let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
+    /// # let put = |block| world.transaction(|tx| {
+    /// #     tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
+    /// #     Ok::<_, Box<dyn std::error::Error>>(())
+    /// # });
+    /// put(air)?;
+    /// let then = world.still(|still| {
+    ///     put(stone)?;
+    ///     let chunk = still.lookup(at)?.here().expect("it was there");
+    ///     Ok::<_, Box<dyn std::error::Error>>(chunk.block(LocalPos::new(0, 0, 0)))
+    /// })??;
+    /// assert_eq!(then, air);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Closed`], and what a queued write failed with.
+    pub fn still<T>(&self, read: impl FnOnce(&Still<'_>) -> T) -> Result<T, Error> {
+        let engine = self.settled()?.engine()?;
+        let still = Still { still: self.settled()?.still(&*engine)? };
+        Ok(read(&still))
+    }
+}
+
+impl Still<'_> {
+    /// The registry as it was at that moment, which issued the ids of what is read.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.still.catalog
+    }
+
+    /// Shows every entity of that moment, ascending by UUID, until `visit` breaks. A damaged one is shown as an error.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_entity<B>(
+        &self,
+        visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        entities(&self.still.view, visit)
+    }
+}
+
+impl ChunkSource for Still<'_> {
+    type Error = Error;
+
+    fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
+        let mut found = Lookup::NotHere;
+        self.still.show(&[at], |_, chunk| found = Lookup::Here(Arc::clone(chunk)))?;
+        Ok(found)
+    }
+
+    fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
+        let mut found = HashMap::with_capacity(at.len());
+        let shown = self.still.show(at, |at, chunk| drop(found.insert(at, Arc::clone(chunk))));
+        // One bad chunk fails alone: who is asked for alone is read alone.
+        let read = |at: &ChunkAt| match (found.get(at), &shown) {
+            (Some(chunk), _) => Ok(Lookup::Here(Arc::clone(chunk))),
+            (None, Ok(_)) => Ok(Lookup::NotHere),
+            (None, Err(_)) => self.lookup(*at),
+        };
+        at.iter().map(read).collect()
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.still.catalog.current_schema())
+    }
+}
+
+impl EntitySource for Still<'_> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        let StillWorld { world, view, catalog, .. } = &self.still;
+        let row = view.get(Space::Entity, &key::entity(id))?;
+        row.map(|row| world.decode_entity(catalog, id, &row)).transpose()
+    }
+}
+
+impl std::fmt::Debug for Still<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Still").field("world", self.still.world).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! Walking all live chunks of a view in the order of their keys, each once whatever its tier.
+//!
+//! Keys are in Morton order, and so are the walks: dimension by dimension, cube by cube, and inside a cube group by
+//! group. See `walk_cube.rs` for how the tiers of one cube are merged.
+
+use std::ops::ControlFlow;
+
+use cg_format::cluster::SlotInfo;
+use cg_format::{ChunkAt, ChunkBox, ClusterPos, Dimension, Tier};
+
+use super::StoredChunk;
+use super::cubes::{Area, Cubes};
+use super::walk_cube::{OpenCluster, walk_cube};
+use crate::api::world::Inner;
+use crate::engine::Readable;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// A live chunk that a walk has come to. Of one in a cluster, nothing is decompressed yet.
+pub(crate) enum Live<'l, 'r> {
+    /// One in a row of its own.
+    Hot(StoredChunk<'l>),
+    /// One in a cluster.
+    Slot { at: ChunkAt, info: SlotInfo, cluster: &'l mut OpenCluster<'r>, counters: &'l Counters },
+}
+
+impl Live<'_, '_> {
+    /// Which chunk it is, the commit that last changed its row, and where that lies.
+    pub(crate) fn place(&self) -> (ChunkAt, u64, Tier) {
+        match self {
+            Self::Hot(chunk) => (chunk.at, chunk.version, chunk.tier),
+            Self::Slot { at, info, cluster, .. } => (*at, info.version, cluster.tier().tier()),
+        }
+    }
+
+    /// Shows its bytes; nothing if they lie in a damaged group that was told of already.
+    fn show<B>(
+        self,
+        visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        match self {
+            Self::Hot(chunk) => visit(Ok(chunk)),
+            Self::Slot { at, info, cluster, counters } => {
+                let tier = cluster.tier().tier();
+                match cluster.read(at.pos, counters) {
+                    Ok(Some(value)) => {
+                        let SlotInfo { version, schema_generation } = info;
+                        visit(Ok(StoredChunk { at, version, schema_generation, tier, value }))
+                    }
+                    Ok(None) => ControlFlow::Continue(()),
+                    Err(error) => visit(Err(error)),
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// The stored chunks of a box.
+    ///
+    /// Tells them from keys and from the directories of clusters: no chunk is decoded and no group decompressed.
+    pub(crate) fn positions_in(&self, dimension: Dimension, area: ChunkBox) -> Result<Vec<ChunkAt>, Error> {
+        let mut found = Vec::new();
+        let area = Area::Box(dimension, area);
+        let failed =
+            walk_live(&self.settled_engine()?.snapshot()?, &self.counters, area, |live| match live {
+                Ok(live) => {
+                    found.push(live.place().0);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => ControlFlow::Break(error),
+            })?;
+        failed.map_or(Ok(found), Err)
+    }
+}
+
+/// Shows every live chunk of an area to `visit`, until it breaks.
+///
+/// What is damaged and may hold chunks of the area is shown as an error, once for each cube that it reaches into, and the
+/// walk goes on behind it. Rows outside the area are not opened.
+///
+/// # Errors
+/// If the engine fails.
+pub(crate) fn walk<B>(
+    view: &dyn Readable,
+    counters: &Counters,
+    area: Area,
+    mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+) -> Result<Option<B>, Error> {
+    walk_live(view, counters, area, |live| show(live, &mut visit))
+}
+
+/// As [`walk`], of one cube.
+pub(crate) fn walk_one<B>(
+    view: &dyn Readable,
+    counters: &Counters,
+    area: Area,
+    cube: (Dimension, ClusterPos),
+    mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+) -> Result<Option<B>, Error> {
+    Ok(walk_cube(view, counters, area, cube, |live| show(live, &mut visit))?.break_value())
+}
+
+fn show<B>(
+    live: Result<Live<'_, '_>, Error>,
+    visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    match live {
+        Ok(live) => live.show(visit),
+        Err(error) => visit(Err(error)),
+    }
+}
+
+/// As [`walk`], without reading the chunks.
+pub(crate) fn walk_live<B>(
+    view: &dyn Readable,
+    counters: &Counters,
+    area: Area,
+    mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
+) -> Result<Option<B>, Error> {
+    let (mut cubes, mut damaged) = (Cubes::of(area), Vec::new());
+    loop {
+        let cube = cubes.next_past_damage(view, counters, &mut damaged)?;
+        for error in damaged.drain(..) {
+            if let ControlFlow::Break(value) = visit(Err(error)) {
+                return Ok(Some(value));
+            }
+        }
+        let Some(cube) = cube else { return Ok(None) };
+        if let ControlFlow::Break(value) = walk_cube(view, counters, area, cube, &mut visit)? {
+            return Ok(Some(value));
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Which chunks have deltas, in memory: a look-up of a chunk without any stays one read. And what the deltas say, within
+//! a bound: then a look-up of a chunk that has some is one read as well.
+//!
+//! **Invariant**: whoever takes what the deltas of a chunk say, and reads the chunk's row afterwards, has the chunk as it
+//! was at some moment since. A delta is here before it is written and is shown once it is; it leaves when a row is written
+//! that has it. In a row that is newer than that, it is passed over by its commit.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cg_format::{ChunkAt, Space, key};
+use foldhash::{HashMap, HashSet};
+
+use super::known::{Gaps, each_delta};
+use super::said::{self, Said};
+use super::{MAX_CHUNKS, MAX_DELTAS, fold};
+use crate::engine::{Batch, Readable};
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::Error;
+
+/// What all deltas in memory may take, beside the commits of all: those of 80,000 chunks of which one block changed.
+const MAX_SAID_BYTES: usize = 8 << 20;
+
+/// The commits of every chunk's deltas, ascending, and what they say.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaIndex {
+    chunks: Mutex<Chunks, rank::Deltas>,
+    /// How many chunks, for those who only look.
+    len: AtomicUsize,
+    /// Whether deltas may lie where nobody can read, for those who only look.
+    has_gaps: AtomicBool,
+}
+
+/// The deltas of a chunk.
+#[derive(Debug)]
+pub(crate) enum Deltas {
+    /// It has none.
+    None,
+    /// All that are written, in memory.
+    Said(Said),
+    /// To be looked for in one view with the chunk's row: they are too many, just being written, or damaged.
+    Stored,
+}
+
+#[derive(Debug, Default)]
+struct OfChunk {
+    commits: Vec<u64>,
+    /// As many as there are commits, or none.
+    said: Said,
+}
+
+#[derive(Debug, Default)]
+struct Chunks {
+    deltas: HashMap<ChunkAt, OfChunk>,
+    said_bytes: usize,
+    /// The last commit that is known to be written.
+    written: u64,
+    /// Every chunk with deltas once, in the order in which maintenance looks at them; and some without.
+    waiting: VecDeque<ChunkAt>,
+    /// What waits, to be looked up.
+    waits: HashSet<ChunkAt>,
+    gaps: Gaps,
+    /// Chunks in gaps whose rows were replaced since, so that whatever lies there says nothing.
+    replaced: HashSet<ChunkAt>,
+}
+
+impl Chunks {
+    fn add(&mut self, at: ChunkAt, seq: u64, says: Option<Arc<[u8]>>) {
+        let OfChunk { commits, said } = self.deltas.entry(at).or_default();
+        match says {
+            Some(says)
+                if said.len() == commits.len() && self.said_bytes + said::bytes(&says) <= MAX_SAID_BYTES =>
+            {
+                self.said_bytes += said::bytes(&says);
+                said.push(seq, says);
+            }
+            // A part of them is of no use.
+            _ => self.said_bytes -= std::mem::take(said).bytes(),
+        }
+        commits.push(seq);
+        self.wait(at);
+        if self.waiting.len() > 2 * MAX_CHUNKS {
+            // Nobody looks, and most have no deltas any more.
+            let Self { waiting, waits, deltas, .. } = self;
+            waiting.retain(|at| deltas.contains_key(at));
+            waits.retain(|at| deltas.contains_key(at));
+        }
+    }
+
+    /// Whether deltas of a chunk may lie where nobody can read.
+    fn may_be_hidden(&self, at: ChunkAt) -> bool {
+        self.gaps.may_hide(at) && !self.replaced.contains(&at)
+    }
+
+    fn wait(&mut self, at: ChunkAt) {
+        if self.waits.insert(at) {
+            self.waiting.push_back(at);
+        }
+    }
+}
+
+impl DeltaIndex {
+    /// Reads all deltas. What is damaged is found again by who asks for the chunk.
+    pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
+        let mut chunks = Chunks::default();
+        chunks.gaps = each_delta(view, |at, seq, row| {
+            let says = fold::read(&key::delta(at, seq), row).map(|(_, _, says)| says.into());
+            chunks.add(at, seq, says.ok());
+            chunks.written = chunks.written.max(seq);
+        })?;
+        let (len, has_gaps) = (chunks.deltas.len(), !chunks.gaps.is_empty());
+        Ok(Self {
+            chunks: Mutex::new(chunks),
+            len: AtomicUsize::new(len),
+            has_gaps: AtomicBool::new(has_gaps),
+        })
+    }
+
+    /// Takes what was read again in place of everything that was noted.
+    pub(crate) fn replace(&self, read: Self) {
+        let mut chunks = self.chunks.lock();
+        // Rows are never taken back, so what was replaced stays so.
+        let replaced = std::mem::take(&mut chunks.replaced);
+        *chunks = Chunks { replaced, ..read.chunks.into_inner() };
+        self.len.store(chunks.deltas.len(), Ordering::Release);
+        self.has_gaps.store(!chunks.gaps.is_empty(), Ordering::Release);
+    }
+
+    /// Whether a chunk may have deltas.
+    pub(crate) fn has(&self, at: ChunkAt) -> bool {
+        if !self.has_any() {
+            return false;
+        }
+        let chunks = self.chunks.lock();
+        chunks.deltas.contains_key(&at) || chunks.may_be_hidden(at)
+    }
+
+    /// Whether any chunk may have deltas.
+    pub(crate) fn has_any(&self) -> bool {
+        self.len() > 0 || self.has_gaps.load(Ordering::Acquire)
+    }
+
+    /// The deltas of a chunk, for who reads its row afterwards.
+    pub(crate) fn of(&self, at: ChunkAt) -> Deltas {
+        if !self.has_any() {
+            return Deltas::None;
+        }
+        let chunks = self.chunks.lock();
+        if chunks.may_be_hidden(at) {
+            return Deltas::Stored;
+        }
+        match chunks.deltas.get(&at) {
+            None => Deltas::None,
+            Some(OfChunk { commits, said })
+                if said.len() == commits.len() && said.last() <= Some(chunks.written) =>
+            {
+                Deltas::Said(said.clone())
+            }
+            Some(_) => Deltas::Stored,
+        }
+    }
+
+    /// How many chunks have deltas.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Whether a chunk may get another delta. None goes where some cannot be read: looking for it would meet them.
+    pub(crate) fn has_room(&self, at: ChunkAt) -> bool {
+        let chunks = self.chunks.lock();
+        let has_room = match chunks.deltas.get(&at) {
+            Some(deltas) => deltas.commits.len() < MAX_DELTAS,
+            None => chunks.deltas.len() < MAX_CHUNKS,
+        };
+        has_room && !chunks.gaps.may_hide(at)
+    }
+
+    /// The commits of a chunk's deltas, ascending.
+    pub(crate) fn commits(&self, at: ChunkAt) -> Vec<u64> {
+        if self.len() == 0 {
+            return Vec::new();
+        }
+        self.chunks.lock().deltas.get(&at).map(|deltas| deltas.commits.clone()).unwrap_or_default()
+    }
+
+    /// Adds the deletion of a chunk's deltas to a batch that saves or deletes it as a whole. Once that is written, they are
+    /// to be [forgotten](Self::forget_up_to).
+    pub(crate) fn delete_rows(&self, batch: &mut Batch, at: ChunkAt) {
+        for seq in self.commits(at) {
+            batch.delete(Space::ChunkDelta, key::delta(at, seq));
+        }
+    }
+
+    /// Notes a delta and what it says, before it is written.
+    pub(crate) fn add(&self, at: ChunkAt, seq: u64, says: &[u8]) {
+        let mut chunks = self.chunks.lock();
+        chunks.add(at, seq, Some(says.into()));
+        self.len.store(chunks.deltas.len(), Ordering::Release);
+    }
+
+    /// Notes that a commit was written, and all before it: who asks for their deltas is shown them now.
+    pub(crate) fn wrote(&self, seq: u64) {
+        if self.len() > 0 {
+            let mut chunks = self.chunks.lock();
+            chunks.written = chunks.written.max(seq);
+        }
+    }
+
+    /// Notes that a chunk's deltas up to a commit are gone or say nothing, after a row that replaces them was written.
+    pub(crate) fn forget_up_to(&self, at: ChunkAt, seq: u64) {
+        if self.has_gaps.load(Ordering::Acquire) {
+            let mut chunks = self.chunks.lock();
+            if chunks.gaps.may_hide(at) {
+                chunks.replaced.insert(at);
+            }
+        }
+        self.retain(at, |delta| delta > seq);
+    }
+
+    /// Notes that one delta is gone, after its deletion was written.
+    pub(crate) fn forget(&self, at: ChunkAt, seq: u64) {
+        self.retain(at, |delta| delta != seq);
+    }
+
+    /// The next chunk for maintenance to look at, with the commits of its deltas. Unless they are folded, it is to
+    /// [wait](Self::wait_again) again.
+    pub(crate) fn next_waiting(&self) -> Option<(ChunkAt, Vec<u64>)> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut chunks = self.chunks.lock();
+        loop {
+            let at = chunks.waiting.pop_front()?;
+            chunks.waits.remove(&at);
+            if let Some(deltas) = chunks.deltas.get(&at) {
+                return Some((at, deltas.commits.clone()));
+            }
+        }
+    }
+
+    /// Has a chunk wait behind all others.
+    pub(crate) fn wait_again(&self, at: ChunkAt) {
+        let mut chunks = self.chunks.lock();
+        if chunks.deltas.contains_key(&at) {
+            chunks.wait(at);
+        }
+    }
+
+    fn retain(&self, at: ChunkAt, keep: impl Fn(u64) -> bool) {
+        if self.len() == 0 {
+            return;
+        }
+        let mut chunks = self.chunks.lock();
+        let Chunks { deltas, said_bytes, .. } = &mut *chunks;
+        if let Some(OfChunk { commits, said }) = deltas.get_mut(&at) {
+            *said_bytes -= said.bytes();
+            commits.retain(|seq| keep(*seq));
+            said.retain(&keep);
+            *said_bytes += said.bytes();
+            if commits.is_empty() {
+                deltas.remove(&at);
+            }
+        }
+        self.len.store(chunks.deltas.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{ChunkPos, Dimension};
+
+    #[test]
+    fn it_knows_what_was_added_and_not_yet_forgotten() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        assert!(!index.has(at(1)) && index.has_room(at(1)));
+        for seq in 0..MAX_DELTAS as u64 {
+            assert!(index.has_room(at(1)));
+            index.add(at(1), seq, b"");
+        }
+        index.add(at(2), 3, b"");
+        assert!(index.has(at(1)) && !index.has_room(at(1)), "it is full");
+        index.forget(at(1), 3);
+        assert!(index.has_room(at(1)) && index.has(at(2)));
+        index.forget_up_to(at(1), MAX_DELTAS as u64 - 2);
+        assert_eq!((index.commits(at(1)), index.len()), (vec![MAX_DELTAS as u64 - 1], 2));
+        index.forget_up_to(at(1), u64::MAX);
+        index.forget_up_to(at(2), 2);
+        assert_eq!((index.has(at(1)), index.commits(at(2)), index.len()), (false, vec![3], 1));
+    }
+
+    #[test]
+    fn chunks_with_deltas_wait_one_after_the_other() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        assert_eq!(index.next_waiting(), None);
+        for (x, seq) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
+            index.add(at(x), seq, b"");
+        }
+        index.forget(at(2), 2);
+        assert_eq!(index.next_waiting(), Some((at(1), vec![1, 3])));
+        index.wait_again(at(1));
+        assert_eq!(index.next_waiting(), Some((at(3), vec![4])));
+        index.forget_up_to(at(3), 4);
+        index.wait_again(at(3));
+        assert_eq!(index.next_waiting(), Some((at(1), vec![1, 3])));
+        assert_eq!(index.next_waiting(), None);
+        for seq in 0..5 * MAX_CHUNKS as u64 {
+            let at = at(5 + seq as i64);
+            index.add(at, seq, b"");
+            index.forget(at, seq);
+        }
+        let waiting = index.chunks.lock().waiting.len();
+        assert!(waiting <= 2 * MAX_CHUNKS, "{waiting} wait for nobody");
+    }
+
+    #[test]
+    fn a_chunk_that_is_saved_whole_again_and_again_waits_once() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        for seq in 0..100 {
+            index.add(at(1), seq, b"");
+            index.forget_up_to(at(1), seq);
+        }
+        index.add(at(1), 100, b"");
+        index.add(at(2), 101, b"");
+        assert_eq!(index.next_waiting(), Some((at(1), vec![100])));
+        index.wait_again(at(1));
+        assert_eq!(index.next_waiting(), Some((at(2), vec![101])), "it keeps nobody waiting");
+        assert_eq!(index.next_waiting(), Some((at(1), vec![100])));
+        assert_eq!(index.next_waiting(), None);
+    }
+
+    /// What the deltas of a chunk say: the commits of those in memory, or that they are to be looked for.
+    fn told(index: &DeltaIndex, at: ChunkAt) -> Result<Vec<(u64, Vec<u8>)>, &'static str> {
+        match index.of(at) {
+            Deltas::None => Ok(Vec::new()),
+            Deltas::Said(said) => Ok(said.iter().map(|(seq, says)| (seq, says.to_vec())).collect()),
+            Deltas::Stored => Err("stored"),
+        }
+    }
+
+    #[test]
+    fn what_deltas_say_is_told_once_they_are_written() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        let says = |seqs: &[u64]| Ok(seqs.iter().map(|seq| (*seq, vec![*seq as u8])).collect());
+        assert_eq!(told(&index, at(1)), says(&[]));
+        index.add(at(1), 1, &[1]);
+        assert_eq!(told(&index, at(1)), Err("stored"), "it may not be there yet");
+        index.wrote(1);
+        assert_eq!((told(&index, at(1)), told(&index, at(2))), (says(&[1]), says(&[])));
+        index.add(at(1), 2, &[2]);
+        index.add(at(2), 2, &[2]);
+        assert_eq!((told(&index, at(1)), told(&index, at(2))), (Err("stored"), Err("stored")));
+        index.wrote(2);
+        assert_eq!((told(&index, at(1)), told(&index, at(2))), (says(&[1, 2]), says(&[2])));
+        index.forget_up_to(at(1), 1);
+        assert_eq!(told(&index, at(1)), says(&[2]));
+        index.forget(at(1), 2);
+        assert_eq!((told(&index, at(1)), index.len()), (says(&[]), 1));
+        index.forget_up_to(at(2), 9);
+        assert_eq!(index.chunks.lock().said_bytes, 0);
+    }
+
+    #[test]
+    fn what_deltas_say_is_bounded() {
+        let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+        let index = DeltaIndex::default();
+        let long = vec![0; MAX_SAID_BYTES / 4];
+        for x in 0..5 {
+            index.add(at(x), 1, &long);
+        }
+        index.wrote(9);
+        let told_of = |x| told(&index, at(x)).is_ok();
+        assert_eq!([0, 1, 2, 3, 4].map(told_of), [true, true, true, false, false]);
+        assert!(index.chunks.lock().said_bytes <= MAX_SAID_BYTES);
+        // Of a chunk of which one delta is not here, the others are of no use.
+        index.add(at(0), 2, &long);
+        assert_eq!([0, 1, 3].map(told_of), [false, true, false]);
+        index.add(at(3), 3, &[3]);
+        assert!(!told_of(3), "the first is not here");
+        index.forget_up_to(at(3), 3);
+        index.add(at(3), 4, &long);
+        assert_eq!([0, 1, 2, 3].map(told_of), [false, true, true, true]);
+        for x in 0..5 {
+            index.forget_up_to(at(x), 9);
+        }
+        assert_eq!((index.chunks.lock().said_bytes, index.len()), (0, 0));
+    }
+}

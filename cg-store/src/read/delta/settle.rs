@@ -1,0 +1,201 @@
+//! Folding a chunk's deltas into its row: a rearrangement that changes no content and no version.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::key::{self, Family};
+use cg_format::{ChunkAt, Lookup, Space};
+
+use super::fold_stored;
+use crate::api::world::Inner;
+use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
+use crate::maintain::tiering::Written;
+use crate::read::chunk::find_in;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// How folding a chunk's deltas ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Its row says it all now.
+    Done,
+    /// A commit changed the row meanwhile; nothing was written.
+    Overtaken,
+    /// No delta of it is written.
+    Nothing,
+}
+
+/// A row that says what a chunk's row and deltas said when they were read.
+struct Settling {
+    at: ChunkAt,
+    batch: Batch,
+    guard: Guard,
+    /// The last delta that is in it.
+    last: u64,
+}
+
+impl Inner {
+    /// Puts a chunk as its row and its deltas say into a row of its own, of the same version and schema generation, and
+    /// deletes the deltas.
+    ///
+    /// Guarded is the row alone. A delta that is committed meanwhile is newer than what was folded, so it goes on the
+    /// new row as it would have gone on the old one; whoever takes deltas away replaces the row too. Of a chunk in a
+    /// cluster it is guarded that no row of its own was put; its cluster may change its place, not its content.
+    pub(super) fn settle_deltas(&self, at: ChunkAt) -> Result<Settled, Error> {
+        self.settling(at)?.map_or(Ok(Settled::Nothing), |settling| self.settle_as_read(settling))
+    }
+
+    /// Reads what is to be written; `None` if no delta is.
+    fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
+        let engine = self.engine()?;
+        let view = engine.snapshot_of_now()?;
+        let row_key = key::chunk(at);
+        let guard = match view.get(Space::ChunkL0, &row_key)? {
+            Some(row) => Guard::same(Space::ChunkL0, row_key, &row),
+            None => Guard::absent(Space::ChunkL0, row_key),
+        };
+        let catalog = self.registry.catalog();
+        let found = find_in(&view, &self.counters, at, |stored| {
+            let (chunk, version) = fold_stored(&view, &catalog, stored)?;
+            Ok((chunk, version, stored.version, stored.schema_generation))
+        })?;
+        let (mut batch, mut last) = (Batch::new(), None);
+        let (from, to) = (key::delta(at, 0), key::delta(at, u64::MAX));
+        let range = (Bound::Included(&from[..]), Bound::Included(&to[..]));
+        view.scan(Family::ChunkDelta, range, |delta, _| {
+            last = key::decode_delta(delta).ok().map(|(_, seq)| seq);
+            batch.delete(Space::ChunkDelta, delta);
+            ControlFlow::<()>::Continue(())
+        })?;
+        match found {
+            Lookup::Here((chunk, version, of_row, generation)) if version > of_row => {
+                let row = Draft::plain(Codec::None, generation, |out| chunk.encode(out));
+                batch.put(Space::ChunkL0, row_key, row, Stamp::Keep(version));
+            }
+            // What is older than the row says nothing any more.
+            Lookup::Here(_) | Lookup::Deleted => {}
+            Lookup::NotHere => return Ok(None),
+        }
+        Ok(last.map(|last| Settling { at, batch, guard, last }))
+    }
+
+    fn settle_as_read(&self, settling: Settling) -> Result<Settled, Error> {
+        let Settling { at, batch, guard, last } = settling;
+        let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), Written::of(&batch));
+        match self.engine()?.commit(batch.rearranging(), &[guard], Level::Process) {
+            Ok(_) => {}
+            Err(EngineError::Conflict { .. }) => return Ok(Settled::Overtaken),
+            Err(error) => return Err(error.into()),
+        }
+        self.tiering.wrote(put);
+        self.deltas.forget_up_to(at, last);
+        Counters::add(&self.counters.chunks_settled, 1);
+        Counters::add(&self.counters.rows_written, rows);
+        Counters::add(&self.counters.bytes_written, bytes);
+        Ok(Settled::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::{World, WorldOptions};
+    use cg_format::chunk::Chunk;
+    use cg_format::{BlockId, BlockPos, ChunkPos, Dimension};
+    use cg_tiering::CubeAt;
+
+    /// A world with a chunk of stone and one delta on it.
+    fn world() -> (World, ChunkAt, [BlockId; 2]) {
+        let options = WorldOptions { deltas: true, ..WorldOptions::default() };
+        let world = World::temporary(&[], &options).unwrap();
+        let flat = world.register_dimension("game:flat").unwrap();
+        let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
+        let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));
+        save(&world, at, stone, glass);
+        set(&world, at.dimension, 1, stone);
+        (world, at, [stone, glass])
+    }
+
+    fn save(world: &World, at: ChunkAt, fill: BlockId, dots: BlockId) {
+        let saved = world.transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            let mut chunk = Chunk::filled(fill, &schema)?;
+            for cell in cg_format::LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 2 == 1) {
+                chunk.set_block(cell, dots, &schema)?;
+            }
+            tx.save(at, chunk);
+            Ok::<_, Error>(())
+        });
+        drop(saved.unwrap());
+    }
+
+    fn set(world: &World, dimension: Dimension, x: i64, block: BlockId) {
+        drop(world.transaction(|tx| tx.set_block(dimension, BlockPos::new(x, 0, 0), block)).unwrap());
+    }
+
+    /// What is stored, past memory.
+    fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
+        world.view(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
+    }
+
+    #[test]
+    fn a_save_in_between_makes_folding_give_up() {
+        let (world, at, [stone, glass]) = world();
+        let inner = world.unsettled();
+        let saved = inner.settling(at).unwrap().unwrap();
+        save(&world, at, glass, stone);
+        set(&world, at.dimension, 2, stone);
+        let before = stored(&world, at);
+        assert_eq!(inner.settle_as_read(saved).unwrap(), Settled::Overtaken);
+        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before, 1));
+        let deleted = inner.settling(at).unwrap().unwrap();
+        let delete = world.transaction(|tx| {
+            tx.delete(at);
+            Ok::<_, Error>(())
+        });
+        drop(delete.unwrap());
+        assert_eq!(inner.settle_as_read(deleted).unwrap(), Settled::Overtaken);
+        assert_eq!((stored(&world, at), inner.settle_deltas(at).unwrap()), (None, Settled::Nothing));
+    }
+
+    #[test]
+    fn a_delta_in_between_goes_on_the_new_row() {
+        let (world, at, [stone, _]) = world();
+        let inner = world.unsettled();
+        let settling = inner.settling(at).unwrap().unwrap();
+        set(&world, at.dimension, 3, stone);
+        let before = stored(&world, at);
+        assert_eq!(inner.settle_as_read(settling).unwrap(), Settled::Done);
+        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before.clone(), 1));
+        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Done);
+        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before, 0));
+        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Nothing);
+    }
+
+    #[test]
+    fn a_move_in_between_is_no_change() {
+        let (world, at, _) = world();
+        let inner = world.unsettled();
+        let before = stored(&world, at);
+        let warm = |world: &World| {
+            let heat = cg_tiering::Heat { last_access: cg_tiering::GameTick::new(0), moved_at: None };
+            let inner = world.unsettled();
+            crate::maintain::move_tier::demote_warm(
+                &*inner.engine().unwrap(),
+                &inner.counters,
+                CubeAt::of(at),
+                heat,
+            )
+            .unwrap()
+        };
+        let of_hot = inner.settling(at).unwrap().unwrap();
+        warm(&world);
+        assert_eq!(inner.settle_as_read(of_hot).unwrap(), Settled::Overtaken, "its row is gone");
+        assert_eq!(stored(&world, at), before);
+        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Done, "out of the cluster");
+        assert_eq!(stored(&world, at), before);
+        warm(&world);
+        assert_eq!(stored(&world, at), before);
+    }
+}

@@ -1,0 +1,396 @@
+//! What can go wrong with a world, sorted by whose move it is.
+
+mod damage;
+mod open;
+mod resume;
+
+use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId, SideKind};
+use cg_registry::RegistryError;
+
+use crate::engine::EngineError;
+use crate::kinds::object::ObjectKey;
+use crate::storage::staged::TooLong;
+
+pub use damage::{Damage, DamageCause};
+pub use open::OpenError;
+pub use resume::NotResumed;
+
+/// Everything a [`World`](crate::World) reports.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A stored row does not say what it should. The place is never overwritten blindly and never taken for absent.
+    #[error("{damage}; {advice}", damage = .0, advice = .0.advice())]
+    Corrupt(Box<Damage>),
+    /// The world's registry rows do not decode.
+    #[error("the world's registry is damaged: {0}; restore it from a backup")]
+    Registry(#[from] RegistryError),
+    /// The world does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Something this transaction read was changed by another one before it committed. Nothing was written.
+    #[error("{key} was changed by another transaction since this one read it; run the transaction again")]
+    Conflict {
+        /// What was changed.
+        key: ConflictKey,
+    },
+    /// A snapshot is to be kept under a name that cannot be one.
+    #[error("a snapshot's name has 1 to 255 bytes, none of them zero; this one has {len_bytes}")]
+    SnapshotName {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// A snapshot is to be kept under the name of another. Nothing was written.
+    #[error("the world keeps a snapshot `{name}` already; delete it first, or choose another name")]
+    SnapshotExists {
+        /// The name.
+        name: String,
+    },
+    /// A snapshot was deleted, or another kept under its name, after a reader had begun with it.
+    #[error("snapshot `{name}` was deleted or kept anew while it was read; read it again")]
+    SnapshotReplaced {
+        /// The name.
+        name: String,
+    },
+    /// A column was asked for between heights that are too far apart.
+    #[error(
+        "a column of {chunks} chunks was asked for, at most {} are given at once; ask for it in parts",
+        crate::read::chunk::MAX_COLUMN_CHUNKS
+    )]
+    ColumnTooHigh {
+        /// Chunks between the heights, both included.
+        chunks: u64,
+    },
+    /// A position outside the world.
+    #[error(transparent)]
+    Position(#[from] cg_format::OutOfRange),
+    /// A point that is no number or outside the world.
+    #[error(transparent)]
+    Point(#[from] cg_format::entity::NotAPosition),
+    /// A transaction was started inside another one on the same thread.
+    #[error("a transaction is already running on this thread; use its handle instead of starting another")]
+    Nested,
+    /// A reference was added to a chunk while another chunk still holds it. Nothing was written.
+    #[error("entity {id} belongs to {owner}; remove it there in the same transaction")]
+    EntityOwned {
+        /// The entity.
+        id: EntityId,
+        /// The chunk that holds it.
+        owner: ChunkAt,
+    },
+    /// A chunk refers to an entity that the world does not have. Nothing was written.
+    #[error("{at} refers to entity {id}, which the world does not have; put it in the same transaction")]
+    EntityUnknown {
+        /// The entity.
+        id: EntityId,
+        /// The chunk with the reference.
+        at: ChunkAt,
+    },
+    /// The chunk that is to own an entity is not stored. Nothing was written.
+    #[error("{at} is to own entity {id} and is not stored; save it first, or detach the entity")]
+    OwnerAbsent {
+        /// The entity.
+        id: EntityId,
+        /// The missing chunk.
+        at: ChunkAt,
+    },
+    /// A chunk that must be there is not: it was never generated, or was deleted. Nothing was written.
+    #[error("{at} is not stored; save it first")]
+    ChunkAbsent {
+        /// The missing chunk.
+        at: ChunkAt,
+    },
+    /// A chunk uses a block id that the world has not issued. Nothing was written.
+    #[error("{at} uses block id {}, and the world has issued {issued}; register the block's name first", id.get())]
+    UnknownBlock {
+        /// The chunk.
+        at: ChunkAt,
+        /// The id that was never issued.
+        id: BlockId,
+        /// How many block ids there are.
+        issued: u64,
+    },
+    /// A dimension that the world has not issued.
+    #[error("dimension {found} is not registered, the world has {issued}; register its name first")]
+    UnknownDimension {
+        /// The number used.
+        found: u64,
+        /// How many dimensions there are.
+        issued: u64,
+    },
+    /// A chunk was built with another schema than the world's, so it could not be read again. Nothing was written.
+    #[error(
+        "{at} does not fit the world's schema at `{name}`: {why}; build chunks with the schema of the world's catalog"
+    )]
+    WrongSchema {
+        /// The chunk.
+        at: ChunkAt,
+        /// The block or component at which they differ.
+        name: String,
+        /// Where chunk and schema differ.
+        why: cg_format::chunk::Mismatch,
+    },
+    /// A chunk carries side data of a kind that the world has not issued. Nothing was written.
+    #[error("{at} has side data of kind {}, and the world has issued {issued}; register the kind's name first", kind.get())]
+    UnknownSide {
+        /// The chunk.
+        at: ChunkAt,
+        /// The kind that was never issued.
+        kind: SideKind,
+        /// How many kinds there are.
+        issued: u64,
+    },
+    /// An entity is of a type that the world has not issued. Nothing was written.
+    #[error("entity {id} is of type {}, and the world has issued {issued}; register the type's name first", kind.get())]
+    UnknownEntityType {
+        /// The entity.
+        id: EntityId,
+        /// The type that was never issued.
+        kind: EntityTypeId,
+        /// How many types there are.
+        issued: u64,
+    },
+    /// An entity has a component that the world has not issued. Nothing was written.
+    #[error("entity {id} has component {:#x}, which the world has not issued; register its name first", component.get())]
+    UnknownComponent {
+        /// The entity.
+        id: EntityId,
+        /// The component that was never issued.
+        component: ComponentId,
+    },
+    /// An entity's component of fixed size has another length. Nothing was written.
+    #[error(
+        "entity {id} has {found} bytes of component `{name}`, whose size is {width_bytes}; give it as many"
+    )]
+    WrongComponentWidth {
+        /// The entity.
+        id: EntityId,
+        /// The component.
+        component: ComponentId,
+        /// Its name.
+        name: String,
+        /// Its size in bytes, by the current schema.
+        width_bytes: u32,
+        /// How many bytes the entity has of it.
+        found: usize,
+    },
+    /// The disk has less room than the world's host demands. Nothing was written, and nothing failed: reads, deletions
+    /// and what is queued go on.
+    #[error(
+        "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room, or let less stay free (`min_free_bytes`, `cg --min-free`), and try again"
+    )]
+    NoRoom {
+        /// What is free.
+        free_bytes: u64,
+        /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
+        min_free_bytes: u64,
+    },
+    /// So much is accepted and not yet written that nothing more is taken, or what is left is for those who
+    /// [wait for it](crate::World::wait_for_room). Nothing of the transaction was kept.
+    #[error(
+        "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"
+    )]
+    Busy {
+        /// Memory of what waits.
+        queued_bytes: u64,
+        /// The world's limit.
+        limit_bytes: u64,
+    },
+    /// A batch that was [handed over](crate::World::hand_over) was refused when it was accepted. Nothing of it was written; all
+    /// that the call itself promises is done.
+    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}{}", and_more(*others))]
+    HandedOver {
+        /// What a transaction of the same writes would have been refused for.
+        error: Box<Error>,
+        /// How many more were refused since.
+        others: u64,
+    },
+    /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
+    #[error(
+        "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"
+    )]
+    TooLarge {
+        /// What was measured.
+        what: String,
+        /// Its encoded length.
+        len_bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// A key that no object can have.
+    #[error("the key of an object has {len_bytes} bytes, allowed are 1 to 512")]
+    ObjectKey {
+        /// Its length.
+        len_bytes: usize,
+    },
+    /// An object was to be written at a version below the one that it has or had. Nothing was written.
+    #[error(
+        "object `{key}` is at version {stored}, and version {offered} was to be written; versions do not go back"
+    )]
+    VersionGoesBack {
+        /// The object.
+        key: ObjectKey,
+        /// The version that the store knows.
+        stored: i64,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object was to be written at a version below 0. Nothing was written.
+    #[error("object `{key}` was to be written at version {offered}; versions count from 0")]
+    NegativeVersion {
+        /// The object.
+        key: ObjectKey,
+        /// The version that was to be written.
+        offered: i64,
+    },
+    /// An object is at the last version there is. Nothing was written.
+    #[error("object `{key}` is at version 2^63 - 1, and there is none above")]
+    VersionsUsedUp {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// An edit that the chunk refuses.
+    #[error(transparent)]
+    Edit(#[from] cg_format::chunk::EditError),
+    /// A row carries a schema generation that the world's registry does not have.
+    #[error(
+        "{what} was written with schema generation {found}, the registry has up to {newest}: a registry row is missing"
+    )]
+    UnknownGeneration {
+        /// The row.
+        what: String,
+        /// The generation found in its frame.
+        found: u32,
+        /// The newest generation known.
+        newest: u32,
+    },
+    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("{at} cannot be upgraded: {why}")]
+    NotUpgraded {
+        /// The chunk.
+        at: ChunkAt,
+        /// What is missing.
+        why: cg_registry::UpgradeError,
+    },
+    /// A stored entity cannot be carried to the current schema generation. It is kept as it is stored.
+    #[error("entity {id} cannot be upgraded: {why}")]
+    EntityNotUpgraded {
+        /// The entity.
+        id: EntityId,
+        /// What is missing.
+        why: cg_registry::UpgradeError,
+    },
+    /// A value is longer than its stored length can say.
+    #[error(transparent)]
+    TooLong(#[from] cg_format::entity::TooLong),
+    /// An opacity tile has more boundaries than its layout can count. Nothing was written.
+    #[error(transparent)]
+    OpacityTile(#[from] cg_format::opacity::TileTooLarge),
+    /// A slice that is not as long as its box has blocks.
+    #[error("a slice of {found} values does not fit a box of {expected} blocks")]
+    BoxLength {
+        /// The slice's length.
+        found: u64,
+        /// The box's blocks.
+        expected: u128,
+    },
+    /// A tier policy whose numbers contradict each other.
+    #[error(transparent)]
+    Policy(#[from] cg_tiering::PolicyError),
+    /// A name that cannot be registered.
+    #[error(transparent)]
+    Name(#[from] cg_registry::NameError),
+    /// The world was closed.
+    #[error("the world is closed")]
+    Closed,
+    /// Loading in the background panicked. Nothing was changed; what memory and disk hold is as it was.
+    #[error("loading {at} in the background panicked: {message}; the log of the process says where")]
+    LoadPanicked {
+        /// One of the chunks that were to be loaded.
+        at: ChunkAt,
+        /// What the panic said.
+        message: String,
+    },
+    /// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
+    /// [`promote_into`](crate::Overlay::promote_into) again to go on.
+    #[error(
+        "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
+    )]
+    MergedInPart {
+        /// How many segments have their part by this call.
+        merged: usize,
+        /// How many were to get one.
+        segments: usize,
+        /// Why the others have not, or what is missing.
+        error: Box<Error>,
+    },
+    /// An overlay does not go on over its base.
+    #[error(transparent)]
+    Overlay(#[from] crate::overlay::OverlayError),
+    /// A segmented world does not do what it was asked.
+    #[error(transparent)]
+    Segment(#[from] crate::segment::SegmentError),
+    /// [`World::resume`](crate::World::resume) did not make the world writable.
+    #[error("the world stays read-only: {0}")]
+    NotResumed(#[from] NotResumed),
+    /// The storage engine failed.
+    #[error(transparent)]
+    Engine(EngineError),
+}
+
+impl Error {
+    /// Whether it says that something stored is damaged, by the store's own sums or by the engine's.
+    pub(crate) const fn is_damage(&self) -> bool {
+        matches!(self, Self::Corrupt(_) | Self::Engine(EngineError::Corrupt { .. }))
+    }
+}
+
+impl From<TooLong> for Error {
+    fn from(found: TooLong) -> Self {
+        let TooLong { space, key, len_bytes, limit_bytes } = found;
+        let what = format!("row {} of {}", hex(&key), space.family().name());
+        Self::TooLarge { what, len_bytes, limit_bytes }
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Closed => Self::Closed,
+            other => match Damage::of_engine(&other) {
+                Some(damage) => Self::Corrupt(Box::new(damage)),
+                None => Self::Engine(other),
+            },
+        }
+    }
+}
+
+/// What two transactions can disagree about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConflictKey {
+    /// A chunk, with its side data and entity references.
+    #[error("{0}")]
+    Chunk(ChunkAt),
+    /// An entity.
+    #[error("entity {0}")]
+    Entity(EntityId),
+    /// A property of the world or of a mod.
+    #[error("property `{0}`")]
+    Property(String),
+    /// An object.
+    #[error("object `{0}`")]
+    Object(ObjectKey),
+    /// A spatial record.
+    #[error("record {0}")]
+    Record(RecordId),
+}
+
+fn and_more(others: u64) -> String {
+    if others == 0 { String::new() } else { format!("; so are {others} more, which the log names") }
+}
+
+/// Bytes as a person compares them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,147 @@
+//! Why a directory does not open as a world.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cg_format::key::Family;
+
+use super::hex;
+use crate::engine::EngineError;
+use crate::kinds::record::RecordShape;
+
+/// Why a directory does not open as a world. No byte of it was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory is not a world.
+    #[error("{} is not a world: {why}", path.display())]
+    NotAWorld {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// A world is to be created where something already is.
+    #[error("{} already holds files; a world is created in an empty or missing directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Its creation was interrupted: it holds nothing of value.
+    #[error("{} was never finished being created; delete the directory and create the world again", path.display())]
+    HalfCreated {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A newer release wrote it.
+    #[error(
+        "{field} is {found}, and this release knows {newest}; open the world with the release that wrote it"
+    )]
+    NewerFormat {
+        /// The version field.
+        field: &'static str,
+        /// What was found.
+        found: u32,
+        /// What this release knows.
+        newest: u32,
+    },
+    /// `world.cg` is damaged.
+    #[error("{} is damaged: {what}; restore it from a backup or a checkpoint of this world", path.display())]
+    DamagedWorldFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The world's records lie in a tree of another shape than the one asked for.
+    #[error(
+        "the world's records lie in a tree of shape ({}), and ({}) was asked for; a world keeps its shape for ever",
+        stored.settings(),
+        offered.settings()
+    )]
+    RecordShape {
+        /// The world's.
+        stored: RecordShape,
+        /// The one asked for.
+        offered: RecordShape,
+    },
+    /// The world was made for another application, or for another layout of one.
+    #[error(
+        "{} has {}, and `{offered}` was asked for",
+        path.display(),
+        stored.as_ref().map_or("no signature".into(), |stored| format!("the signature `{stored}`"))
+    )]
+    OtherSignature {
+        /// The directory.
+        path: PathBuf,
+        /// The world's signature.
+        stored: Option<String>,
+        /// The one asked for.
+        offered: String,
+    },
+    /// A signature that does not fit into a line.
+    #[error("`{}` is no signature; it is 1 to 256 bytes without control characters", found.escape_debug())]
+    NotASignature {
+        /// What was given.
+        found: String,
+    },
+    /// The offered packs do not fit the stored registry as they are.
+    #[error("the packs need decisions before the world opens:\n{report}")]
+    NeedsPlan {
+        /// The dry run, as text for a person.
+        report: String,
+    },
+    /// The engine's directory does not open: locked by another process, a family missing, damaged files.
+    #[error("{}: {source}", path.display())]
+    Engine {
+        /// The world directory.
+        path: PathBuf,
+        /// What the engine said.
+        source: EngineError,
+    },
+    /// A commit that was too large for one batch is not in its rows yet, and the world is opened for reading only.
+    #[error(
+        "commit {commit} is not carried out to its end, and nothing may be written; open the world for writing once"
+    )]
+    UnfinishedCommit {
+        /// Its number.
+        commit: u64,
+    },
+    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged. Restore
+    /// a checkpoint, or call [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit).
+    #[error(
+        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
+        hex(key),
+        family.name()
+    )]
+    DamagedCommit {
+        /// The row's family.
+        family: Family,
+        /// Its key.
+        key: Box<[u8]>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The system gave no threads.
+    #[error("cannot start the world's threads: {source}")]
+    Threads {
+        /// What the system said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The disk refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.into(), source }
+    }
+}

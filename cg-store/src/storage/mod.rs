@@ -1,0 +1,12 @@
+//! The engine as the world holds it, its directory and own rows, options, limits and errors.
+
+pub mod directory;
+pub(crate) mod durability;
+pub(crate) mod error;
+pub(crate) mod gate;
+pub(crate) mod lease;
+pub(crate) mod meta;
+pub(crate) mod options;
+pub(crate) mod resources;
+pub(crate) mod staged;
+pub(crate) mod unfinished;
