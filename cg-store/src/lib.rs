@@ -63,7 +63,6 @@ pub use kinds::opacity::OpacityColumn;
 pub use kinds::property::Property;
 pub use kinds::record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
 pub use kinds::snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
-pub use maintain::prefetch::PrefetchOptions;
 pub use maintain::tick::TickReport;
 pub use maintain::tiering::{DamageMet, MoveCounts, TierReport, TracePart};
 pub use overlay::{
@@ -82,7 +81,7 @@ pub use segment::{
 };
 pub use storage::durability::Durability;
 pub use storage::error::{ConflictKey, Damage, DamageCause, Error, NotResumed, OpenError};
-pub use storage::options::{StoreLimits, WorldOptions};
+pub use storage::options::{PrefetchOptions, StoreLimits, WorldOptions};
 pub use storage::resources::Resources;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,

@@ -1,14 +1,15 @@
 //! Worlds on disk: creating, opening, planning and copying them.
 
-use std::fs;
 use std::path::Path;
 
 use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
-use crate::api::world::{MAX_BATCH_BYTES, World};
-use crate::engine::{Access, EngineError, RocksEngine, RocksOptions};
+use crate::admin::quarantine::{CommitInPart, set_aside_in};
+use crate::api::world::World;
+use crate::engine::{Access, EngineError, RocksEngine};
 use crate::kinds::registry::Registry;
+use crate::storage::claim::{claim, read_finished, sync_parent};
 use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta::WorldRows;
@@ -39,7 +40,7 @@ impl World {
         let rows = WorldRows { catalog, limits: None, forgotten_before: 0, record_shape: None };
         claim(dir)?;
         file.write(dir)?;
-        let engine = RocksEngine::create(&directory::engine_dir(dir), &rocks_options(options))
+        let engine = RocksEngine::create(&directory::engine_dir(dir), &options.rocks())
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(Box::new(engine), rows, ready.clone(), Some(dir.into()), options)?;
@@ -76,7 +77,7 @@ impl World {
         file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
         let examined =
-            RocksEngine::examine(&directory::engine_dir(dir), &rocks_options(options)).map_err(refused)?;
+            RocksEngine::examine(&directory::engine_dir(dir), &options.rocks()).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
         rows.shape_for(options)?;
         unfinished::check(examined.reader())?;
@@ -104,7 +105,7 @@ impl World {
         let dir = dir.as_ref();
         let file = read_finished(dir)?;
         file.check_signature(dir, options.signature.as_deref())?;
-        let reading = rocks_options(options).with_access(Access::ReadOnly);
+        let reading = options.rocks().with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let rows = WorldRows::read(&engine)?;
@@ -169,40 +170,28 @@ impl World {
     }
 }
 
-/// Makes sure that a directory is there and empty.
-pub(crate) fn claim(dir: &Path) -> Result<(), OpenError> {
-    fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
-    let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-    if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
-}
-
-/// Syncs the directory around a new world, so that a power cut does not take the world's own name.
-pub(crate) fn sync_parent(dir: &Path) -> Result<(), OpenError> {
-    match dir.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
-        Some(parent) => directory::sync_directory(parent),
-        None => Ok(()),
+impl World {
+    /// Sets the damaged parts of a commit aside that keeps a world from being opened with
+    /// [`OpenError::DamagedCommit`]: copies are kept in quarantine, the sound parts are carried out, and the world opens
+    /// again. `Ok(None)` if no commit is damaged; nothing was written then.
+    ///
+    /// This is the one way in which a part of a transaction is ever seen. No chunk and no record is half there, but of
+    /// chunks and entities that refer to each other one may be of before the commit and the other of behind it:
+    /// [`verify`](Self::verify) finds them, and [`rebuild_opacity`](Self::rebuild_opacity) draws the map again. A
+    /// checkpoint, if there is one, is the better choice.
+    ///
+    /// Needs the world closed. Costs reading the commit, and writing it once. Killed in the middle, it is done again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be opened
+    /// at all; [`Error::Engine`] if the commit is of a newer release, and what the engine says.
+    pub fn set_aside_damaged_commit(
+        dir: impl AsRef<Path>,
+        options: &WorldOptions,
+    ) -> Result<Option<CommitInPart>, Error> {
+        let dir = dir.as_ref();
+        read_finished(dir)?;
+        // A world of a newer release is refused, as it is when it is opened.
+        set_aside_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
     }
-}
-
-/// Reads the file of a world whose creation was finished.
-pub(crate) fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
-    let file = WorldFile::read(dir)?;
-    if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
-}
-
-pub(crate) fn rocks_options(options: &WorldOptions) -> RocksOptions {
-    let resources = options.shared();
-    if options.resources.is_none() && resources.budget().memory_bytes() as u64 != options.engine_bytes {
-        let (asked, given) = (options.engine_bytes, resources.budget().memory_bytes());
-        tracing::warn!(
-            asked,
-            given,
-            "the worlds of this process share memory, and the first one said how much"
-        );
-    }
-    // The world has a limit of its own, which is checked before a batch reaches the engine.
-    RocksOptions::new(resources.budget().clone())
-        .with_max_batch_bytes(MAX_BATCH_BYTES)
-        .with_accept_lost_commits(options.accept_lost_commits)
 }

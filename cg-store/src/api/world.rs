@@ -9,7 +9,7 @@ use cg_registry::PackManifest;
 use cg_tiering::Observers;
 use uuid::Uuid;
 
-use crate::api::handle::{Handle, Visitor};
+use crate::api::handle::Handle;
 use crate::commit::commit_log::CommitLog;
 use crate::commit::gather::Gather;
 use crate::commit::hand_over::HandOvers;
@@ -29,15 +29,13 @@ use crate::rt::durations::Stopwatch;
 use crate::rt::lock_order::{Mutex, RwLock, rank};
 use crate::rt::pool::Pool;
 use crate::rt::stats::{Counters, Stats};
+use crate::rt::visits::Visitor;
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::lease::{EngineSlot, Lease};
 use crate::storage::meta::{self, WorldRows};
-use crate::storage::options::{StoreLimits, WorldOptions};
+use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::unfinished;
-
-/// The largest batch that any world may allow: what RocksDB takes at once without trouble.
-pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
@@ -234,7 +232,7 @@ impl World {
         Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
     }
 
-    pub(crate) fn visitor(&self) -> Visitor {
+    pub(crate) fn visitor(&self) -> Visitor<Inner> {
         self.handle.visitor()
     }
 

@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 use crate::api::world::{Inner, World};
 use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, Engine, EngineError, Failure, Level, Reopen, Reopened};
-use crate::maintain::tiering::Written;
 use crate::read::delta::DeltaIndex;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
 use crate::storage::lease::Vacant;
 use crate::storage::meta::WorldRows;
 use crate::storage::unfinished;
+use crate::storage::written::Written;
 
 /// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
 const SLICE: Duration = Duration::from_millis(50);

@@ -6,9 +6,10 @@ use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::api::handle::Visitor;
+use crate::api::world::Inner;
 use crate::engine::{Engine, EngineError};
 use crate::rt::pool::give_way;
+use crate::rt::visits::Visitor;
 
 /// How long a commit waits for its sync at most, beside the time of the sync itself.
 const EVERY: Duration = Duration::from_secs(1);
@@ -21,7 +22,7 @@ pub(crate) struct SteadySync {
 
 impl SteadySync {
     /// Starts to sync a world's commits.
-    pub(crate) fn start(world: Visitor) -> io::Result<Self> {
+    pub(crate) fn start(world: Visitor<Inner>) -> io::Result<Self> {
         let work = move || {
             give_way();
             let mut has_told = false;

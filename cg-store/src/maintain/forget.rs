@@ -7,33 +7,13 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use cg_format::frame::{self, Codec, Draft, FrameKind, FrameView};
+use cg_format::frame::{self, FrameKind};
 use cg_format::key::Family;
-use cg_format::wire::{Reader, Writer};
-use cg_format::{DecodeError, Section, Space};
 
 use crate::api::world::World;
-use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
-use crate::storage::error::{Damage, Error};
-
-/// The row of `worldMeta` with the first commit whose deletions are kept, a `u64`.
-const FORGOTTEN_KEY: &[u8] = b"forgottenBefore";
-
-/// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
-pub(crate) fn read_forgotten(view: &dyn Readable) -> Result<u64, Error> {
-    let Some(row) = view.get(Space::WorldMeta, FORGOTTEN_KEY)? else { return Ok(0) };
-    let commit = FrameView::open(Space::WorldMeta, FORGOTTEN_KEY, &row)
-        .and_then(|frame| decode_forgotten(frame.payload()));
-    let what = "the row that says which deletions are forgotten";
-    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, FORGOTTEN_KEY, what, problem))
-}
-
-fn decode_forgotten(payload: &[u8]) -> Result<u64, DecodeError> {
-    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
-    let commit = reader.u64("forgotten before")?;
-    reader.end("bytes behind the commit")?;
-    Ok(commit)
-}
+use crate::engine::{ALL_KEYS, Batch, ReadableExt as _};
+use crate::storage::error::Error;
+use crate::storage::meta;
 
 impl World {
     /// Allows maintenance to forget which chunks commits before this one deleted, for good; returns the first commit
@@ -61,8 +41,7 @@ impl World {
             let forgotten_before = commit.max(known);
             let mut batch = Batch::new();
             if commit > known {
-                let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
-                batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
+                meta::put_forgotten(&mut batch, commit);
             }
             let forgotten = inner.forget_objects(&mut batch, &mut deleted, commit)?;
             if !batch.is_empty() {

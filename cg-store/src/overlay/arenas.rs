@@ -61,7 +61,11 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// [`OverlayError::TooDeep`].
     pub fn temporary(base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Self::over(MemEngine::new().with_max_batch_bytes(crate::api::world::MAX_BATCH_BYTES), base, options)
+        Self::over(
+            MemEngine::new().with_max_batch_bytes(crate::storage::options::MAX_BATCH_BYTES),
+            base,
+            options,
+        )
     }
 }
 

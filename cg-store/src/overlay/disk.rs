@@ -7,8 +7,9 @@ use cg_tiering::GameTick;
 use super::base::Base;
 use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
-use crate::api::disk::{claim, rocks_options, sync_parent};
+use crate::admin::quarantine::{CommitInPart, set_aside_in};
 use crate::engine::{Access, RocksEngine};
+use crate::storage::claim::{claim, sync_parent};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::options::WorldOptions;
 
@@ -23,7 +24,7 @@ impl<S: Base> Arenas<S> {
     pub fn create(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
         let dir = dir.as_ref();
         claim(dir)?;
-        let engine = RocksEngine::create(&engine_dir(dir), &rocks_options(options))
+        let engine = RocksEngine::create(&engine_dir(dir), &options.rocks())
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let arenas = Self::over(engine, base, options)?;
         arenas.engine().sync()?;
@@ -50,12 +51,28 @@ impl<S: Base> Arenas<S> {
 
     fn open_as(dir: &Path, base: S, options: &WorldOptions, access: Access) -> Result<Self, Error> {
         let path = overlay_engine_dir(dir)?;
-        let engine = RocksEngine::open(&path, &rocks_options(options).with_access(access))
+        let engine = RocksEngine::open(&path, &options.rocks().with_access(access))
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         if !holds_overlays(&engine)? {
             return Err(OpenError::HalfCreated { path: dir.into() }.into());
         }
         Self::over(engine, base, options)
+    }
+
+    /// As [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit), of a pool of arenas. Copies of what was damaged stay in the pool's engine.
+    ///
+    /// # Errors
+    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit).
+    pub fn set_aside_damaged_commit(
+        dir: impl AsRef<Path>,
+        options: &WorldOptions,
+    ) -> Result<Option<CommitInPart>, Error> {
+        let dir = dir.as_ref();
+        let path = overlay_engine_dir(dir)?;
+        set_aside_in(dir, &path, options, |reader| {
+            let refused = || OpenError::HalfCreated { path: dir.into() };
+            if holds_overlays(reader)? { Ok(()) } else { Err(refused().into()) }
+        })
     }
 }
 

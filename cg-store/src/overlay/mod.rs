@@ -39,13 +39,9 @@ pub use arenas::{ArenaInfo, Arenas};
 pub(crate) use base::origin_of;
 pub use base::{Base, Found, Identity, Merged, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
-#[cfg(feature = "rocks")]
-pub(crate) use disk::overlay_engine_dir;
 pub use error::OverlayError;
 pub(crate) use promote::Takes;
 pub use promote::{Promoted, Promotion};
-#[cfg(feature = "rocks")]
-pub(crate) use store::holds_overlays;
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 

@@ -6,3 +6,4 @@ pub(crate) mod lock_order;
 pub(crate) mod nap;
 pub(crate) mod pool;
 pub(crate) mod stats;
+pub(crate) mod visits;

@@ -10,7 +10,6 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::engine::EngineError;
-use crate::storage::error::Error;
 
 /// Named threads that end, and are waited for, with the value.
 #[derive(Debug)]
@@ -179,7 +178,10 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Does something of which a panic is an error like any other: who waits for its end would take it for a world that is gone.
-pub(crate) fn told<T>(operation: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn told<T, E: From<EngineError>>(
+    operation: &'static str,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     let panicked = |message| Err(EngineError::Panicked { operation, message }.into());
     caught(work).unwrap_or_else(panicked)
 }

@@ -146,7 +146,7 @@ impl SegmentedWorld<OnDisk> {
         options: &SegmentOptions,
     ) -> Result<Self, Error> {
         check_side(options.side_chunks)?;
-        crate::api::disk::claim(dir.as_ref())?;
+        crate::storage::claim::claim(dir.as_ref())?;
         let home = OnDisk::new(dir.as_ref());
         let root = World::create(home.root_dir(), packs, &options.world)?;
         Self::begin(home, root, Some(options.side_chunks), options)

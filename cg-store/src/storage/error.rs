@@ -55,7 +55,7 @@ pub enum Error {
     /// A column was asked for between heights that are too far apart.
     #[error(
         "a column of {chunks} chunks was asked for, at most {} are given at once; ask for it in parts",
-        crate::read::chunk::MAX_COLUMN_CHUNKS
+        crate::storage::options::MAX_COLUMN_CHUNKS
     )]
     ColumnTooHigh {
         /// Chunks between the heights, both included.

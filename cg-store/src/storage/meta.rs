@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES};
 use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section};
@@ -13,7 +13,6 @@ use cg_registry::codec::is_registry_row;
 
 use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
 use crate::kinds::record::{RecordSettings, RecordShape};
-use crate::maintain::forget::read_forgotten;
 use crate::storage::error::{Damage, Error, OpenError};
 use crate::storage::options::{StoreLimits, WorldOptions};
 
@@ -22,6 +21,9 @@ use crate::storage::options::{StoreLimits, WorldOptions};
 const LIMITS_KEY: &[u8] = b"limits";
 /// The row that holds the shape of the tree of records: its four settings, `u32` each.
 const RECORD_SHAPE_KEY: &[u8] = b"recordShape";
+
+/// The row of `worldMeta` with the first commit whose deletions are kept, a `u64`.
+const FORGOTTEN_KEY: &[u8] = b"forgottenBefore";
 
 /// What a world must know before it begins: damage in it is found before anything is written.
 #[derive(Debug)]
@@ -75,6 +77,28 @@ fn read_limits(view: &dyn Readable) -> Result<Option<StoreLimits>, Error> {
     })
 }
 
+/// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
+fn read_forgotten(view: &dyn Readable) -> Result<u64, Error> {
+    let Some(row) = view.get(Space::WorldMeta, FORGOTTEN_KEY)? else { return Ok(0) };
+    let commit = FrameView::open(Space::WorldMeta, FORGOTTEN_KEY, &row)
+        .and_then(|frame| decode_forgotten(frame.payload()));
+    let what = "the row that says which deletions are forgotten";
+    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, FORGOTTEN_KEY, what, problem))
+}
+
+fn decode_forgotten(payload: &[u8]) -> Result<u64, DecodeError> {
+    let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
+    let commit = reader.u64("forgotten before")?;
+    reader.end("bytes behind the commit")?;
+    Ok(commit)
+}
+
+/// Adds the row with the first commit whose deletions are kept to a batch.
+pub(crate) fn put_forgotten(batch: &mut Batch, commit: u64) {
+    let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
+    batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
+}
+
 /// Adds the row with the world's limits to a batch.
 pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
     let draft = Draft::plain(Codec::None, 0, |out| {
@@ -95,7 +119,7 @@ pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
 }
 
 fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
-    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
+    let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
     let mut limits = StoreLimits {
         chunk_bytes: reader.u64("chunk limit")?,
         entity_bytes: reader.u64("entity limit")?,
@@ -135,7 +159,7 @@ pub(crate) fn put_record_shape(batch: &mut Batch, shape: RecordShape) {
 }
 
 fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
-    let mut reader = Reader::at_offset(payload, cg_format::frame::LEN_BYTES as u64, Section::Frame);
+    let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
     let here = reader.clone();
     let settings = RecordSettings {
         leaf_square_size: reader.u32("leaf square size")?,

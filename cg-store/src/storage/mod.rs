@@ -1,5 +1,7 @@
 //! The engine as the world holds it, its directory and own rows, options, limits and errors.
 
+#[cfg(feature = "rocks")]
+pub(crate) mod claim;
 pub mod directory;
 pub(crate) mod durability;
 pub(crate) mod error;
@@ -10,3 +12,4 @@ pub(crate) mod options;
 pub(crate) mod resources;
 pub(crate) mod staged;
 pub(crate) mod unfinished;
+pub(crate) mod written;

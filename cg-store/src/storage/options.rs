@@ -1,10 +1,18 @@
 //! How a world is opened, and the limits it keeps.
 
+use cg_tiering::{Ahead, GameTick};
+
 use crate::engine::DEFAULT_MEMORY_BYTES;
+#[cfg(feature = "rocks")]
+use crate::engine::RocksOptions;
 use crate::kinds::record::RecordShape;
-use crate::maintain::prefetch::PrefetchOptions;
 use crate::storage::durability::Durability;
 use crate::storage::resources::Resources;
+
+/// The largest batch that any world may allow: what RocksDB takes at once without trouble.
+pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
+/// The chunks of the highest column that is loaded at once.
+pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 
 /// Choices of a world's host. None of them changes a stored byte.
 #[derive(Debug, Clone)]
@@ -121,6 +129,58 @@ impl WorldOptions {
     pub(crate) fn shared(&self) -> Resources {
         let of_process = || Resources::of_process(usize::try_from(self.engine_bytes).unwrap_or(usize::MAX));
         self.resources.clone().unwrap_or_else(of_process)
+    }
+
+    /// How an engine on disk is opened with these options.
+    #[cfg(feature = "rocks")]
+    pub(crate) fn rocks(&self) -> RocksOptions {
+        let resources = self.shared();
+        if self.resources.is_none() && resources.budget().memory_bytes() as u64 != self.engine_bytes {
+            let (asked, given) = (self.engine_bytes, resources.budget().memory_bytes());
+            tracing::warn!(
+                asked,
+                given,
+                "the worlds of this process share memory, and the first one said how much"
+            );
+        }
+        // The world has a limit of its own, which is checked before a batch reaches the engine.
+        RocksOptions::new(resources.budget().clone())
+            .with_max_batch_bytes(MAX_BATCH_BYTES)
+            .with_accept_lost_commits(self.accept_lost_commits)
+    }
+}
+
+/// What is brought into memory ahead of moving players.
+///
+/// With the defaults, a player who moves along an axis has some 150 chunks fetched for each chunk of his way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefetchOptions {
+    /// How many chunks ahead along each axis. Default 3, which is also the most.
+    pub ahead_chunks: u8,
+    /// Only what the player reaches within so many ticks. Default 60, three seconds.
+    pub lookahead_ticks: u64,
+    /// How many chunks around a player the host keeps loaded to either side on x and z, at most 32. Default 8. What comes
+    /// into this reach next is fetched; what is in it already is left to the host. 0 fetches the chunks of the way itself.
+    pub width_chunks: u8,
+    /// The same above and below. Default 4.
+    pub height_chunks: u8,
+    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Each player has an even
+    /// share of it; what has no room is not fetched.
+    pub waiting_chunks: usize,
+    /// The most chunks that are fetched at once. Default 64. Fewer let go earlier of what a turn made useless.
+    pub in_flight_chunks: usize,
+}
+
+impl Default for PrefetchOptions {
+    fn default() -> Self {
+        Self {
+            ahead_chunks: Ahead::MAX_CHUNKS,
+            lookahead_ticks: 3 * GameTick::PER_SECOND,
+            width_chunks: 8,
+            height_chunks: 4,
+            waiting_chunks: 8192,
+            in_flight_chunks: 64,
+        }
     }
 }
 

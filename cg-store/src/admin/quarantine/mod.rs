@@ -34,6 +34,8 @@ use crate::storage::error::{ConflictKey, Damage, Error};
 pub use chunk::{CHUNK_SET_ASIDE, ChunksSetAside};
 #[cfg(feature = "rocks")]
 pub use commit::CommitInPart;
+#[cfg(feature = "rocks")]
+pub(crate) use commit::set_aside_in;
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
 

@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::HandOvers;
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::rt::pool::interrupt_nobody;
+use crate::rt::visits::Visitor;
 
 /// How long what is queued is given to be written.
 const BREATH: Duration = Duration::from_micros(200);
@@ -26,7 +26,7 @@ impl Accepter {
     /// Starts to accept what a world's queue holds.
     ///
     /// At the niceness of the thread that hands over first: whoever reads meanwhile may wait for it.
-    pub(crate) fn start(queue: Arc<HandOvers>, world: Visitor) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<HandOvers>, world: Visitor<Inner>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {

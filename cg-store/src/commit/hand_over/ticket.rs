@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HandOvers;
-use crate::api::handle::Visitor;
+use crate::api::world::Inner;
 use crate::commit::transaction::Committed;
 use crate::rt::lock_order::{Mutex, rank};
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// What became of a batch, as far as it is known.
@@ -78,13 +79,13 @@ impl Outcome {
 
 /// A batch that was handed over: tells what became of it. Keeps no world open, and may be dropped.
 pub struct HandedOver {
-    world: Visitor,
+    world: Visitor<Inner>,
     queue: Arc<HandOvers>,
     outcome: Arc<Outcome>,
 }
 
 impl HandedOver {
-    pub(super) fn waiting(world: Visitor, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
+    pub(super) fn waiting(world: Visitor<Inner>, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
         Self { world, queue, outcome }
     }
 

@@ -7,12 +7,12 @@ use cg_format::ChunkAt;
 
 use super::prepare::{Encoding, Prepared, prepare};
 use super::{Changes, Rows, Transaction};
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::commit::commit_log::{Begun, Committing};
 use crate::commit::write_behind::{Queued, Room};
 use crate::engine::{EngineError, Level};
 use crate::rt::stats::Counters;
+use crate::rt::visits::Visitor;
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -204,11 +204,11 @@ pub struct Committed<T> {
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: Visitor,
+    world: Visitor<Inner>,
 }
 
 impl<T> Committed<T> {
-    pub(crate) fn new(world: Visitor, value: T, seq: u64) -> Self {
+    pub(crate) fn new(world: Visitor<Inner>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
@@ -221,7 +221,7 @@ impl<T> Committed<T> {
 /// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
 /// no world open.
 pub struct Durable {
-    world: Visitor,
+    world: Visitor<Inner>,
     seq: u64,
 }
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::commit::commit_log::Committing;
 use crate::commit::transaction::{Changes, Rows};
 use crate::engine::{Batch, CommitSeq, EngineError, Level};
 use crate::kinds::opacity::patched_tiles;
-use crate::maintain::tiering::Written;
 use crate::rt::pool::{caught, give_way};
 use crate::rt::stats::Counters;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 use crate::storage::lease::Lease;
+use crate::storage::written::Written;
 
 /// The thread that writes; it ends when the world does.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts to write what a world's queue holds.
-    pub(crate) fn start(queue: Arc<WriteBehind>, world: Visitor) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<WriteBehind>, world: Visitor<Inner>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {

@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::Folding;
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::maintain::tiering::{Due, Told};
 use crate::rt::pool;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one tile that may be in the making.
@@ -39,7 +39,7 @@ impl Inner {
     /// As [`fold_known_tile`](Self::fold_known_tile).
     pub(crate) fn fold_until(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         behind: &mut TileBehind,
         due: Due,
         told: &mut Told,
@@ -78,7 +78,7 @@ impl Inner {
         }
     }
 
-    fn fold_behind(&self, visitor: Visitor) -> Receiver<Made> {
+    fn fold_behind(&self, visitor: Visitor<Inner>) -> Receiver<Made> {
         let (sender, receiver) = channel();
         self.pool.spawn(move || {
             let mut damage = Vec::new();

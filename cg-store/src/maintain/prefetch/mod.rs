@@ -20,42 +20,9 @@ use crate::api::world::{Inner, World};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::pool::caught;
 use crate::rt::stats::Counters;
+use crate::storage::options::PrefetchOptions;
 use unused::Unused;
 use waiting::Waiting;
-
-/// What is brought into memory ahead of moving players.
-///
-/// With the defaults, a player who moves along an axis has some 150 chunks fetched for each chunk of his way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrefetchOptions {
-    /// How many chunks ahead along each axis. Default 3, which is also the most.
-    pub ahead_chunks: u8,
-    /// Only what the player reaches within so many ticks. Default 60, three seconds.
-    pub lookahead_ticks: u64,
-    /// How many chunks around a player the host keeps loaded to either side on x and z, at most 32. Default 8. What comes
-    /// into this reach next is fetched; what is in it already is left to the host. 0 fetches the chunks of the way itself.
-    pub width_chunks: u8,
-    /// The same above and below. Default 4.
-    pub height_chunks: u8,
-    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Each player has an even
-    /// share of it; what has no room is not fetched.
-    pub waiting_chunks: usize,
-    /// The most chunks that are fetched at once. Default 64. Fewer let go earlier of what a turn made useless.
-    pub in_flight_chunks: usize,
-}
-
-impl Default for PrefetchOptions {
-    fn default() -> Self {
-        Self {
-            ahead_chunks: Ahead::MAX_CHUNKS,
-            lookahead_ticks: 3 * GameTick::PER_SECOND,
-            width_chunks: 8,
-            height_chunks: 4,
-            waiting_chunks: 8192,
-            in_flight_chunks: 64,
-        }
-    }
-}
 
 /// What is fetched for a world, what will be, and what was and is not used yet.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use cg_format::ClusterTier;
 use cg_format::key::Family;
 use cg_tiering::{CubeAt, GameTick};
 
-use crate::api::handle::Visitor;
 use crate::api::world::{Inner, World};
 use crate::engine::ALL_KEYS;
 use crate::maintain::move_tier::hot_keys;
 use crate::maintain::tiering::{Due, MoveCounts, Work};
 use crate::read::delta::Which;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// Settling does what it has found when it has found so much.
@@ -59,7 +59,7 @@ impl Inner {
     /// [`Error::NoRoom`] if that makes too little.
     fn work_with_room(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,
@@ -124,7 +124,7 @@ impl Inner {
     /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
     fn settle(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         due: Due,
         progress: &mut impl FnMut(&MoveCounts),

@@ -7,10 +7,10 @@ use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
 
 use super::{Due, MoveCounts, Work, heat_after_move};
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
 use crate::rt::pool;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one cold cluster that may be in the making.
@@ -34,7 +34,7 @@ pub(super) type CommitEnd = Result<ColdEnd, Error>;
 
 impl Inner {
     /// Has a thread of the pool read the cold cluster into which the step that is held goes.
-    pub(super) fn begin_cold(&self, visitor: &Visitor, work: &mut Work) {
+    pub(super) fn begin_cold(&self, visitor: &Visitor<Inner>, work: &mut Work) {
         let Some(step) = work.held else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
@@ -54,7 +54,7 @@ impl Inner {
     /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
     pub(super) fn make_cold(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         steps: &[Step],
         due: Due,

@@ -16,7 +16,7 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::sweep::Hot;
 use super::unread::{Part, Unread};
-use super::written::{Forgotten, Puts};
+use crate::storage::written::{Forgotten, Puts};
 
 /// So many cubes are remembered before the tick makes some unread, some hundred bytes each: four million chunks if they are
 /// full.

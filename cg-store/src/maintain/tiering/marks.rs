@@ -8,10 +8,10 @@ use cg_format::ClusterTier;
 use cg_tiering::CubeAt;
 
 use super::{Due, MoveCounts, Work};
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, forget_marks, past_damage, row_of};
 use crate::rt::pool;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one cube of which a thread of the pool may be looking for marks. No chunk is moved meanwhile.
@@ -26,7 +26,7 @@ impl Inner {
     /// a cold cluster lies below.
     pub(super) fn forget_marks(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         cube: CubeAt,
         counts: &mut MoveCounts,

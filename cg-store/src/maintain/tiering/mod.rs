@@ -21,7 +21,6 @@ mod sweep;
 mod told;
 mod unread;
 mod work;
-mod written;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +31,7 @@ use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 
 use crate::api::world::World;
 use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::written::{Forgotten, Puts, Written};
 
 pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
@@ -46,8 +46,6 @@ pub(crate) use sweep::Sweep;
 pub use told::DamageMet;
 pub(crate) use told::Told;
 pub(crate) use work::Work;
-pub(crate) use written::Written;
-use written::{Forgotten, Puts};
 
 /// What is known of players and accesses. Told by every load that asks the engine and by every commit.
 #[derive(Debug)]

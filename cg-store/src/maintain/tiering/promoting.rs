@@ -10,10 +10,10 @@ use cg_tiering::Step;
 
 use super::due::try_receive;
 use super::{Due, MoveCounts, Work};
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, past_damage, promote};
 use crate::rt::pool;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The promotions that were begun and not seen to end, the oldest first. Each is of a cube of its own.
@@ -28,7 +28,7 @@ impl Promoting {
 
 impl Inner {
     /// Has a thread of the pool take the step that is held.
-    pub(super) fn begin_promotion(&self, visitor: &Visitor, work: &mut Work, due: Due) {
+    pub(super) fn begin_promotion(&self, visitor: &Visitor<Inner>, work: &mut Work, due: Due) {
         let Some(step) = work.next_step() else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();

@@ -6,10 +6,10 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage, row_of};
 use crate::rt::pool;
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one cold cluster that may be counted and written by a thread of the pool: it is as large as 64 cubes.
@@ -32,7 +32,7 @@ impl Inner {
     /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         (cluster, since): (ClusterAt, GameTick),
         due: Due,

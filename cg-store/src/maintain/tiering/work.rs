@@ -15,10 +15,10 @@ use super::shrink::Shrinking;
 use super::{
     Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
 };
-use crate::api::handle::Visitor;
 use crate::api::world::Inner;
 use crate::engine::{Batch, EngineError, Guard, Level};
 use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
+use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -162,7 +162,7 @@ impl Inner {
     /// left is left as it is, apart from marks of deletions, and does not count.
     pub(crate) fn work(
         &self,
-        visitor: &Visitor,
+        visitor: &Visitor<Inner>,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,

@@ -7,13 +7,11 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
 use crate::api::world::World;
 use crate::read::cache::{CacheStats, Column, ColumnAt, KeepId};
 use crate::storage::error::Error;
-
-/// The most chunks of a column that are given at once.
-pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
+use crate::storage::options;
 
 impl World {
     /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.
-    pub const MAX_COLUMN_CHUNKS: u64 = MAX_COLUMN_CHUNKS;
+    pub const MAX_COLUMN_CHUNKS: u64 = options::MAX_COLUMN_CHUNKS;
 
     /// The chunks of a column between two heights, both included, by one look into memory.
     ///
@@ -89,5 +87,5 @@ impl World {
 /// Refuses heights that are too far apart.
 fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
     let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
-    if chunks > MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
+    if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
 }

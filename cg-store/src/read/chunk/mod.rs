@@ -14,7 +14,6 @@ mod walk_cube;
 
 use cg_format::{ChunkAt, Tier};
 
-pub(crate) use column::MAX_COLUMN_CHUNKS;
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};

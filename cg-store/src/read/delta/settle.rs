@@ -9,10 +9,10 @@ use cg_format::{ChunkAt, Lookup, Space};
 use super::fold_stored;
 use crate::api::world::Inner;
 use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
-use crate::maintain::tiering::Written;
 use crate::read::chunk::find_in;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
+use crate::storage::written::Written;
 
 /// How folding a chunk's deltas ended.
 #[derive(Debug, PartialEq, Eq)]

@@ -15,9 +15,9 @@ const REMEMBERED_CUBES: usize = 1 << 14;
 /// The places of a cube whose rows were written: what each was last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Puts {
-    pub(super) chunks: u64,
+    pub(crate) chunks: u64,
     /// Deletions.
-    pub(super) marks: u64,
+    pub(crate) marks: u64,
 }
 
 /// What was written and not taken yet.
@@ -51,7 +51,7 @@ impl Written {
         put.collect()
     }
 
-    pub(super) fn add(&mut self, written: Vec<(CubeAt, Puts)>) {
+    pub(crate) fn add(&mut self, written: Vec<(CubeAt, Puts)>) {
         for (cube, puts) in written {
             self.cubes.entry(cube).or_default().add(puts);
         }
@@ -62,12 +62,12 @@ impl Written {
     }
 
     /// Notes that something was written of which nobody told.
-    pub(super) const fn lose_track(&mut self) {
+    pub(crate) const fn lose_track(&mut self) {
         self.is_incomplete = true;
     }
 
     /// Takes what is there; an error if some was forgotten for want of room.
-    pub(super) fn take(&mut self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
+    pub(crate) fn take(&mut self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
         let cubes = std::mem::take(&mut self.cubes);
         if std::mem::take(&mut self.is_incomplete) { Err(Forgotten(cubes)) } else { Ok(cubes) }
     }
@@ -75,7 +75,7 @@ impl Written {
 
 /// Not all that was written, but this.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Forgotten(pub(super) BTreeMap<CubeAt, Puts>);
+pub(crate) struct Forgotten(pub(crate) BTreeMap<CubeAt, Puts>);
 
 #[cfg(test)]
 mod tests {
