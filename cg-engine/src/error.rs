@@ -92,8 +92,9 @@ pub enum EngineError {
         /// The number that the next commit gets.
         next: CommitSeq,
     },
-    /// The storage cannot be reached. Nothing was written; the same call may succeed later.
-    #[error("the storage cannot be reached, nothing was written: {message}; call again when it can")]
+    /// The storage cannot be reached. Only reads and snapshots answer this, and the same call may succeed later; a commit
+    /// or sync that does not reach it ends writing, as any other that fails.
+    #[error("the storage cannot be reached: {message}; call again when it can")]
     Unavailable {
         /// What the network said.
         message: String,
@@ -220,7 +221,6 @@ impl EngineError {
                 | Self::ReadOnly { .. }
                 | Self::NotReopened { .. }
                 | Self::Fenced { .. }
-                | Self::Unavailable { .. }
                 | Self::OpenedReadOnly
                 | Self::Closed
         )

@@ -45,21 +45,19 @@ impl Network {
     /// answer when it is asked again.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] if no answer arrives, with whether a request did.
+    /// [`Unanswered`] if no answer arrives. The server may have done what a request says.
     pub(crate) fn call<T>(&self, mut ask: impl FnMut() -> T) -> Result<T, Unanswered> {
         self.calls.fetch_add(1, Ordering::AcqRel);
-        let mut arrived = false;
         for _ in 0..ATTEMPTS {
             if !self.delivers() {
                 continue;
             }
-            arrived = true;
             let answer = ask();
             if self.delivers() {
                 return Ok(answer);
             }
         }
-        Err(Unanswered { arrived })
+        Err(Unanswered)
     }
 
     /// Whether a message arrives.
@@ -77,10 +75,7 @@ impl Network {
 
 /// No answer has arrived.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unanswered {
-    /// Whether a request has, so that the server may have done what it says.
-    pub(crate) arrived: bool,
-}
+pub(crate) struct Unanswered;
 
 impl From<Unanswered> for EngineError {
     fn from(_: Unanswered) -> Self {

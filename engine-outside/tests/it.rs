@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cg_engine::{Batch, CommitSeq, Engine as _, EngineError, Level, Readable as _, Space, conformance};
+use cg_engine::{
+    Batch, CommitSeq, Engine as _, EngineError, Level, Readable as _, Reopened, Space, conformance,
+};
 use cg_store::prelude::*;
 use engine_outside::{Network, Remote, Server};
 
@@ -71,18 +73,63 @@ fn a_second_writer_is_fenced() {
 }
 
 #[test]
-fn a_network_that_is_cut_is_unavailable_until_it_is_not() {
+fn a_network_that_is_cut_ends_writing_until_the_engine_is_opened_again() {
     let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
     let engine = connect(&server, &network);
     network.cut(true);
-    let unavailable =
-        |error: EngineError| assert!(matches!(error, EngineError::Unavailable { .. }), "{error}");
-    unavailable(engine.commit(Batch::new(), &[], Level::Process).expect_err("no request arrives"));
-    unavailable(engine.get(Space::Object, b"a").map(drop).expect_err("no request arrives"));
-    unavailable(engine.snapshot().map(drop).expect_err("no request arrives"));
+    let unavailable = |error: &EngineError| matches!(error, EngineError::Unavailable { .. });
+    let read = engine.get(Space::Object, b"a").map(drop).expect_err("no request arrives");
+    assert!(unavailable(&read), "{read}");
+    let taken = engine.snapshot().map(drop).expect_err("no request arrives");
+    assert!(unavailable(&taken), "{taken}");
+    let commit = || engine.commit(Batch::new(), &[], Level::Process);
+    let failed = commit().expect_err("no request arrives");
+    assert!(matches!(&failed, EngineError::WriteFailed { cause } if unavailable(cause)), "{failed}");
     network.cut(false);
-    let seq = engine.commit(Batch::new(), &[], Level::Process).expect("commits again");
-    assert_eq!(seq, CommitSeq::new(1), "nothing was written before");
+    let refused = commit().expect_err("nobody knows what the server has");
+    assert!(matches!(&refused, EngineError::ReadOnly { cause } if unavailable(cause)), "{refused}");
+    assert!(engine.get(Space::Object, b"a").expect("reads go on").is_none());
+    let Reopened::Writable(again) = engine.reopening()(&|last| last == CommitSeq::NONE).expect("connects")
+    else {
+        panic!("nothing was written")
+    };
+    assert_eq!(again.commit(Batch::new(), &[], Level::Power).expect("commits"), CommitSeq::new(1));
+}
+
+#[test]
+fn a_sync_that_is_not_answered_says_which_commit_is_in_doubt() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let engine = connect(&server, &network);
+    let seq = engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+    network.cut(true);
+    let failed = engine.sync().expect_err("no request arrives");
+    assert!(matches!(failed, EngineError::SyncFailed { seq: of, .. } if of == seq), "{failed}");
+}
+
+#[test]
+fn a_world_goes_on_after_its_network_was_cut() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
+    let world = World::temporary_over(connect(&server, &network), &[], &options).expect("a world");
+    let score = Property::Named(Name::new("game:score").expect("a name"));
+    let set = || {
+        world.transaction(|tx| {
+            tx.set_property(score.clone(), Some(vec![7]));
+            Ok::<_, Error>(())
+        })
+    };
+    network.cut(true);
+    let failed = set().map(drop).expect_err("no request arrives");
+    assert!(matches!(failed, Error::Engine(EngineError::WriteFailed { .. })), "{failed}");
+    let read = world.property(&score).expect_err("no request arrives");
+    assert!(matches!(read, Error::Engine(EngineError::Unavailable { .. })), "{read}");
+    network.cut(false);
+    let refused = set().map(drop).expect_err("the world is read-only");
+    assert!(matches!(refused, Error::Engine(EngineError::ReadOnly { .. })), "{refused}");
+    assert_eq!(world.property(&score).expect("reads go on"), None, "nothing was written");
+    world.resume().expect("connects again");
+    set().expect("commits");
+    assert_eq!(world.property(&score).expect("reads"), Some(vec![7]));
 }
 
 #[test]

@@ -361,7 +361,7 @@ impl Inner {
 
     /// The longest batch. What is longer is put by in parts, and carried out part by part.
     pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
-        // First: who replaces the engine changes the limits too.
+        // Before the limits are locked: replacing the engine takes that lock.
         let max_batch_bytes = self.engine()?.caps().max_batch_bytes;
         Ok(self.limits.read().batch_bytes.min(max_batch_bytes))
     }

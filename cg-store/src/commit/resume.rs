@@ -109,7 +109,7 @@ impl Inner {
         let failure = self.engine().ok().and_then(|engine| engine.failure());
         if let Some(failure) = failure.filter(|_| is_first) {
             let seq = self.commits.published() + 1;
-            // Nobody else has it, thanks to the commit lock. So it is not waited for under what comes after it.
+            // The commit lock keeps others from it. It is not waited for, as locks that come after it may be held here.
             if let Some(mut resumption) = self.resumption.try_lock() {
                 resumption.in_doubt = Some((seq, written.into_iter().collect()));
             }
@@ -152,6 +152,10 @@ impl Inner {
                     None => return Ok(Some(false)),
                 },
             };
+            if matches!(*cause, EngineError::Fenced { .. }) {
+                // The next commit is the other writer's: taken for ours, it would end one that was accepted here.
+                return Err(NotResumed::Fenced { cause }.into());
+            }
             let promised = engine.last_commit().get();
             resumption.begun = Some(Begun { cause, promised, reopen: None });
         }
@@ -314,7 +318,7 @@ mod tests {
     const DEMANDED: u64 = 1 << 20;
 
     #[test]
-    fn who_waits_for_an_engine_holds_nothing_that_replacing_it_takes() {
+    fn a_wait_for_the_engine_holds_no_lock_that_replacing_it_takes() {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
         let inner = world.unsettled();
         let vacant = inner.engine.vacate(PATIENCE).unwrap();

@@ -16,6 +16,7 @@ use super::store::Edits;
 use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
 use crate::api::world::World;
 use crate::commit::transaction::Transaction;
+use crate::engine::Level;
 use crate::kinds::object::{ObjectKey, StoredObject};
 use crate::kinds::property::Property;
 use crate::storage::durability::Durability;
@@ -63,7 +64,8 @@ impl<S: Base> Overlay<S> {
     /// A segmented world takes one transaction for each segment, one after the other, then one in the root for properties,
     /// objects and records. Readers of several segments may see some merged and others not yet, and an entity that goes to
     /// another segment detached. The overlay forgets what each transaction has merged. Killed in between, or stopped by an
-    /// error, it keeps the rest: call this again to go on. Nothing is merged twice.
+    /// error, it keeps the rest: call this again to go on. Nothing is merged twice. Do not edit the overlay before that: of what the
+    /// call had merged and not yet forgotten, an edit is refused as [`OverlayError::BaseChanged`] by every later call.
     ///
     /// Whoever else reads this overlay meanwhile sees the same before and after. Costs what [`diff`](Self::diff) costs and
     /// the transactions, and the memory of everything that differs.
@@ -71,8 +73,8 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
     /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
-    /// [`Error::Conflict`] if it is changed meanwhile. Nothing was merged then: all segments are compared before the first is
-    /// written. [`Error::MergedInPart`] if a segment is refused, changed or fails after that, and others are merged.
+    /// [`Error::Conflict`] if it is changed meanwhile. This call has merged nothing then: all segments are compared before the
+    /// first is written. [`Error::MergedInPart`] if a segment is refused, changed or fails after that, and others are merged.
     pub fn promote_into(&self, base: &impl PromoteTarget) -> Result<Promoted, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
@@ -96,6 +98,8 @@ impl<S: Base> Overlay<S> {
         })?;
         let mut merged = |part: &Promotion| self.forget_merged(part);
         let changes = if promotion.is_empty() { 0 } else { base.apply(promotion, &mut merged)? };
+        // What was equal before was synced by nobody here.
+        base.keep_found(Level::Power)?;
         self.empty()?;
         Ok(Promoted { changes })
     }

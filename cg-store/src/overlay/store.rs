@@ -560,10 +560,10 @@ impl<S: Base> Store<S> {
             for (space, row_key) in some {
                 batch.delete(*space, row_key);
             }
-            // One that comes back after a power cut says what the base has.
             self.commit(batch, Level::Process)?;
         }
-        Ok(())
+        // One that came back after a power cut would hide what the base has got since.
+        Ok(self.engine.sync()?)
     }
 
     /// Writes a batch as the next commit.

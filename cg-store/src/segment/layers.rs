@@ -54,10 +54,13 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        // A transfer that was stopped changes chunks when it is finished: before they are shown, not between two of them.
+        self.try_to_settle();
         self.find_chunk_in(self.segment_of(at), at)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        self.try_to_settle();
         let mut by_segment: BTreeMap<SegmentPos, Vec<usize>> = BTreeMap::new();
         for (index, at) in at.iter().enumerate() {
             by_segment.entry(self.segment_of(*at)).or_default().push(index);

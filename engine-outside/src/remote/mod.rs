@@ -90,15 +90,17 @@ impl Remote {
         Ok(last)
     }
 
-    /// A commit that no answer came to: nothing was written, or nobody knows.
+    /// A commit that no answer came to.
     fn unanswered(&self, unanswered: Unanswered) -> EngineError {
+        EngineError::WriteFailed { cause: self.fail(unanswered) }
+    }
+
+    /// Takes no commits any more: what the server has is known when it is asked again.
+    fn fail(&self, unanswered: Unanswered) -> Arc<EngineError> {
         let cause = Arc::new(EngineError::from(unanswered));
-        if !unanswered.arrived {
-            return unanswered.into();
-        }
         // The first failure stays the cause.
         let _ = self.failed.set(Failure::Write(Arc::clone(&cause)));
-        EngineError::WriteFailed { cause }
+        cause
     }
 
     fn reach(&self, level: Level, seq: CommitSeq) -> Result<CommitSeq, EngineError> {
@@ -151,7 +153,10 @@ impl Engine for Remote {
 
     fn sync(&self) -> Result<(), EngineError> {
         self.check_writable()?;
-        let synced = self.network.call(|| self.server.sync())?;
+        let synced = self.network.call(|| self.server.sync()).map_err(|unanswered| {
+            let (seq, cause) = (self.last_commit(), self.fail(unanswered));
+            EngineError::SyncFailed { seq, cause }
+        })?;
         self.last_synced.fetch_max(synced.get(), Ordering::AcqRel);
         Ok(())
     }

@@ -68,8 +68,8 @@ pub(crate) fn commit_snapshot(world: &Inner, changes: Changes) -> Result<u64, Er
 fn in_doubt(error: Error) -> Error {
     match error {
         Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
-        // It was replaced by none while the commit was on its way to the disk.
-        Error::Engine(error @ EngineError::NotReopened { .. }) => {
+        // It was replaced by none, or another writer came, while the commit was on its way to the disk.
+        Error::Engine(error @ (EngineError::NotReopened { .. } | EngineError::Fenced { .. })) => {
             EngineError::WriteFailed { cause: Arc::new(error) }.into()
         }
         error => error,

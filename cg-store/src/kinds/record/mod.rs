@@ -21,7 +21,7 @@ pub(crate) use settle::{RecordChange, leaf_of, settle};
 pub use shape::{RecordSettings, RecordShape, ShapeError};
 
 use crate::api::world::{Inner, World};
-use crate::engine::{EngineError, Readable};
+use crate::engine::Readable;
 use crate::storage::error::{Damage, Error};
 
 /// The spatial records of a world. Cheap to make; keeps the world open as any handle does.
@@ -127,19 +127,12 @@ impl Inner {
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record are of one state.
-        let read = || Ok(read_records(&self.engine()?.snapshot_of_now()?, &others));
-        let mut found = match read() {
-            Ok(found) => found,
-            Err(error) => {
-                let cause = match error {
-                    EngineError::NotReopened { cause } => cause,
-                    other => Arc::new(other),
-                };
-                let gone = |_| Err(EngineError::NotReopened { cause: Arc::clone(&cause) }.into());
-                others.iter().map(gone).collect()
-            }
-        }
-        .into_iter();
+        let read = |ids: &[RecordId]| -> Result<Vec<_>, Error> {
+            Ok(read_records(&self.engine()?.snapshot_of_now()?, ids))
+        };
+        let alone = |id: &RecordId| read(&[*id])?.pop().unwrap_or(Ok(None));
+        // An engine that cannot be read says so once for each record, by being asked once for each.
+        let mut found = read(&others).unwrap_or_else(|_| others.iter().map(alone).collect()).into_iter();
         let result = |queued: Option<(u64, Option<Arc<Record>>)>| match queued {
             Some((_, record)) => Ok(record),
             None => found.next().unwrap_or(Ok(None)),

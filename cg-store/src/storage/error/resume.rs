@@ -42,6 +42,13 @@ pub enum NotResumed {
         /// The newest that was found.
         found: u64,
     },
+    /// Another writer has the world. What was accepted here and not written stays unwritten.
+    #[error("{cause}; the world belongs to the other writer")]
+    Fenced {
+        /// What the engine said.
+        #[source]
+        cause: Arc<EngineError>,
+    },
     /// The files could not be opened for writing. If they can be read, reads go on.
     #[error("its files could not be opened for writing ({cause}); remove the cause and call `resume` again")]
     NotReopened {

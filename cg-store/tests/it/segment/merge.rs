@@ -217,6 +217,32 @@ fn a_merge_that_ends_anywhere_on_disk_goes_on() {
     assert!(merged.len() >= 15 && merged.is_sorted(), "{merged:?}");
 }
 
+/// The disk is full for a moment, at each commit in turn. The same world goes on, without being opened again.
+#[test]
+fn a_merge_that_was_stopped_anywhere_goes_on_in_the_same_world() {
+    for commits in 0.. {
+        let home = Crashing::new();
+        let world = home.open(true);
+        let ids = register(&world);
+        pave(&world, &ids);
+        let arenas = Arenas::over(home.another(), world.clone(), &options()).expect("a base");
+        let overlay = arenas.lease("a", GameTick::new(0)).expect("leases");
+        edit(&overlay, &ids);
+        let after = shown(&overlay, &ids);
+        home.fuse.set(commits);
+        let promoted = overlay.promote_into(&world);
+        home.fuse.set(i64::MAX);
+        if promoted.is_ok() {
+            assert!(commits >= 15, "{commits}");
+            break;
+        }
+        overlay.promote_into(&world).unwrap_or_else(|error| panic!("{commits} commits: {error}"));
+        assert_eq!(content(&world, &ids), after, "{commits} commits");
+        assert!(overlay.diff().expect("compares").is_empty());
+        assert_all_sound(&world, &ids);
+    }
+}
+
 /// Returns how many of the places were merged by the first call, for each commit that was its last.
 fn ends_anywhere(home: impl Fn() -> Crashing, options: &WorldOptions) -> Vec<usize> {
     let mut merged = Vec::new();
