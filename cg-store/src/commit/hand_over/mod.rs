@@ -63,7 +63,7 @@ impl World {
     /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
     /// other commits. What is handed over is seen whole by every read and transaction that begins afterwards, from any
     /// thread; one that comes before a thread of the world has accepted it waits for that.
-    /// Like a commit at [`Durability::Fast`] it is written soon, and synced as the world's
+    /// Like a commit at [`Durability::Fast`](crate::Durability::Fast) it is written soon, and synced as the world's
     /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest hand-overs, whole, as it
     /// may take the newest queued commits.
     ///
