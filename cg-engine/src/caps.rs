@@ -6,7 +6,7 @@
 pub struct Caps {
     /// Rows outlive the engine value.
     pub durable: bool,
-    /// [`Engine::checkpoint`] works.
+    /// [`Engine::checkpoint`](crate::Engine::checkpoint) works.
     pub checkpoint: bool,
     /// Opened for reading only: every commit is refused.
     pub read_only: bool,

@@ -69,7 +69,7 @@ impl Gaps {
     }
 }
 
-/// As [`Readable::scan`], going on behind damage.
+/// As [`ReadableExt::scan`](super::ReadableExt::scan), going on behind damage.
 ///
 /// A gap costs some hundred seeks.
 ///
