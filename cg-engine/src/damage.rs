@@ -110,7 +110,7 @@ pub fn scan_skipping_damage<B>(
     }
 }
 
-/// A view whose scans are of rows that nobody is likely to ask for soon: see [`Scan::is_uncached`].
+/// A view whose scans fill no cache: see [`Scan::is_uncached`].
 pub struct Uncached<'v> {
     rows: &'v dyn Readable,
 }

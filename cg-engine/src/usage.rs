@@ -35,7 +35,7 @@ pub struct FamilyUsage {
 }
 
 impl FamilyUsage {
-    /// Of a family of which the engine holds nothing. Set the fields that differ.
+    /// Of an empty family. Set the fields that differ.
     pub const fn new(family: Family) -> Self {
         Self {
             family,

@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 64;
 #[derive(Debug)]
 pub struct Network {
     latency: Duration,
-    /// Of so many messages one is lost; 0: none.
+    /// One message in this many is lost; 0: none.
     lost_one_in: u64,
     sent: AtomicU64,
     calls: AtomicU64,

@@ -15,7 +15,7 @@ type Rows = BTreeMap<Place, Arc<[u8]>>;
 /// The newest snapshots are kept; what an older one shows is gone.
 const SNAPSHOTS: usize = 64;
 
-/// Rows, as many engines as one likes may be connected to them.
+/// Rows to which any number of engines may connect.
 #[derive(Debug, Default)]
 pub struct Server(Mutex<State>);
 

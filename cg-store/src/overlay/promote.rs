@@ -98,7 +98,7 @@ impl<S: Base> Overlay<S> {
         })?;
         let mut merged = |part: &Promotion| self.forget_merged(part);
         let changes = if promotion.is_empty() { 0 } else { base.apply(promotion, &mut merged)? };
-        // What was equal before was synced by nobody here.
+        // A value that was equal before may not be synced yet.
         base.keep_found(Level::Power)?;
         self.empty()?;
         Ok(Promoted { changes })

@@ -34,7 +34,7 @@ impl<'r> Kept<'r> {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        // Nobody waits for the answer, and what is not released is pushed out.
+        // No caller needs the answer, and later snapshots push out one that is not released.
         let _ = self.remote.network.call(|| self.remote.server.release(self.number));
     }
 }

@@ -55,7 +55,7 @@ impl Staged {
     fn happens(&self, now: When) {
         let wanted = self.act.lock().take_if(|(when, _)| *when == now);
         if let Some((_, act)) = wanted {
-            // Somebody else does it, who holds no lock of this commit.
+            // Another thread does it, which holds no lock of this commit.
             std::thread::scope(|scope| drop(scope.spawn(act)));
         }
     }
