@@ -7,8 +7,8 @@ use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
 
 use super::{Due, MoveCounts, Work, heat_after_move};
-use crate::api::world::Inner;
 use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
+use crate::maintain::state::MaintainState;
 use crate::rt::pool;
 use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
@@ -32,16 +32,16 @@ pub(super) type Taken = (CubeAt, GameTick);
 
 pub(super) type CommitEnd = Result<ColdEnd, Error>;
 
-impl Inner {
+impl MaintainState {
     /// Has a thread of the pool read the cold cluster into which the step that is held goes.
-    pub(super) fn begin_cold(&self, visitor: &Visitor<Inner>, work: &mut Work) {
+    pub(super) fn begin_cold(&self, visitor: &Visitor<MaintainState>, work: &mut Work) {
         let Some(step) = work.held else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             let begun = visitor.visit(|world| {
                 pool::told("reading a cold cluster", || {
-                    Ok(ColdMerge::begin(&*world.engine()?, step.cluster)?.map(Box::new))
+                    Ok(ColdMerge::begin(&*world.shared.engine()?, step.cluster)?.map(Box::new))
                 })
             });
             if let Ok(begun) = begun {
@@ -54,17 +54,20 @@ impl Inner {
     /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
     pub(super) fn make_cold(
         &self,
-        visitor: &Visitor<Inner>,
+        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         steps: &[Step],
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let Some(Cold::Making(mut merge, mut cubes)) = work.cold.take() else { return Ok(()) };
-        let made = self.pool.each(steps, |step: &Step| {
-            let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
-            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-            let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
+        let made = self.shared.pool.each(steps, |step: &Step| {
+            let confirmed = self.activity.tiering.observers(|seen| due.confirms(seen, step));
+            let heat = self
+                .activity
+                .tiering
+                .observers(|seen| heat_after_move(seen, step.cube, self.activity.tiering.now()));
+            let made = || merge.make(&*self.shared.engine()?, &self.shared.counters, step.cube, heat);
             confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
         });
         let mut failed = None;
@@ -95,10 +98,12 @@ impl Inner {
         }
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             // A world that is gone has nothing to be written to; the chunks are where they were.
             let end = visitor.visit(|world| {
-                pool::told("writing a cold cluster", || merge.commit(&*world.engine()?, &world.counters))
+                pool::told("writing a cold cluster", || {
+                    merge.commit(&*world.shared.engine()?, &world.shared.counters)
+                })
             });
             if let Ok(end) = end {
                 let _ = sender.send(end);
@@ -194,7 +199,7 @@ impl Inner {
             for (cube, _) in &cubes {
                 work.known.moved(*cube);
             }
-            self.tiering.observers(|seen| {
+            self.activity.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {
                     if seen.heat().last_access(cube) == last_access {
                         seen.heat().forget(cube);

@@ -8,8 +8,8 @@ use cg_format::ClusterTier;
 use cg_tiering::CubeAt;
 
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, forget_marks, past_damage, row_of};
+use crate::maintain::state::MaintainState;
 use crate::rt::pool;
 use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
@@ -21,25 +21,25 @@ pub(super) struct Forgetting {
     receiver: Receiver<Result<Outcome, Error>>,
 }
 
-impl Inner {
+impl MaintainState {
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget; has a thread of the pool do it if
     /// a cold cluster lies below.
     pub(super) fn forget_marks(
         &self,
-        visitor: &Visitor<Inner>,
+        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         cube: CubeAt,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L2));
-        if !self.engine()?.may_have(space, &row_key) {
+        if !self.shared.engine()?.may_have(space, &row_key) {
             let end = self.forgotten(cube)?;
             end_forgetting(work, cube, end, counts);
             return Ok(());
         }
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             let end =
                 visitor.visit(|world| pool::told("forgetting marks of deletions", || world.forgotten(cube)));
             if let Ok(end) = end {
@@ -52,8 +52,8 @@ impl Inner {
     }
 
     fn forgotten(&self, cube: CubeAt) -> Result<Outcome, Error> {
-        let before = self.forgotten_before.load(Ordering::Relaxed);
-        past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))
+        let before = self.shared.forgotten_before.load(Ordering::Relaxed);
+        past_damage(forget_marks(&*self.shared.engine()?, &self.shared.counters, cube, before))
     }
 }
 

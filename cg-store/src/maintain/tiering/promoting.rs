@@ -10,8 +10,8 @@ use cg_tiering::Step;
 
 use super::due::try_receive;
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, past_damage, promote};
+use crate::maintain::state::MaintainState;
 use crate::rt::pool;
 use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
@@ -26,13 +26,13 @@ impl Promoting {
     }
 }
 
-impl Inner {
+impl MaintainState {
     /// Has a thread of the pool take the step that is held.
-    pub(super) fn begin_promotion(&self, visitor: &Visitor<Inner>, work: &mut Work, due: Due) {
+    pub(super) fn begin_promotion(&self, visitor: &Visitor<MaintainState>, work: &mut Work, due: Due) {
         let Some(step) = work.next_step() else { return };
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             // A world that is gone has nothing to be promoted in.
             let end = visitor.visit(|world| pool::told("promoting chunks", || world.promote(&step, due)));
             if let Ok(end) = end {
@@ -43,10 +43,10 @@ impl Inner {
     }
 
     fn promote(&self, step: &Step, due: Due) -> Result<Outcome, Error> {
-        if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+        if !self.activity.tiering.observers(|seen| due.confirms(seen, step)) {
             return Ok(Outcome::Nothing);
         }
-        past_damage(promote(&*self.engine()?, &self.counters, step.cube))
+        past_damage(promote(&*self.shared.engine()?, &self.shared.counters, step.cube))
     }
 
     /// Waits until so many promotions are under way at most; `false` if the deadline comes first, or others keep all threads
@@ -61,7 +61,7 @@ impl Inner {
         loop {
             let count = work.promoting.0.len();
             let Some((step, receiver)) = work.promoting.0.front() else { return Ok(true) };
-            let waits = count > most && !(due.has_end() && self.pool.is_busy_beside(count));
+            let waits = count > most && !(due.has_end() && self.shared.pool.is_busy_beside(count));
             let end = if waits { due.receive(receiver) } else { try_receive(receiver) };
             let (step, end) = match end {
                 Ok(end) => (*step, end),
@@ -71,7 +71,7 @@ impl Inner {
             };
             work.promoting.0.pop_front();
             if matches!(end, Ok(Outcome::Overtaken) | Err(_)) {
-                self.tiering.observers(|seen| seen.again(step.cube));
+                self.activity.tiering.observers(|seen| seen.again(step.cube));
             }
             if end.is_err() {
                 // It may have been written all the same.

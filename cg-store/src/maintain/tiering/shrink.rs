@@ -6,8 +6,8 @@ use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage, row_of};
+use crate::maintain::state::MaintainState;
 use crate::rt::pool;
 use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
@@ -27,12 +27,12 @@ struct Shrunk {
     present: u32,
 }
 
-impl Inner {
+impl MaintainState {
     /// Writes a cluster anew without its shadows, if the policy says so of what has been above it since a moment; has a
     /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
-        visitor: &Visitor<Inner>,
+        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         (cluster, since): (ClusterAt, GameTick),
         due: Due,
@@ -41,16 +41,16 @@ impl Inner {
         let at = due.at();
         let (space, row_key) = row_of(cluster);
         // Mostly there is none, and then nobody needs to wait for a thread.
-        let is_absent = !self.engine()?.may_have(space, &row_key);
+        let is_absent = !self.shared.engine()?.may_have(space, &row_key);
         if cluster.pos.tier() == ClusterTier::L1 || is_absent {
-            for shrunk in self.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
+            for shrunk in self.shared.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
                 self.end_shrinking(work, cluster, shrunk?, counts);
             }
             return Ok(());
         }
         let (sender, receiver) = channel();
         let visitor = visitor.clone();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             let shrunk = visitor.visit(|world| {
                 pool::told("writing a cluster without its shadows", || world.shrunk(cluster, since, at))
             });
@@ -85,13 +85,18 @@ impl Inner {
     }
 
     fn shrunk(&self, cluster: ClusterAt, since: GameTick, at: GameTick) -> Result<Shrunk, Error> {
-        let policy = self.tiering.observers(|seen| *seen.policy());
+        let policy = self.activity.tiering.observers(|seen| *seen.policy());
         let mut present = 0;
         let should_rewrite = |slots: ShadowedSlots| {
             present = slots.present;
             policy.should_rewrite(slots, since, at)
         };
-        let end = past_damage(drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite))?;
+        let end = past_damage(drop_shadows(
+            &*self.shared.engine()?,
+            &self.shared.counters,
+            cluster,
+            should_rewrite,
+        ))?;
         Ok(Shrunk { end, present })
     }
 
@@ -108,7 +113,7 @@ impl Inner {
             }
             Outcome::TooLarge => counts.refused += 1,
             // Without a cluster there is nothing to be asked about.
-            Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.tiering.now()),
+            Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.activity.tiering.now()),
         }
     }
 }

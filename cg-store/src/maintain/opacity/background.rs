@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::Folding;
-use crate::api::world::Inner;
+use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, Told};
 use crate::rt::pool;
 use crate::rt::visits::Visitor;
@@ -31,7 +31,7 @@ pub(crate) struct FoldedTiles {
     pub(crate) is_all: bool,
 }
 
-impl Inner {
+impl MaintainState {
     /// Folds tiles that are known to have patches, one after the other, and returns when the deadline is there: the tile
     /// that is being folded by then is met again by the next call.
     ///
@@ -39,7 +39,7 @@ impl Inner {
     /// As [`fold_known_tile`](Self::fold_known_tile).
     pub(crate) fn fold_until(
         &self,
-        visitor: &Visitor<Inner>,
+        visitor: &Visitor<MaintainState>,
         behind: &mut TileBehind,
         due: Due,
         told: &mut Told,
@@ -49,7 +49,7 @@ impl Inner {
             let making = match behind.making.take() {
                 Some(making) => making,
                 None if due.is_over() => return Ok(folded),
-                None if self.unfolded.lock().next(self.tiering.now()).is_none() => {
+                None if self.activity.unfolded.lock().next(self.activity.tiering.now()).is_none() => {
                     folded.is_all = true;
                     return Ok(folded);
                 }
@@ -78,9 +78,9 @@ impl Inner {
         }
     }
 
-    fn fold_behind(&self, visitor: Visitor<Inner>) -> Receiver<Made> {
+    fn fold_behind(&self, visitor: Visitor<MaintainState>) -> Receiver<Made> {
         let (sender, receiver) = channel();
-        self.pool.spawn(move || {
+        self.shared.pool.spawn(move || {
             let mut damage = Vec::new();
             let folded = visitor.visit(|world| {
                 pool::told("folding a tile of the opacity map", || world.fold_known_tile(&mut damage))
