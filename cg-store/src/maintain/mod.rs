@@ -1,6 +1,7 @@
 //! What a tick does: which cubes move, the moves, prefetch, tombstones.
 
 pub(crate) mod activity;
+pub(crate) mod background;
 pub(crate) mod delta;
 pub(crate) mod forget;
 pub(crate) mod move_tier;

@@ -167,7 +167,7 @@ impl MaintainState {
         if std::mem::take(&mut progress.is_owed) {
             self.fold(progress, due.for_part(4), report)?;
         }
-        let has_moved_all = self.work(&self.visitor, &mut progress.work, due, &mut report.moves)?;
+        let has_moved_all = self.work(&mut progress.work, due, &mut report.moves)?;
         if due.is_over() {
             progress.is_owed = true;
             return Ok(());
@@ -194,7 +194,7 @@ impl MaintainState {
         }
         report.deltas_folded +=
             self.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
-        let folded = self.fold_until(&self.visitor, tile, due, &mut work.told)?;
+        let folded = self.fold_until(tile, due, &mut work.told)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)
     }

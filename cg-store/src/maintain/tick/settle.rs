@@ -11,7 +11,6 @@ use crate::maintain::delta::Which;
 use crate::maintain::move_tier::hot_keys;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, MoveCounts, Work};
-use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// Settling does what it has found when it has found so much.
@@ -25,14 +24,13 @@ impl MaintainState {
     /// [`Error::NoRoom`] if that makes too little.
     fn work_with_room(
         &self,
-        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         due: Due,
         counts: &mut MoveCounts,
         given_back: &mut u64,
     ) -> Result<(), Error> {
         loop {
-            self.work(visitor, work, due, counts)?;
+            self.work(work, due, counts)?;
             match work.lacks_room.take() {
                 None => return Ok(()),
                 Some(error) if counts.moved() == *given_back => return Err(error),
@@ -90,7 +88,6 @@ impl MaintainState {
     /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
     fn settle(
         &self,
-        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         due: Due,
         progress: &mut impl FnMut(&MoveCounts),
@@ -103,10 +100,10 @@ impl MaintainState {
             self.activity.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
             while self.sweep_one(work, due)? {
                 if work.plan.left().steps >= STEPS_GATHERED {
-                    self.work_with_room(visitor, work, due, &mut counts, &mut given_back)?;
+                    self.work_with_room(work, due, &mut counts, &mut given_back)?;
                 }
             }
-            self.work_with_room(visitor, work, due, &mut counts, &mut given_back)?;
+            self.work_with_room(work, due, &mut counts, &mut given_back)?;
             work.keep_heat(self)?;
             self.forget_heat(work, due)?;
             progress(&counts);
@@ -131,7 +128,7 @@ impl MaintainState {
         let state = &mut *state;
         self.commit.check_room_to_shrink()?;
         let folded = self.settle_waiting(&mut state.unsettled, Which::All, due, &mut state.work.told)?;
-        let counts = self.settle(&self.visitor, &mut state.work, due, &mut progress)?;
+        let counts = self.settle(&mut state.work, due, &mut progress)?;
         if counts.moved() > 0 || folded > 0 {
             self.compact_settled()?;
         }

@@ -59,7 +59,7 @@ impl MaintainState {
     fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
         work.forget_plan();
         let due = Due::until(self.activity.tiering.now(), None);
-        self.work(&self.visitor, work, due, &mut MoveCounts::default())?;
+        self.work(work, due, &mut MoveCounts::default())?;
         work.lacks_room = None;
         Ok(())
     }

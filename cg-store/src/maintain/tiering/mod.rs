@@ -34,7 +34,7 @@ use crate::storage::written::{Forgotten, Puts, Written};
 
 pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
-pub(crate) use due::Due;
+pub(crate) use due::{Due, try_receive};
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};

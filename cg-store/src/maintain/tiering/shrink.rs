@@ -1,22 +1,19 @@
 //! Clusters are written anew without what hotter tiers shadow: a warm one within a tick, a cold one behind it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
+use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage, row_of};
 use crate::maintain::state::MaintainState;
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one cold cluster that may be counted and written by a thread of the pool: it is as large as 64 cubes.
 #[derive(Debug)]
 pub(super) struct Shrinking {
     cluster: ClusterAt,
-    receiver: Receiver<Result<Shrunk, Error>>,
+    end: Background<Shrunk>,
 }
 
 /// How that ended.
@@ -32,7 +29,6 @@ impl MaintainState {
     /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
-        visitor: &Visitor<MaintainState>,
         work: &mut Work,
         (cluster, since): (ClusterAt, GameTick),
         due: Due,
@@ -48,17 +44,9 @@ impl MaintainState {
             }
             return Ok(());
         }
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.shared.pool.spawn(move || {
-            let shrunk = visitor.visit(|world| {
-                pool::told("writing a cluster without its shadows", || world.shrunk(cluster, since, at))
-            });
-            if let Ok(shrunk) = shrunk {
-                let _ = sender.send(shrunk);
-            }
-        });
-        work.shrinking = Some(Shrinking { cluster, receiver });
+        let operation = "writing a cluster without its shadows";
+        let end = self.in_background(operation, move |world| world.shrunk(cluster, since, at));
+        work.shrinking = Some(Shrinking { cluster, end });
         Ok(())
     }
 
@@ -69,18 +57,16 @@ impl MaintainState {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
-        let Some(shrinking) = work.shrinking.take() else { return Ok(true) };
-        match due.receive(&shrinking.receiver) {
-            Ok(shrunk) => {
-                self.end_shrinking(work, shrinking.cluster, shrunk?, counts);
+        let Some(Shrinking { cluster, end }) = work.shrinking.take() else { return Ok(true) };
+        match end.wait(due) {
+            Awaited::Done(shrunk) => {
+                self.end_shrinking(work, cluster, shrunk?, counts);
                 Ok(true)
             }
-            Err(RecvTimeoutError::Timeout) => {
-                work.shrinking = Some(shrinking);
+            Awaited::Running(end) => {
+                work.shrinking = Some(Shrinking { cluster, end });
                 Ok(false)
             }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
         }
     }
 

@@ -18,7 +18,6 @@ use super::{
 use crate::engine::{Batch, EngineError, Guard, Level};
 use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
 use crate::maintain::state::MaintainState;
-use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -161,13 +160,7 @@ impl MaintainState {
     /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
     /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
     /// left is left as it is, apart from marks of deletions, and does not count.
-    pub(crate) fn work(
-        &self,
-        visitor: &Visitor<MaintainState>,
-        work: &mut Work,
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<bool, Error> {
+    pub(crate) fn work(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
         loop {
             // One kind of move at a time: none is made beside those that are made behind ticks.
             if !self.await_cold(work, due, counts)?
@@ -187,22 +180,22 @@ impl MaintainState {
                 return Ok(work.is_done());
             }
             match next {
-                Some(Tier::L0) => self.begin_promotion(visitor, work, due),
+                Some(Tier::L0) => self.begin_promotion(work, due),
                 Some(Tier::L1) => {
                     let steps = work.next_steps(self.threads_to_use(due));
                     self.warm_cubes(work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) if work.is_cold_begun() => {
                     let steps = work.next_steps(self.threads_to_use(due));
-                    self.make_cold(visitor, work, &steps, due, counts)?;
+                    self.make_cold(work, &steps, due, counts)?;
                 }
-                Some(Tier::L2) => self.begin_cold(visitor, work),
+                Some(Tier::L2) => self.begin_cold(work),
                 None => {
                     let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
                     if let Some((cluster, since)) = shadowed {
-                        self.shrink(visitor, work, (cluster, since), due, counts)?;
+                        self.shrink(work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.forget_marks(visitor, work, cube, counts)?;
+                        self.forget_marks(work, cube, counts)?;
                     } else {
                         work.others_waited = false;
                         return Ok(true);
