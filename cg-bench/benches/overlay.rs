@@ -168,7 +168,12 @@ fn segmented_save(criterion: &mut Criterion) {
     group.bench_function("in four segments", |bench| {
         bench.iter(|| {
             let (at, chunk) = next();
-            segmented.transaction(at, |tx| tx.save(at, chunk)).expect("the disk has room");
+            segmented
+                .transaction(at, |tx| {
+                    tx.save(at, chunk);
+                    Ok::<_, Error>(())
+                })
+                .expect("the disk has room");
         });
     });
     group.finish();

@@ -60,7 +60,7 @@ pub use api::records::Records;
 pub use api::snapshots::SnapshotReader;
 pub use api::world::World;
 pub use commit::hand_over::{HandedOver, Refused, WriteBatch};
-pub use commit::transaction::{Committed, Durable, RELEASED, Transaction};
+pub use commit::transaction::{Committed, Durable, RELEASED, Transaction, Tx, TxStore, ValueStore};
 pub use kinds::object::{Object, ObjectEntry, ObjectPage, StoredObject};
 pub use kinds::opacity::OpacityColumn;
 pub use kinds::property::Property;

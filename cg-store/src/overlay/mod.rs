@@ -40,7 +40,6 @@ pub(crate) use base::origin_of;
 pub use base::{Base, Found, Identity, Merged, PromoteTarget};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
-pub(crate) use promote::Takes;
 pub use promote::{Promoted, Promotion};
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;

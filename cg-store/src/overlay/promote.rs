@@ -13,9 +13,9 @@ use cg_registry::{Catalog, Registration};
 use super::base::{Base, Merged, PromoteTarget};
 use super::diff::{Change, Changed};
 use super::store::Edits;
-use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
+use super::{Found, Overlay, OverlayError, origin_of};
 use crate::api::world::World;
-use crate::commit::transaction::Transaction;
+use crate::commit::transaction::{Tx, TxStore, ValueStore};
 use crate::engine::Level;
 use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
@@ -219,98 +219,62 @@ impl Promotion {
 
     /// Looks at all that it changes, compares that with what was written over, and changes it. What comes between the look
     /// and the end of the transaction is the transaction's to notice.
-    pub(crate) fn put_into<T: Takes>(&self, tx: &mut T, target: &impl Base) -> Result<u64, Error> {
-        let positions: Vec<_> = self.chunks.keys().copied().collect();
-        tx.look_at_chunks(&positions)?;
-        for id in self.entities.keys() {
-            tx.look_at_entity(*id)?;
-        }
-        tx.look_at_kept(self)?;
+    pub(crate) fn put_into<S: ValueStore>(&self, tx: &mut Tx<S>, target: &impl Base) -> Result<u64, Error> {
+        self.look_at_places(tx)?;
+        self.properties.keys().try_for_each(|property| tx.property(property).map(drop))?;
+        self.objects.keys().try_for_each(|key| tx.object(key).map(drop))?;
+        self.records.keys().try_for_each(|id| tx.record(*id).map(drop))?;
         self.check(target)?;
-        for (at, promoting) in &self.chunks {
-            tx.take_chunk(*at, promoting.new.clone())?;
+        self.write_places(tx);
+        for (property, promoting) in &self.properties {
+            tx.set_property(property.clone(), promoting.new.clone());
         }
-        for (id, promoting) in &self.entities {
-            tx.take_entity(*id, promoting.new.clone())?;
+        for (key, object) in self.objects() {
+            tx.write_stored_object(key.clone(), object)?;
         }
-        tx.take_kept(self)?;
+        for (id, record) in self.records() {
+            match record {
+                Some(record) => tx.put_record(id, record),
+                None => tx.delete_record(id),
+            }
+        }
         Ok(self.len())
     }
-}
 
-/// A transaction that a promotion is put into.
-pub(crate) trait Takes {
-    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error>;
-    fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error>;
-    fn look_at_kept(&mut self, promotion: &Promotion) -> Result<(), Error>;
-    fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error>;
-    fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error>;
-    fn take_kept(&mut self, promotion: &Promotion) -> Result<(), Error>;
-}
-
-/// What transactions of worlds and of overlays do with the same words.
-macro_rules! takes {
-    () => {
-        fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error> {
-            self.entity(id).map(drop)
-        }
-
-        fn look_at_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
-            promotion.properties.keys().try_for_each(|property| self.property(property).map(drop))?;
-            promotion.objects.keys().try_for_each(|key| self.object(key).map(drop))?;
-            promotion.records.keys().try_for_each(|id| self.record(*id).map(drop))
-        }
-
-        fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error> {
-            match new {
-                Some(chunk) => self.save(at, chunk),
-                None => self.delete(at),
-            }
-            Ok(())
-        }
-
-        fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error> {
-            match new {
-                Some(entity) => self.put_entity(id, entity),
-                None => self.delete_entity(id),
-            }
-            Ok(())
-        }
-
-        fn take_kept(&mut self, promotion: &Promotion) -> Result<(), Error> {
-            for (property, promoting) in &promotion.properties {
-                self.set_property(property.clone(), promoting.new.clone());
-            }
-            for (key, object) in promotion.objects() {
-                self.write_stored_object(key.clone(), object)?;
-            }
-            for (id, record) in promotion.records() {
-                match record {
-                    Some(record) => self.put_record(id, record),
-                    None => self.delete_record(id),
-                }
-            }
-            Ok(())
-        }
-    };
-}
-
-impl Takes for Transaction<'_> {
-    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
-        let look = |some: &[ChunkAt]| self.load_many(some).into_iter().try_for_each(|read| read.map(drop));
-        at.chunks(LOOKED_AT_ONCE).try_for_each(look)
+    /// The same of a promotion of chunks and entities alone, into a store that may have nothing else.
+    pub(crate) fn put_places_into<S: TxStore>(
+        &self,
+        tx: &mut Tx<S>,
+        target: &impl Base,
+    ) -> Result<u64, Error> {
+        self.look_at_places(tx)?;
+        self.check(target)?;
+        self.write_places(tx);
+        Ok(self.len())
     }
 
-    takes!();
-}
-
-impl<S: Base> Takes for OverlayTransaction<'_, S> {
-    /// The rows remember what was there at this look, not what comes between it and the end.
-    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
-        at.iter().try_for_each(|at| self.load(*at).map(drop))
+    fn look_at_places<S: TxStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {
+        let positions: Vec<_> = self.chunks.keys().copied().collect();
+        for some in positions.chunks(LOOKED_AT_ONCE) {
+            tx.load_many(some).into_iter().try_for_each(|read| read.map(drop))?;
+        }
+        self.entities.keys().try_for_each(|id| tx.entity(*id).map(drop))
     }
 
-    takes!();
+    fn write_places<S: TxStore>(&self, tx: &mut Tx<S>) {
+        for (at, promoting) in &self.chunks {
+            match &promoting.new {
+                Some(chunk) => tx.save(*at, Arc::clone(chunk)),
+                None => tx.delete(*at),
+            }
+        }
+        for (id, promoting) in &self.entities {
+            match &promoting.new {
+                Some(entity) => tx.put_entity(*id, entity.clone()),
+                None => tx.delete_entity(*id),
+            }
+        }
+    }
 }
 
 /// Adds a change to a promotion. The target compares what the base has.

@@ -71,7 +71,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn merge_parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
         let mut arrived = Promotion::default();
         for (segment, part) in plan.parts {
-            self.transaction_at(Durability::Safe, segment, |tx| part.put_into(tx, self))?;
+            self.transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self))?;
             *done += 1;
             merged(&part)?;
             part.arrive(&mut arrived);

@@ -10,27 +10,29 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{BlockId, BlockPos, ChunkAt, ChunkSink, Dimension, EntityId};
+use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
 
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::commit::transaction::Transaction;
-use crate::overlay::{Promotion, Takes};
+use crate::commit::transaction::{Transaction, Tx, TxStore};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 
-/// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`].
+/// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`]: a read at once, a write
+/// when the closure has ended. So is [`SegmentError::EntityElsewhere`], for an entity that another segment has.
+///
+/// An entity without a chunk stays in this segment. The root forgets the place of a deleted one with a commit of its own,
+/// after that of the segment is on the disk.
+pub type SegmentTransaction<'t, 'w> = Tx<SegmentReads<'t, 'w>>;
+
+/// A segment's world, as a transaction reads it: through one of the world itself, which guards what it reads.
 #[derive(Debug)]
-pub struct SegmentTransaction<'t, 'w> {
+pub struct SegmentReads<'t, 'w> {
     tx: &'t mut Transaction<'w>,
     segment: SegmentPos,
     side_chunks: u32,
-    /// Entities that are put.
-    put: Vec<EntityId>,
-    /// Entities that are deleted.
-    deleted: Vec<EntityId>,
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
@@ -61,12 +63,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let (mut none_crosses, mut deleted) = (None, Vec::new());
         let committed = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
+                let catalog = tx.current_catalog();
                 let side_chunks = self.shared.side_chunks;
-                let (put, gone) = (Vec::new(), Vec::new());
-                let mut inner = SegmentTransaction { tx, segment, side_chunks, put, deleted: gone };
+                let mut inner = Tx::new(SegmentReads { tx, segment, side_chunks }, catalog);
                 let value = self.inside(|| body(&mut inner))?;
-                let put = inner.put;
-                deleted = inner.deleted;
+                let put;
+                [put, deleted] = inner.hand_down()?;
                 // Until the segment has committed.
                 if !put.is_empty() {
                     let border = self.shared.borders.read_recursive();
@@ -144,37 +146,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// Of a promotion without objects and records, which are the root's.
-impl Takes for SegmentTransaction<'_, '_> {
-    fn look_at_chunks(&mut self, at: &[ChunkAt]) -> Result<(), Error> {
-        self.tx.look_at_chunks(at)
-    }
-
-    fn look_at_entity(&mut self, id: EntityId) -> Result<(), Error> {
-        self.tx.look_at_entity(id)
-    }
-
-    fn look_at_kept(&mut self, _: &Promotion) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn take_chunk(&mut self, at: ChunkAt, new: Option<Arc<Chunk>>) -> Result<(), Error> {
-        self.tx.take_chunk(at, new)
-    }
-
-    fn take_entity(&mut self, id: EntityId, new: Option<Entity>) -> Result<(), Error> {
-        match new {
-            Some(entity) => self.put_entity(id, entity)?,
-            None => self.delete_entity(id),
-        }
-        Ok(())
-    }
-
-    fn take_kept(&mut self, _: &Promotion) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
 /// Entities that a transaction is about to put into its segment: what the root says of them may be older, so until it
 /// has committed no other segment may have them.
 struct Putting<'a> {
@@ -222,118 +193,30 @@ pub(super) fn encode(segment: SegmentPos) -> Vec<u8> {
     bytes
 }
 
-impl SegmentTransaction<'_, '_> {
-    /// The segment that the transaction is in.
-    pub fn segment(&self) -> SegmentPos {
-        self.segment
+impl TxStore for SegmentReads<'_, '_> {
+    fn current_catalog(&self, _: &Arc<Catalog>) -> Arc<Catalog> {
+        self.tx.current_catalog()
     }
 
-    /// The names of the world.
-    pub fn catalog(&self) -> &Catalog {
-        self.tx.catalog()
-    }
-
-    /// A chunk, as [`Transaction::load`].
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`], and as [`Transaction::load`].
-    pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+    fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         self.check(at)?;
         self.tx.load(at)
     }
 
-    /// Stores a chunk in place of what is there, **its entity references too**, as [`Transaction::save`]. References to
-    /// entities that other segments have are refused at commit as unknown.
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`].
-    pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
-        self.check(at)?;
-        self.tx.save(at, chunk);
-        Ok(())
+    fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        if at.iter().any(|at| self.check(*at).is_err()) {
+            return at.iter().map(|at| self.chunk(*at)).collect();
+        }
+        self.tx.load_many(at)
     }
 
-    /// Stores a chunk and keeps the entity references that are stored there, as [`Transaction::save_blocks`].
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`], and as [`Transaction::load`].
-    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
-        self.check(at)?;
-        self.tx.save_blocks(at, chunk)
-    }
-
-    /// Deletes a chunk, as [`Transaction::delete`].
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`].
-    pub fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
-        self.check(at)?;
-        self.tx.delete(at);
-        Ok(())
-    }
-
-    /// Changes a chunk in place, as [`Transaction::edit`].
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`], and as [`Transaction::edit`].
-    pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
-        self.check(at)?;
-        self.tx.edit(at, change)
-    }
-
-    /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn block(&mut self, dimension: Dimension, pos: BlockPos) -> Result<Option<BlockId>, Error> {
-        self.check(ChunkAt::new(dimension, pos.chunk()))?;
-        self.tx.block(dimension, pos)
-    }
-
-    /// Sets the block in layer 0 of a cell; returns what was there.
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`], and as [`Transaction::set_block`].
-    pub fn set_block(
-        &mut self,
-        dimension: Dimension,
-        pos: BlockPos,
-        block: BlockId,
-    ) -> Result<BlockId, Error> {
-        self.check(ChunkAt::new(dimension, pos.chunk()))?;
-        self.tx.set_block(dimension, pos, block)
-    }
-
-    /// An entity of this segment, or `None`: another segment may have it.
-    ///
-    /// # Errors
-    /// As [`Transaction::entity`].
-    pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+    /// One of this segment: another segment may have it.
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.tx.entity(id)
     }
+}
 
-    /// Stores an entity in this segment, as [`Transaction::put_entity`]. One without a chunk stays in this segment too.
-    ///
-    /// # Errors
-    /// [`SegmentError::TwoSegments`]; when the closure has ended, [`SegmentError::EntityElsewhere`] if another segment has it.
-    pub fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
-        if let Owner::Chunk(at) = entity.owner {
-            self.check(at)?;
-        }
-        self.put.push(id);
-        self.deleted.retain(|deleted| *deleted != id);
-        self.tx.put_entity(id, entity);
-        Ok(())
-    }
-
-    /// Deletes an entity of this segment and the reference to it. Deleting one that it has not is no error. The root
-    /// forgets its place with a commit of its own, once that of the segment is on the disk.
-    pub fn delete_entity(&mut self, id: EntityId) {
-        self.put.retain(|put| *put != id);
-        self.deleted.push(id);
-        self.tx.delete_entity(id);
-    }
-
+impl SegmentReads<'_, '_> {
     fn check(&self, at: ChunkAt) -> Result<(), SegmentError> {
         let second = SegmentPos::of(at, self.side_chunks);
         let first = self.segment;
@@ -341,14 +224,32 @@ impl SegmentTransaction<'_, '_> {
     }
 }
 
-impl ChunkSink for SegmentTransaction<'_, '_> {
-    type Error = Error;
-
-    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
-        SegmentTransaction::save(self, at, chunk)
+impl SegmentTransaction<'_, '_> {
+    /// The segment that the transaction is in.
+    pub fn segment(&self) -> SegmentPos {
+        self.store.segment
     }
 
-    fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
-        SegmentTransaction::delete(self, at)
+    /// Writes to the segment's world what the closure wrote. Returns the entities that are put, and those that are
+    /// deleted.
+    fn hand_down(self) -> Result<[Vec<EntityId>; 2], Error> {
+        let Self { store, writes, .. } = self;
+        for at in writes.chunks.keys() {
+            store.check(*at)?;
+        }
+        let (mut put, mut deleted) = (Vec::new(), Vec::new());
+        for (id, entity) in &writes.entities {
+            match entity {
+                Some(entity) => {
+                    if let Owner::Chunk(at) = entity.owner {
+                        store.check(at)?;
+                    }
+                    put.push(*id);
+                }
+                None => deleted.push(*id),
+            }
+        }
+        store.tx.write_all(writes);
+        Ok([put, deleted])
     }
 }

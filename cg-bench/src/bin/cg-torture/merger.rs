@@ -198,9 +198,9 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
     let mut rng = Rng::new(seed);
     for n in (0..size.chunks).step_by(BASE_EACH as usize) {
         base.transaction(at(n), |tx| {
-            tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?)?;
+            tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?);
             if n % COW_EACH == 0 {
-                tx.put_entity(cow_id(n), kinds.cow_in(at(n))?)?;
+                tx.put_entity(cow_id(n), kinds.cow_in(at(n))?);
             }
             Ok::<_, Failure>(())
         })?;

@@ -21,7 +21,8 @@ fn sample() -> TempDir {
         let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
         let saved = world.transaction(at, |tx| {
             let chunk = Chunk::filled(BlockId::new(0), &tx.catalog().current_schema());
-            tx.save(at, chunk.expect("registered"))
+            tx.save(at, chunk.expect("registered"));
+            Ok::<_, cg_store::Error>(())
         });
         saved.expect("saves");
     }

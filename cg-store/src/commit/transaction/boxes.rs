@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, Dimension};
 
-use super::Transaction;
+use super::{Tx, TxStore};
 use crate::read::boxes::{Layout, Row, cubes, inside, unpacked};
 use crate::storage::error::Error;
 
-impl Transaction<'_> {
+impl<S: TxStore> Tx<S> {
     /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
     ///
     /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,

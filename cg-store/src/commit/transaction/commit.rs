@@ -21,7 +21,7 @@ const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
 /// Commits a transaction, returns its commit sequence when the durability is reached.
 pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
-    let world = tx.world;
+    let world = tx.store.world;
     let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
     let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
     let seq = accept(tx, durability, room)?;
@@ -81,7 +81,7 @@ fn in_doubt(error: Error) -> Error {
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
 fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64, Error> {
-    let (world, encoding) = (tx.world, encoding_at(durability));
+    let (world, encoding) = (tx.store.world, encoding_at(durability));
     let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
     let mut tries = 0;
     loop {
@@ -99,35 +99,35 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64
             }
             prepared = prepare(world, &tx.writes, encoding, room)?;
         }
-        return enter(world, committing, Some(&tx.begun), prepared, durability, room);
+        return enter(world, committing, Some(&tx.store.begun), prepared, durability, room);
     }
 }
 
 /// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
 /// again, and is told of an owner that is not there only if that is still so.
 fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Room) -> Result<Prepared, Error> {
-    prepare(tx.world, &tx.writes, encoding, room).map_err(|error| {
-        let committing = tx.world.log.commit();
+    prepare(tx.store.world, &tx.writes, encoding, room).map_err(|error| {
+        let committing = tx.store.world.log.commit();
         let named = match &error {
             Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
             Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
             _ => None,
         };
         // It may be written without having been read.
-        let named = named.filter(|key| committing.written_since(tx.begun.at, [key]).is_some());
+        let named = named.filter(|key| committing.written_since(tx.store.begun.at, [key]).is_some());
         conflict(tx, &committing).or_else(|| Some(lost_to(tx, named?))).unwrap_or(error)
     })
 }
 
 /// The conflict of a transaction with what was committed since it began.
 fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> {
-    let changed = committing.written_since(tx.begun.at, &tx.reads).cloned();
+    let changed = committing.written_since(tx.store.begun.at, &tx.store.reads).cloned();
     let key = changed.or_else(|| new_in_listings(tx, committing).map(ConflictKey::Chunk))?;
     Some(lost_to(tx, key))
 }
 
 fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
-    Counters::add(&tx.world.shared.counters.conflicts, 1);
+    Counters::add(&tx.store.world.shared.counters.conflicts, 1);
     Error::Conflict { key }
 }
 
@@ -188,7 +188,7 @@ fn enter(
 ///
 /// What was met is in the transaction's writes, and is replaced whatever it is by now.
 fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<ChunkAt> {
-    tx.listings.iter().find_map(|listing| {
+    tx.store.listings.iter().find_map(|listing| {
         let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
         written.find(|at| !tx.writes.chunks.contains_key(at))
     })

@@ -6,30 +6,30 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
 
-use super::Transaction;
+use super::{Tx, TxStore};
 use crate::storage::error::Error;
 
-impl ChunkSink for Transaction<'_> {
+impl<S: TxStore> ChunkSink for Tx<S> {
     type Error = Error;
 
     fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
-        Transaction::save(self, at, chunk);
+        Tx::save(self, at, chunk);
         Ok(())
     }
 
     fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
-        Transaction::delete(self, at);
+        Tx::delete(self, at);
         Ok(())
     }
 }
 
-impl Editor for Transaction<'_> {
+impl<S: TxStore> Editor for Tx<S> {
     fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
-        Transaction::load(self, at)
+        Tx::load(self, at)
     }
 
     fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
-        Transaction::load_many(self, at)
+        Tx::load_many(self, at)
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
@@ -37,16 +37,16 @@ impl Editor for Transaction<'_> {
     }
 
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
-        Transaction::entity(self, id)
+        Tx::entity(self, id)
     }
 
     fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
-        Transaction::put_entity(self, id, entity);
+        Tx::put_entity(self, id, entity);
         Ok(())
     }
 
     fn delete_entity(&mut self, id: EntityId) -> Result<(), Error> {
-        Transaction::delete_entity(self, id);
+        Tx::delete_entity(self, id);
         Ok(())
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Transaction;
+use super::{Tx, ValueStore};
 use crate::kinds::object::{Object, ObjectWrite, StoredObject};
-use crate::storage::error::{ConflictKey, Error};
+use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-impl Transaction<'_> {
+impl<S: ValueStore> Tx<S> {
     /// An object, or `None` if there is none. Of one that this transaction wrote, the version that it gets.
     ///
     /// # Errors
@@ -15,8 +15,8 @@ impl Transaction<'_> {
     /// [`put_object_at_version`](Self::put_object_at_version) says at commit.
     pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
         let key = ObjectKey::new(key)?;
-        self.reads.insert(ConflictKey::Object(key.clone()));
-        self.writes.object(&key, self.world.read.stored_object(&key)?)
+        let stored = self.store.object(&key)?;
+        self.writes.object(&key, stored)
     }
 
     /// Writes an object; its version is one more than before, or 0. The bytes that are there already are no change.

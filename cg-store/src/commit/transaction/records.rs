@@ -6,10 +6,10 @@ use cg_format::RecordId;
 use cg_format::entity::EntityPos;
 use cg_format::record::Record;
 
-use super::Transaction;
-use crate::storage::error::{ConflictKey, Error};
+use super::{Tx, ValueStore};
+use crate::storage::error::Error;
 
-impl Transaction<'_> {
+impl<S: ValueStore> Tx<S> {
     /// A record, or `None` if the world does not have it.
     ///
     /// # Errors
@@ -18,8 +18,7 @@ impl Transaction<'_> {
         if let Some(written) = self.writes.records.get(&id) {
             return Ok(written.as_deref().cloned());
         }
-        self.reads.insert(ConflictKey::Record(id));
-        Ok(self.world.read.stored_record(id)?.map(Arc::unwrap_or_clone))
+        Ok(self.store.record(id)?.map(Arc::unwrap_or_clone))
     }
 
     /// Stores a record, in place of the one with this id wherever that lies; one equal to it writes nothing.

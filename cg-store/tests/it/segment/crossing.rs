@@ -197,7 +197,12 @@ fn a_place_in_the_root_without_its_entity_is_free() {
     }
     // The root learns of it, the segment does not.
     home.fuse.set(1);
-    world.transaction(here, |tx| tx.put_entity(uuid(1), ids.cow_in(here))).expect_err("the power is gone");
+    world
+        .transaction(here, |tx| {
+            tx.put_entity(uuid(1), ids.cow_in(here));
+            Ok::<_, Error>(())
+        })
+        .expect_err("the power is gone");
     drop(world);
     let world = home.open(false);
     assert_eq!(world.entity(uuid(1)).expect("reads"), None);
@@ -291,7 +296,10 @@ fn a_damaged_entity_on_its_way_keeps_nothing_else_from_being_done() {
     };
     assert_eq!(whereabouts_of_sound(&world, &places, uuid(2)), vec![places[1]], "it has arrived");
     damaged(world.entity(uuid(1)).map(drop));
-    damaged(world.transaction(places[2], |tx| tx.put_entity(uuid(1), ids.cow_in(places[2]))));
+    damaged(world.transaction(places[2], |tx| {
+        tx.put_entity(uuid(1), ids.cow_in(places[2]));
+        Ok::<_, Error>(())
+    }));
     damaged(world.cross([(uuid(1), ids.cow_in(places[2]))]));
     // The next crossing is recorded beside it.
     world.cross([(uuid(3), ids.cow_in(places[2]))]).expect("has nothing to do with it");

@@ -150,7 +150,8 @@ fn who_crosses_does_not_wait_for_one_who_waits_for_the_crossing() {
         thread::spawn(move || {
             let put = other.transaction(at, |tx| {
                 inside.send(()).expect("is waited for");
-                tx.put_entity(uuid(2), cow)
+                tx.put_entity(uuid(2), cow);
+                Ok::<_, Error>(())
             });
             put.expect("puts");
         });
@@ -169,14 +170,22 @@ fn an_entity_that_two_segments_put_at_once_is_in_one() {
     let places = paved(&world, &ids, 2);
     // The root still says that it is in the first: it went with its chunk.
     put(&world, 1, ids.cow_in(places[0]));
-    world.transaction(places[0], |tx| tx.delete(places[0])).expect("deletes");
+    world
+        .transaction(places[0], |tx| {
+            tx.delete(places[0]);
+            Ok::<_, Error>(())
+        })
+        .expect("deletes");
     save(&world, places[0], filled(world.root(), ids.stone));
     let (other, cow) = (world.clone(), ids.cow_in(places[1]));
     let (tell, told) = mpsc::channel();
     home.meanwhile(When::Commits(0), move || {
         let put = move || {
             let Owner::Chunk(at) = cow.owner else { panic!("a cow in a chunk") };
-            other.transaction(at, |tx| tx.put_entity(uuid(1), cow))
+            other.transaction(at, |tx| {
+                tx.put_entity(uuid(1), cow);
+                Ok::<_, Error>(())
+            })
         };
         tell.send(ends(put)).expect("is waited for");
     });
@@ -187,7 +196,10 @@ fn an_entity_that_two_segments_put_at_once_is_in_one() {
         "{second:?}"
     );
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
-    let late = world.transaction(places[1], |tx| tx.put_entity(uuid(1), ids.cow_in(places[1])));
+    let late = world.transaction(places[1], |tx| {
+        tx.put_entity(uuid(1), ids.cow_in(places[1]));
+        Ok::<_, Error>(())
+    });
     let segment = segment(&ids, 0);
     assert!(
         matches!(&late, Err(Error::Segment(found)) if *found == SegmentError::EntityElsewhere { id: uuid(1), segment }),
@@ -225,7 +237,10 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
     };
     refused(world.entity(uuid(1)).map(drop));
     for at in &places {
-        refused(world.transaction(*at, |tx| tx.put_entity(uuid(1), ids.cow_in(*at))));
+        refused(world.transaction(*at, |tx| {
+            tx.put_entity(uuid(1), ids.cow_in(*at));
+            Ok::<_, Error>(())
+        }));
     }
     assert!(world.entity(uuid(2)).expect("has nothing to do with it").is_some());
     // The record of the crossing is not written over by the next one.
@@ -401,7 +416,12 @@ fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
     cow.set_component(ids.items, vec![9]).expect("is variable");
     let changed = cow.clone();
     home.meanwhile(When::Commits(1), move || {
-        other.transaction(at, |tx| tx.put_entity(uuid(1), changed)).expect("nobody keeps it");
+        other
+            .transaction(at, |tx| {
+                tx.put_entity(uuid(1), changed);
+                Ok::<_, Error>(())
+            })
+            .expect("nobody keeps it");
     });
     let (merged, segments, error) = in_part(overlay.promote_into(&world));
     home.assert_happened();

@@ -5,6 +5,7 @@ mod meanwhile;
 mod merge;
 mod model;
 mod refuse;
+mod transaction;
 
 use std::path::PathBuf;
 
@@ -49,13 +50,23 @@ pub(crate) fn open(disk: &Disk) -> SegmentedWorld<OnDisk> {
 
 #[track_caller]
 pub(crate) fn save<H: SegmentHome>(world: &SegmentedWorld<H>, at: ChunkAt, chunk: Chunk) {
-    world.transaction(at, |tx| tx.save(at, chunk)).expect("saves");
+    world
+        .transaction(at, |tx| {
+            tx.save(at, chunk);
+            Ok::<_, Error>(())
+        })
+        .expect("saves");
 }
 
 #[track_caller]
 pub(crate) fn put<H: SegmentHome>(world: &SegmentedWorld<H>, n: u128, cow: Entity) {
     let Owner::Chunk(at) = cow.owner else { panic!("a cow in a chunk") };
-    world.transaction(at, |tx| tx.put_entity(uuid(n), cow)).expect("puts");
+    world
+        .transaction(at, |tx| {
+            tx.put_entity(uuid(n), cow);
+            Ok::<_, Error>(())
+        })
+        .expect("puts");
 }
 
 pub(crate) fn block<H: SegmentHome>(world: &SegmentedWorld<H>, at: ChunkAt) -> Option<BlockId> {
@@ -181,7 +192,10 @@ fn a_world_that_is_closed_stays_closed() {
         assert!(matches!(world.load(at), Err(Error::Closed)), "{:?}", world.load(at));
         let many = world.load_many(&[at]);
         assert!(matches!(many[..], [Err(Error::Closed)]), "{many:?}");
-        let saved = world.transaction(at, |tx| tx.delete(at));
+        let saved = world.transaction(at, |tx| {
+            tx.delete(at);
+            Ok::<_, Error>(())
+        });
         assert!(matches!(saved, Err(Error::Closed)), "{saved:?}");
     }
     let shown = world.with_segment(segment(&ids, 0), |_| Ok(()));

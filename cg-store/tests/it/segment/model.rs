@@ -125,12 +125,17 @@ fn perform<H: SegmentHome>(
             for (cow, _) in model.cows.iter().filter(|(_, here)| *here == place) {
                 chunk.add_entity(uuid(*cow));
             }
-            tx.save(at(*place), chunk)
+            tx.save(at(*place), chunk);
+            Ok(())
         }),
-        Step::Delete(place) => world.transaction(at(*place), |tx| tx.delete(at(*place))),
-        Step::Put(cow, place) => {
-            world.transaction(at(*place), |tx| tx.put_entity(uuid(*cow), ids.cow_in(at(*place))))
-        }
+        Step::Delete(place) => world.transaction(at(*place), |tx| {
+            tx.delete(at(*place));
+            Ok::<_, Error>(())
+        }),
+        Step::Put(cow, place) => world.transaction(at(*place), |tx| {
+            tx.put_entity(uuid(*cow), ids.cow_in(at(*place)));
+            Ok::<_, Error>(())
+        }),
         Step::Cross(travels) => {
             let travels: BTreeMap<_, _> = travels.iter().copied().collect();
             world.cross(travels.into_iter().map(|(cow, place)| (uuid(cow), ids.cow_in(at(place)))))

@@ -39,8 +39,9 @@ fn a_transaction_over_two_segments() {
     put(&world, 1, ids.cow_in(there));
     let refused = world.transaction(here, |tx| {
         let chunk = Chunk::filled(ids.stone, &tx.catalog().current_schema()).expect("known");
-        tx.save(here, chunk.clone())?;
-        tx.save(there, chunk)
+        tx.save(here, chunk.clone());
+        tx.save(there, chunk);
+        Ok::<_, Error>(())
     });
     check(
         refused,
@@ -58,7 +59,10 @@ fn a_transaction_over_two_segments() {
         ],
     );
     save(&world, here, filled(world.root(), ids.stone));
-    let doubled = world.transaction(here, |tx| tx.put_entity(uuid(1), ids.cow_in(here)));
+    let doubled = world.transaction(here, |tx| {
+        tx.put_entity(uuid(1), ids.cow_in(here));
+        Ok::<_, Error>(())
+    });
     check(
         doubled,
         &[],
@@ -278,7 +282,10 @@ fn a_segment_that_the_root_does_not_know_is_not_written_over() {
     copy(&older, &root);
     let world = open(&disk);
     check(
-        world.transaction(at, |tx| tx.save(at, filled(world.root(), ids.glass))),
+        world.transaction(at, |tx| {
+            tx.save(at, filled(world.root(), ids.glass));
+            Ok::<_, Error>(())
+        }),
         &[("PATH", path.display().to_string())],
         expect![
             "segment 0 0 0 of dimension 0 lies in PATH and its root does not know it; restore both from one backup, or move it away"

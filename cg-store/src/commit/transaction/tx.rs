@@ -1,0 +1,224 @@
+//! A running transaction, of whatever store.
+
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, SideKind};
+use cg_registry::Catalog;
+
+use super::store::{TxStore, ValueStore};
+use super::writes::{Writes, set_side};
+use crate::kinds::property::Property;
+use crate::storage::error::Error;
+
+/// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
+///
+/// One type for worlds ([`Transaction`](crate::Transaction)), overlays
+/// ([`OverlayTransaction`](crate::OverlayTransaction)) and segments ([`SegmentTransaction`](crate::SegmentTransaction)).
+/// What it saves without having loaded it replaces whatever is there. What happens when something that it loaded was
+/// changed since is the store's affair: a world refuses the commit with [`Error::Conflict`].
+#[derive(Debug)]
+pub struct Tx<S> {
+    pub(crate) store: S,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) writes: Writes,
+}
+
+impl<S: TxStore> Tx<S> {
+    pub(crate) fn new(store: S, catalog: Arc<Catalog>) -> Self {
+        Self { store, catalog, writes: Writes::default() }
+    }
+
+    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Ids never move, so a name that was registered since the transaction began may be used in it.
+    pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
+        self.store.current_catalog(&self.catalog)
+    }
+
+    /// Wants all of this, and nothing that it wanted before.
+    pub(crate) fn write_all(&mut self, writes: Writes) {
+        self.writes = writes;
+    }
+
+    /// A chunk, or `None` if it is not stored: generate it then.
+    ///
+    /// Costs one key read when hot and not in memory, two or three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
+    pub fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        if let Some(written) = self.writes.chunks.get(&at) {
+            return Ok(written.clone());
+        }
+        self.store.chunk(at)
+    }
+
+    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
+    ///
+    /// Costs what [`World::load_many`] costs for those that this transaction did not write.
+    pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        let unwritten: Vec<_> =
+            at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
+        let mut stored = self.store.chunks(&unwritten).into_iter();
+        at.iter()
+            .map(|at| {
+                if let Some(written) = self.writes.chunks.get(at) {
+                    return Ok(written.clone());
+                }
+                stored.next().expect("one was read for each that was not written")
+            })
+            .collect()
+    }
+
+    /// Stores a chunk in place of what is there, **its entity references too**: an entity that the stored chunk has and
+    /// this one does not becomes detached.
+    ///
+    /// So a host that saves a copy of its own loses the entities that came into the chunk since it was loaded:
+    /// [`save_blocks`](Self::save_blocks) keeps them. A chunk equal to the stored one costs a comparison and writes nothing.
+    ///
+    /// # Errors
+    /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
+    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
+    /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
+    pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
+        self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Stores a chunk's blocks, components and side data, and keeps the entity references that are stored there. Those of
+    /// `chunk` are ignored, and a chunk that was not stored gets none.
+    ///
+    /// Costs a [`load`](Self::load) beside what [`save`](Self::save) costs; the chunk is copied if its references differ.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and at commit as [`save`](Self::save).
+    pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) -> Result<(), Error> {
+        let stored = self.load(at)?;
+        self.writes.save_blocks(at, chunk.into(), stored.as_deref());
+        Ok(())
+    }
+
+    /// Deletes a chunk, and its entities unless this transaction moves them. Deleting an absent one is no error.
+    pub fn delete(&mut self, at: ChunkAt) {
+        self.writes.chunks.insert(at, None);
+    }
+
+    /// The block in layer 0 of a cell, or `None` if its chunk is not stored.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn block(&mut self, dimension: Dimension, pos: BlockPos) -> Result<Option<BlockId>, Error> {
+        let chunk = self.load(ChunkAt::new(dimension, pos.chunk()))?;
+        Ok(chunk.map(|chunk| chunk.block(pos.local())))
+    }
+
+    /// Replaces the block in layer 0 of a cell and returns the old one. New components hold their defaults.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`] if the chunk is not stored, and as [`load`](Self::load).
+    pub fn set_block(
+        &mut self,
+        dimension: Dimension,
+        pos: BlockPos,
+        block: BlockId,
+    ) -> Result<BlockId, Error> {
+        let catalog = self.current_catalog();
+        let schema = catalog.current_schema();
+        Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
+            chunk.set_block(pos.local(), block, &schema)
+        })??)
+    }
+
+    /// Replaces one component of one block.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`]; [`Error::Edit`] if the block has no such component or the length does not fit; and as
+    /// [`load`](Self::load).
+    pub fn set_component(
+        &mut self,
+        at: ChunkAt,
+        place: CellLayer,
+        component: ComponentId,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        Ok(self.edit(at, |chunk| chunk.set_component(place, component, bytes))??)
+    }
+
+    /// Replaces a chunk's data of one side kind; `None` removes it.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) -> Result<(), Error> {
+        self.edit(at, |chunk| set_side(chunk, kind, bytes))
+    }
+
+    /// Changes a chunk in place: the stored one is copied once, further edits touch the copy.
+    ///
+    /// # Errors
+    /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
+    pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
+        if !self.writes.has_chunk(at) {
+            let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
+            self.writes.chunks.insert(at, Some(chunk));
+        }
+        self.writes.change_chunk(at, change)
+    }
+
+    /// An entity, or `None` if the world does not have it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some(written) = self.writes.entities.get(&id) {
+            return Ok(written.clone());
+        }
+        self.store.entity(id)
+    }
+
+    /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
+    ///
+    /// # Errors
+    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use
+    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
+    pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
+        self.writes.entities.insert(id, Some(entity));
+    }
+
+    /// Deletes an entity and the reference to it. Deleting an absent one is no error.
+    pub fn delete_entity(&mut self, id: EntityId) {
+        self.writes.entities.insert(id, None);
+    }
+
+    /// Gives an entity to a chunk or detaches it, leaving the rest of it as it is.
+    ///
+    /// # Errors
+    /// As [`entity`](Self::entity); `Ok(false)` if the world does not have the entity.
+    pub fn move_entity(&mut self, id: EntityId, owner: Owner) -> Result<bool, Error> {
+        let Some(entity) = self.entity(id)? else { return Ok(false) };
+        self.put_entity(id, entity.owned_by(owner));
+        Ok(true)
+    }
+}
+
+impl<S: ValueStore> Tx<S> {
+    /// A property, or `None` if it was never set.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(written) = self.writes.properties.get(property) {
+            return Ok(written.clone());
+        }
+        self.store.property(property)
+    }
+
+    /// Sets a property; `None` removes it.
+    pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
+        self.writes.properties.insert(property, bytes);
+    }
+}

@@ -1,0 +1,161 @@
+//! Transactions of a world: what they read is guarded until they commit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkBox, Dimension, EntityId, RecordId};
+use cg_registry::Catalog;
+
+use super::Committed;
+use super::commit::commit;
+use super::store::{TxStore, ValueStore};
+use super::tx::Tx;
+use crate::commit::commit_log::Begun;
+use crate::commit::state::CommitState;
+use crate::kinds::object::StoredObject;
+use crate::kinds::property::Property;
+use crate::read::chunk::positions_in;
+use crate::rt::inside::{Doing, Inside};
+use crate::storage::durability::Durability;
+use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
+
+/// A running transaction of a world.
+///
+/// Everything it loads is guarded: if another transaction changes it before this one commits, the commit fails with
+/// [`Error::Conflict`] and nothing is written.
+pub type Transaction<'w> = Tx<WorldReads<'w>>;
+
+/// A world, and what a transaction has read of it.
+#[derive(Debug)]
+pub struct WorldReads<'w> {
+    pub(super) world: &'w CommitState,
+    pub(super) begun: Begun<'w>,
+    pub(super) reads: BTreeSet<ConflictKey>,
+    pub(super) listings: Vec<Listing>,
+}
+
+/// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// The last commit that the listing certainly saw.
+    pub(super) since: u64,
+    pub(super) dimension: Dimension,
+    pub(super) area: ChunkBox,
+}
+
+impl TxStore for WorldReads<'_> {
+    fn current_catalog(&self, _: &Arc<Catalog>) -> Arc<Catalog> {
+        self.world.shared.registry.catalog()
+    }
+
+    fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        self.reads.insert(ConflictKey::Chunk(at));
+        Ok(self.world.read.stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        self.reads.extend(at.iter().map(|at| ConflictKey::Chunk(*at)));
+        let stored = self.world.read.stored_many(at).into_iter();
+        stored.map(|stored| Ok(stored?.here().map(|stored| stored.chunk))).collect()
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        self.reads.insert(ConflictKey::Entity(id));
+        self.world.read.entity(id)
+    }
+}
+
+impl ValueStore for WorldReads<'_> {
+    fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        self.reads.insert(property.conflict_key());
+        self.world.read.property(property)
+    }
+
+    fn object(&mut self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
+        self.reads.insert(ConflictKey::Object(key.clone()));
+        self.world.read.stored_object(key)
+    }
+
+    fn record(&mut self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
+        self.reads.insert(ConflictKey::Record(id));
+        self.world.read.stored_record(id)
+    }
+}
+
+impl<'w> Transaction<'w> {
+    pub(super) fn begin(world: &'w CommitState) -> Result<Self, Error> {
+        world.shared.check_open()?;
+        let begun = world.log.begin();
+        let catalog = world.shared.registry.catalog();
+        Ok(Self::new(WorldReads { world, begun, reads: BTreeSet::new(), listings: Vec::new() }, catalog))
+    }
+}
+
+impl Transaction<'_> {
+    /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does; returns how many there were.
+    ///
+    /// The box is guarded: after the commit no chunk is stored in it but what this transaction saves there later. A
+    /// chunk that was listed and is changed by another transaction meanwhile is deleted all the same; one that another
+    /// transaction stores where there was none is a conflict.
+    ///
+    /// Costs a scan of the box's rows, of clusters up to their directories: nothing is decompressed. The commit reads
+    /// every chunk that is deleted, for its entities and its outline.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
+    pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
+        // What is committed behind this may be in the listing or not.
+        let since = self.store.world.log.published();
+        let view = self.store.world.settled_engine()?;
+        let counters = &self.store.world.shared.counters;
+        let stored = positions_in(&view.snapshot()?, counters, dimension, area)?;
+        self.store.listings.push(Listing { since, dimension, area });
+        let written = self.writes.chunks.iter().filter_map(|(at, chunk)| chunk.as_ref().map(|_| *at));
+        let written: Vec<_> =
+            written.filter(|at| at.dimension == dimension && area.contains(at.pos)).collect();
+        let all: BTreeSet<_> = stored.into_iter().chain(written).collect();
+        let mut count = 0;
+        for at in all {
+            if self.writes.chunks.insert(at, None) != Some(None) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl CommitState {
+    /// See [`World::transaction`](crate::World::transaction).
+    pub(crate) fn transaction<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        let _running = self.transactions.start("a transaction");
+        let (_on_this_thread, mut tx) = self.begin_transaction()?;
+        let value = body(&mut tx)?;
+        let seq = self.commit_transaction(tx, durability)?;
+        Ok(Committed::new(self.visitor.clone(), value, seq))
+    }
+
+    /// What comes before the closure: compiled once, and not once for each closure.
+    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
+        let on_this_thread = Inside::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
+        self.settle_hand_overs()?;
+        Ok((on_this_thread, Transaction::begin(self)?))
+    }
+
+    /// What comes after it. Returns the commit's sequence.
+    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
+        // What the closure itself handed over comes first, too.
+        self.settle_hand_overs()?;
+        if durability.is_queued() {
+            self.start_writing()?;
+        }
+        commit(tx, durability)
+    }
+}
