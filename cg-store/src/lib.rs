@@ -55,14 +55,17 @@ pub use admin::quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarant
 pub use admin::verify::{Finding, VerifyDepth, VerifyReport};
 pub use api::bind::{Binding, BlockKind};
 pub use api::metrics::Metrics;
+pub use api::objects::Objects;
+pub use api::records::Records;
+pub use api::snapshots::SnapshotReader;
 pub use api::world::World;
 pub use commit::hand_over::{HandedOver, Refused, WriteBatch};
 pub use commit::transaction::{Committed, Durable, RELEASED, Transaction};
-pub use kinds::object::{Object, ObjectEntry, ObjectKey, ObjectPage, Objects, StoredObject};
+pub use kinds::object::{Object, ObjectEntry, ObjectPage, StoredObject};
 pub use kinds::opacity::OpacityColumn;
 pub use kinds::property::Property;
-pub use kinds::record::{RecordQuery, RecordSettings, RecordShape, Records, ShapeError};
-pub use kinds::snapshots::{DamagedSnapshot, KeptSnapshot, SnapshotReader};
+pub use kinds::record::RecordQuery;
+pub use kinds::snapshots::{DamagedSnapshot, KeptSnapshot};
 pub use maintain::tick::TickReport;
 pub use maintain::tiering::{DamageMet, MoveCounts, TierReport, TracePart};
 pub use overlay::{
@@ -81,7 +84,9 @@ pub use segment::{
 };
 pub use storage::durability::Durability;
 pub use storage::error::{ConflictKey, Damage, DamageCause, Error, NotResumed, OpenError};
+pub use storage::object_key::ObjectKey;
 pub use storage::options::{PrefetchOptions, StoreLimits, WorldOptions};
+pub use storage::record_shape::{RecordSettings, RecordShape, ShapeError};
 pub use storage::resources::Resources;
 pub use sync::{
     AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,

@@ -9,7 +9,7 @@ use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::Family;
 use cg_format::{ClusterTier, Dimension, Space, Tier};
 
-use crate::api::world::World;
+use crate::admin::Admin;
 use crate::engine::{ALL_KEYS, EngineError, Met, Readable, scan_skipping_damage};
 use crate::kinds::object::scan_objects;
 use crate::kinds::record::scan_records;
@@ -70,14 +70,42 @@ impl Census {
     }
 }
 
-impl World {
-    /// Counts everything as it is now. Reads every row but those of the opacity map once and decodes no chunk.
-    ///
-    /// # Errors
-    /// If the engine fails otherwise than by a damaged row.
-    pub fn census(&self) -> Result<Census, Error> {
-        let inner = self.settled()?;
-        let engine = inner.settled_engine()?;
+/// Shows the rows of a family that can be read.
+fn each_row(
+    view: &dyn Readable,
+    family: Family,
+    mut show: impl FnMut(&[u8], &[u8]),
+) -> Result<(), EngineError> {
+    scan_skipping_damage(view, family, ALL_KEYS, |met| {
+        if let Met::Row(key, row) = met {
+            show(key, row);
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(())
+}
+
+/// The families of the chunks, hottest first, as in [`Tier::ALL`].
+const CHUNK_FAMILIES: [Family; 3] = [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2];
+
+/// The chunks in a row, as its frame or its directory says; a damaged row holds none that can be counted.
+fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
+    let cluster =
+        |tier| StoredCluster::open(tier, key, row).map_or(0, |cluster| cluster.present_count() as u64);
+    match family {
+        Family::ChunkL1 => cluster(ClusterTier::L1),
+        Family::ChunkL2 => cluster(ClusterTier::L2),
+        _ => {
+            let is_sound = FrameView::open(Space::ChunkL0, key, row).is_ok();
+            u64::from(is_sound && frame::kind_of(row) == Some(FrameKind::Plain))
+        }
+    }
+}
+
+impl Admin<'_> {
+    /// See [`World::census`](crate::World::census).
+    pub(crate) fn census(&self) -> Result<Census, Error> {
+        let engine = self.commit.settled_engine()?;
         let view = engine.snapshot()?;
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {
@@ -90,7 +118,7 @@ impl World {
         each_row(&view, Family::Index, |key, _| {
             census.heat_rows += u64::from(Space::of_row(Family::Index, key) == Some(Space::Heat));
         })?;
-        walk(&view, &inner.counters, Area::World, |stored| {
+        walk(&view, &self.shared.counters, Area::World, |stored| {
             match stored {
                 Ok(stored) => {
                     *census.dimensions.entry(stored.at.dimension).or_default() += 1;
@@ -131,37 +159,5 @@ impl World {
             ControlFlow::<()>::Continue(())
         })?;
         Ok(census)
-    }
-}
-
-/// Shows the rows of a family that can be read.
-fn each_row(
-    view: &dyn Readable,
-    family: Family,
-    mut show: impl FnMut(&[u8], &[u8]),
-) -> Result<(), EngineError> {
-    scan_skipping_damage(view, family, ALL_KEYS, |met| {
-        if let Met::Row(key, row) = met {
-            show(key, row);
-        }
-        ControlFlow::<()>::Continue(())
-    })?;
-    Ok(())
-}
-
-/// The families of the chunks, hottest first, as in [`Tier::ALL`].
-const CHUNK_FAMILIES: [Family; 3] = [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2];
-
-/// The chunks in a row, as its frame or its directory says; a damaged row holds none that can be counted.
-fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
-    let cluster =
-        |tier| StoredCluster::open(tier, key, row).map_or(0, |cluster| cluster.present_count() as u64);
-    match family {
-        Family::ChunkL1 => cluster(ClusterTier::L1),
-        Family::ChunkL2 => cluster(ClusterTier::L2),
-        _ => {
-            let is_sound = FrameView::open(Space::ChunkL0, key, row).is_ok();
-            u64::from(is_sound && frame::kind_of(row) == Some(FrameKind::Plain))
-        }
     }
 }

@@ -17,7 +17,7 @@ use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, RecordId, Section, Sp
 use cg_registry::{Catalog, ListKind};
 use sha2::{Digest, Sha256};
 
-use crate::api::world::{Inner, World};
+use crate::admin::Admin;
 use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
 use crate::kinds::object::scan_objects;
 use crate::kinds::record::{scan_area, scan_records};
@@ -36,110 +36,7 @@ impl std::fmt::Display for ContentHash {
     }
 }
 
-impl World {
-    /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads and
-    /// decodes the world.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
-    pub fn content_hash(&self) -> Result<ContentHash, Error> {
-        let inner = self.settled()?;
-        let engine = inner.settled_engine()?;
-        let view = engine.snapshot()?;
-        let catalog = inner.registry.catalog();
-        let mut sum = Sum::default();
-        inner.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
-        scan_rows(&view, Family::Entity, |key, row| {
-            let id = key::decode_entity(key)
-                .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
-            let entity = inner.decode_entity(&catalog, id, row)?;
-            sum.add(&entity_record(&catalog, id, &entity));
-            Ok(())
-        })?;
-        for (family, space) in
-            [(Family::WorldMeta, Space::WorldMeta), (Family::WorldProperties, Space::WorldProperty)]
-        {
-            scan_rows(&view, family, |key, row| {
-                if space == Space::WorldMeta && !meta::is_property(key) {
-                    return Ok(());
-                }
-                let frame = FrameView::open(space, key, row)
-                    .map_err(|problem| Damage::of_row(space, key, "a property", problem))?;
-                let mut record = Record::new("property");
-                record.bytes(&[space.byte()]);
-                record.bytes(key);
-                record.bytes(frame.payload());
-                sum.add(&record);
-                Ok(())
-            })?;
-        }
-        let failed = scan_objects(&view, b"", None, |object| match object {
-            Ok((key, object)) => {
-                if let Some(bytes) = object.bytes {
-                    let mut record = Record::new("object");
-                    record.bytes(key);
-                    record.bytes(bytes);
-                    sum.add(&record);
-                }
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        })?;
-        failed.map_or(Ok(()), Err)?;
-        let failed = scan_records(&view, |record| match record {
-            Ok((id, record)) => {
-                sum.add(&spatial_record(&catalog, id, &record));
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        })?;
-        failed.map_or(Ok(()), Err)?;
-        Ok(sum.finish())
-    }
-
-    /// The hash of the chunks of a box, with their side data, of the entities that they own, and of the spatial records
-    /// that lie in it.
-    ///
-    /// Properties, objects and entities without a chunk belong to no box: the hash of a box over everything is not that of
-    /// the world. Reads and decodes the chunks of the box, and one row for each of their entities.
-    ///
-    /// # Errors
-    /// As [`content_hash`](Self::content_hash).
-    pub fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
-        let inner = self.settled()?;
-        let engine = inner.settled_engine()?;
-        let view = engine.snapshot()?;
-        let mut sum = Sum::default();
-        let catalog = inner.registry.catalog();
-        let mut owned = Vec::new();
-        inner.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
-            owned.extend(chunk.entities().iter().map(|id| (*id, at)));
-        })?;
-        // In the order of their rows, which lie beside each other.
-        owned.sort_unstable();
-        for (id, at) in owned {
-            let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };
-            let entity = inner.decode_entity(&catalog, id, &row)?;
-            if entity.owner == Owner::Chunk(at) {
-                sum.add(&entity_record(&catalog, id, &entity));
-            }
-        }
-        let blocks = area.blocks();
-        let failed = scan_area(&view, &[], inner.record_shape, dimension, &blocks, |record| match record {
-            Ok((id, record)) => {
-                if blocks.contains(record.position.block()) {
-                    sum.add(&spatial_record(&catalog, id, &record));
-                }
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        })?;
-        failed.map_or(Ok(()), Err)?;
-        Ok(sum.finish())
-    }
-}
-
-impl Inner {
+impl Admin<'_> {
     /// Adds the chunks of an area, and shows each to `also`.
     fn hash_chunks(
         &self,
@@ -150,9 +47,9 @@ impl Inner {
         mut also: impl FnMut(ChunkAt, &Chunk),
     ) -> Result<(), Error> {
         let mut value = Vec::new();
-        let failed = walk_folded(self, view, area, |stored| {
+        let failed = walk_folded(self.read, view, area, |stored| {
             let hashed = stored.and_then(|stored| {
-                let chunk = self.decode(catalog, stored)?;
+                let chunk = self.read.decode(catalog, stored)?;
                 value.clear();
                 chunk.encode(&mut value);
                 let record = chunk_record(catalog, stored.at, &chunk, &value)
@@ -327,4 +224,95 @@ fn scan_rows(
         Err(error) => ControlFlow::Break(error),
     })?;
     failed.map_or(Ok(()), Err)
+}
+
+impl Admin<'_> {
+    /// See [`World::content_hash`](crate::World::content_hash).
+    pub(crate) fn content_hash(&self) -> Result<ContentHash, Error> {
+        let engine = self.commit.settled_engine()?;
+        let view = engine.snapshot()?;
+        let catalog = self.shared.registry.catalog();
+        let mut sum = Sum::default();
+        self.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
+        scan_rows(&view, Family::Entity, |key, row| {
+            let id = key::decode_entity(key)
+                .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
+            let entity = self.read.decode_entity(&catalog, id, row)?;
+            sum.add(&entity_record(&catalog, id, &entity));
+            Ok(())
+        })?;
+        for (family, space) in
+            [(Family::WorldMeta, Space::WorldMeta), (Family::WorldProperties, Space::WorldProperty)]
+        {
+            scan_rows(&view, family, |key, row| {
+                if space == Space::WorldMeta && !meta::is_property(key) {
+                    return Ok(());
+                }
+                let frame = FrameView::open(space, key, row)
+                    .map_err(|problem| Damage::of_row(space, key, "a property", problem))?;
+                let mut record = Record::new("property");
+                record.bytes(&[space.byte()]);
+                record.bytes(key);
+                record.bytes(frame.payload());
+                sum.add(&record);
+                Ok(())
+            })?;
+        }
+        let failed = scan_objects(&view, b"", None, |object| match object {
+            Ok((key, object)) => {
+                if let Some(bytes) = object.bytes {
+                    let mut record = Record::new("object");
+                    record.bytes(key);
+                    record.bytes(bytes);
+                    sum.add(&record);
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        let failed = scan_records(&view, |record| match record {
+            Ok((id, record)) => {
+                sum.add(&spatial_record(&catalog, id, &record));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        Ok(sum.finish())
+    }
+
+    /// See [`World::content_hash_of`](crate::World::content_hash_of).
+    pub(crate) fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
+        let engine = self.commit.settled_engine()?;
+        let view = engine.snapshot()?;
+        let mut sum = Sum::default();
+        let catalog = self.shared.registry.catalog();
+        let mut owned = Vec::new();
+        self.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
+            owned.extend(chunk.entities().iter().map(|id| (*id, at)));
+        })?;
+        // In the order of their rows, which lie beside each other.
+        owned.sort_unstable();
+        for (id, at) in owned {
+            let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };
+            let entity = self.read.decode_entity(&catalog, id, &row)?;
+            if entity.owner == Owner::Chunk(at) {
+                sum.add(&entity_record(&catalog, id, &entity));
+            }
+        }
+        let blocks = area.blocks();
+        let failed =
+            scan_area(&view, &[], self.shared.record_shape, dimension, &blocks, |record| match record {
+                Ok((id, record)) => {
+                    if blocks.contains(record.position.block()) {
+                        sum.add(&spatial_record(&catalog, id, &record));
+                    }
+                    ControlFlow::Continue(())
+                }
+                Err(error) => ControlFlow::Break(error),
+            })?;
+        failed.map_or(Ok(()), Err)?;
+        Ok(sum.finish())
+    }
 }

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use crate::admin::quarantine::{CommitInPart, set_aside_in};
 use crate::api::world::World;
 use crate::engine::{Access, EngineError, RocksEngine};
-use crate::kinds::registry::Registry;
 use crate::storage::claim::{claim, read_finished, sync_parent};
 use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta::WorldRows;
 use crate::storage::options::WorldOptions;
+use crate::storage::registry::Registry;
 use crate::storage::unfinished;
 
 impl World {
@@ -44,7 +44,7 @@ impl World {
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
         let world = Self::begin(Box::new(engine), rows, ready.clone(), Some(dir.into()), options)?;
-        world.settled()?.engine()?.sync()?;
+        world.applied()?.shared.engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
         Ok(world)
@@ -122,7 +122,7 @@ impl World {
         options: &WorldOptions,
     ) -> Result<Plan, Error> {
         let world = Self::open_read_only(dir, options)?;
-        Ok(cg_registry::reconcile(&world.settled()?.registry.catalog(), packs, &options.packs))
+        Ok(cg_registry::reconcile(&world.applied()?.shared.registry.catalog(), packs, &options.packs))
     }
 
     /// Copies the world as it is now into a new directory, by hard links where the disk allows.
@@ -152,19 +152,19 @@ impl World {
         dir: &Path,
         finish: impl FnOnce(&Path) -> Result<(), OpenError>,
     ) -> Result<(), Error> {
-        self.settled()?.check_open()?;
-        if !self.settled()?.engine()?.caps().checkpoint {
+        self.applied()?.shared.check_open()?;
+        if !self.applied()?.shared.engine()?.caps().checkpoint {
             let what = "write a checkpoint when opened for reading only";
             return Err(EngineError::Unsupported { what }.into());
         }
         claim(dir)?;
-        WorldFile { state: State::Creating, ..self.settled()?.file.clone() }.write(dir)?;
-        let engine = self.settled()?.settled_engine()?;
+        WorldFile { state: State::Creating, ..self.applied()?.shared.file.clone() }.write(dir)?;
+        let engine = self.applied()?.commit.settled_engine()?;
         let at_rest = engine.at_rest()?;
         engine.checkpoint(&directory::engine_dir(dir))?;
         drop(at_rest);
         finish(&directory::engine_dir(dir))?;
-        WorldFile { state: State::Checkpoint, ..self.settled()?.file.clone() }.write(dir)?;
+        WorldFile { state: State::Checkpoint, ..self.applied()?.shared.file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())
     }

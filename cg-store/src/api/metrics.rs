@@ -47,27 +47,27 @@ pub struct Metrics {
 impl World {
     /// How the world is doing. Asks the system for the room on the disk, and otherwise reads counters.
     pub fn metrics(&self) -> Metrics {
-        let inner = self.unsettled();
-        let (queued_commits, queued_bytes) = inner.queue.load();
-        let [written, synced] = inner.engine.reached();
+        let rooms = self.rooms();
+        let (queued_commits, queued_bytes) = rooms.commit.queue.load();
+        let [written, synced] = rooms.shared.slot.reached();
         // Not inside the value below: the lock would be held while the engine is waited for.
-        let tiles_waiting = inner.unfolded.lock().len() as u64;
+        let tiles_waiting = rooms.maintain.activity.unfolded.lock().len() as u64;
         Metrics {
             stats: self.stats(),
-            cache: inner.cache.stats(),
-            last_commit: inner.commits.published(),
+            cache: rooms.read.cache.stats(),
+            last_commit: rooms.commit.log.published(),
             last_written: written.get(),
             last_synced: synced.get(),
             queued_commits,
             queued_bytes,
-            handed_over: inner.hand_overs.len(),
-            transactions: inner.transactions.read(),
-            ticks: inner.ticks.read(),
-            tick_excess: inner.tick_excess.read(),
-            moves_waiting: inner.maintenance.moves_waiting(),
+            handed_over: rooms.commit.hand_overs.len(),
+            transactions: rooms.commit.transactions.read(),
+            ticks: rooms.maintain.ticks.read(),
+            tick_excess: rooms.maintain.tick_excess.read(),
+            moves_waiting: rooms.maintain.maintenance.moves_waiting(),
             tiles_waiting,
-            chunks_with_deltas: inner.deltas.len() as u64,
-            free_bytes: inner.engine().ok().and_then(|engine| engine.free_bytes()),
+            chunks_with_deltas: rooms.read.deltas.len() as u64,
+            free_bytes: rooms.shared.engine().ok().and_then(|engine| engine.free_bytes()),
         }
     }
 }

@@ -1,9 +1,22 @@
 //! The world as a host sees it: opening, handles, metrics.
 
+pub(crate) mod admin;
 pub(crate) mod bind;
+pub(crate) mod chunks;
 #[cfg(feature = "rocks")]
 pub(crate) mod disk;
-pub(crate) mod handle;
 pub(crate) mod metrics;
+pub(crate) mod objects;
+pub(crate) mod opacity;
 pub mod prelude;
+pub(crate) mod quarantine;
+pub(crate) mod records;
+pub(crate) mod registry;
+pub(crate) mod rooms;
+pub(crate) mod snapshots;
+pub(crate) mod source;
+pub(crate) mod tiers;
+pub(crate) mod transactions;
+pub(crate) mod values;
+pub(crate) mod views;
 pub(crate) mod world;

@@ -1,40 +1,26 @@
-//! A world: the handle that a host holds, and what stands behind it.
+//! A world: the handle that a host holds.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use cg_format::ChunkAt;
 use cg_registry::PackManifest;
-use cg_tiering::Observers;
 use uuid::Uuid;
 
-use crate::api::handle::Handle;
-use crate::commit::commit_log::CommitLog;
-use crate::commit::gather::Gather;
-use crate::commit::hand_over::HandOvers;
-use crate::commit::resume::Resumption;
-use crate::commit::space::Space;
-use crate::commit::write_behind::WriteBehind;
-use crate::engine::{Batch, Engine, EngineError, Level, MemEngine, Usage};
-use crate::kinds::opacity::Unfolded;
-use crate::kinds::record::RecordShape;
-use crate::kinds::registry::Registry;
-use crate::maintain::prefetch::Prefetch;
-use crate::maintain::tick::Maintenance;
-use crate::maintain::tiering::{self, Tiering};
-use crate::read::cache::ChunkCache;
-use crate::read::delta::DeltaIndex;
-use crate::rt::durations::Stopwatch;
-use crate::rt::lock_order::{Mutex, RwLock, rank};
-use crate::rt::pool::Pool;
+use crate::api::rooms::Rooms;
+use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
+use crate::maintain::tiering;
+use crate::rt::lock_order::RwLock;
 use crate::rt::stats::{Counters, Stats};
-use crate::rt::visits::Visitor;
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Error, OpenError};
-use crate::storage::lease::{EngineSlot, Lease};
+use crate::storage::lease::EngineSlot;
 use crate::storage::meta::{self, WorldRows};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
+use crate::storage::registry::Registry;
+use crate::storage::shared::Shared;
 use crate::storage::unfinished;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
@@ -61,54 +47,19 @@ use crate::storage::unfinished;
 ///
 /// A world in memory and one on disk have this one type, with and without the feature `rocks`.
 pub struct World {
-    handle: Arc<Handle>,
+    rooms: Arc<Rooms>,
 }
 
 impl Clone for World {
     fn clone(&self) -> Self {
-        Self { handle: Arc::clone(&self.handle) }
+        Self { rooms: Arc::clone(&self.rooms) }
     }
 }
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.unsettled().fmt(f)
+        self.rooms.shared.fmt(f)
     }
-}
-
-/// What all handles of a world share.
-pub(crate) struct Inner {
-    pub(crate) engine: EngineSlot,
-    pub(crate) resumption: Mutex<Resumption, rank::Resumption>,
-    pub(crate) registry: Registry,
-    pub(crate) cache: ChunkCache,
-    pub(crate) commits: CommitLog,
-    pub(crate) deltas: DeltaIndex,
-    pub(crate) queue: Arc<WriteBehind>,
-    pub(crate) hand_overs: Arc<HandOvers>,
-    /// Held by who keeps or deletes a snapshot, until it is written.
-    pub(crate) keeping: Mutex<(), rank::SnapshotKeeping>,
-    pub(crate) gather: Gather,
-    pub(crate) space: Space,
-    pub(crate) transactions: Stopwatch,
-    pub(crate) ticks: Stopwatch,
-    pub(crate) tick_excess: Stopwatch,
-    pub(crate) options: WorldOptions,
-    pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
-    pub(crate) record_shape: RecordShape,
-    pub(crate) counters: Counters,
-    pub(crate) maintenance: Maintenance,
-    pub(crate) tiering: Tiering,
-    /// Absent if nothing is prefetched.
-    pub(crate) prefetch: Option<Prefetch>,
-    pub(crate) unfolded: Mutex<Unfolded, rank::Unfolded>,
-    /// The first commit whose deletions are kept.
-    pub(crate) forgotten_before: AtomicU64,
-    pub(crate) file: WorldFile,
-    /// Where it lies; `None` for a world in memory.
-    pub(crate) directory: Option<PathBuf>,
-    pub(crate) pool: Arc<Pool>,
-    closed: AtomicBool,
 }
 
 impl World {
@@ -177,89 +128,71 @@ impl World {
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let clock = tiering::read_clock(&*engine)?;
-        let caps = engine.caps();
-        let inner = Inner {
-            commits: CommitLog::new(engine.last_commit().get()),
-            deltas: DeltaIndex::read(&*engine)?,
-            queue: Arc::new(WriteBehind::new(options.queue_bytes)),
-            hand_overs: Arc::default(),
-            keeping: Mutex::default(),
-            gather: Gather::default(),
-            space: Space::new(options.min_free_bytes),
-            transactions: Stopwatch::default(),
-            ticks: Stopwatch::default(),
-            tick_excess: Stopwatch::default(),
+        let shared = Shared {
             registry,
-            cache: ChunkCache::new(options.cache_bytes),
             // The process keeps its own resources as long as a world has them.
             options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
             record_shape,
             counters: Counters::default(),
-            maintenance: Maintenance::at(clock),
-            prefetch: options.prefetch.as_ref().map(Prefetch::new),
-            tiering: Tiering::new(Observers::new(options.tiers, clock), clock),
-            unfolded: Mutex::new(Unfolded::new()),
             forgotten_before: AtomicU64::new(rows.forgotten_before),
             file,
             directory,
             pool,
             closed: AtomicBool::new(false),
-            resumption: Mutex::new(Resumption::NONE),
-            engine: EngineSlot::new(engine),
+            slot: EngineSlot::new(engine),
         };
-        inner.know_if_empty();
-        let handle = Handle::new(inner, caps).map_err(|error| OpenError::Threads { source: error.into() })?;
-        Ok(Self { handle: Arc::new(handle) })
+        Ok(Self { rooms: Arc::new(Rooms::new(shared, clock)?) })
     }
 
-    /// The world, whatever was handed over to it: for who looks at no content, or settles what it needs.
+    /// The rooms, whatever was handed over: for what looks at no content.
     #[inline]
-    pub(crate) fn unsettled(&self) -> &Inner {
-        self.handle.inner()
+    pub(crate) fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 
-    /// Makes sure that what is handed over gets accepted, and written.
-    pub(crate) fn start_accepting(&self) -> Result<(), Error> {
-        self.start_writing()?;
-        let started = self.handle.start_accepting();
-        Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
+    /// The rooms after everything that was handed over before is accepted or refused.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if something waits for that.
+    #[inline]
+    pub(crate) fn applied(&self) -> Result<&Rooms, Error> {
+        self.rooms.applied()
     }
 
-    /// Makes sure that what is queued gets written.
-    pub(crate) fn start_writing(&self) -> Result<(), Error> {
-        let started = self.handle.start_writing();
-        Ok(started.map_err(|error| OpenError::Threads { source: error.into() })?)
-    }
-
-    pub(crate) fn visitor(&self) -> Visitor<Inner> {
-        self.handle.visitor()
+    /// The same, as far as it concerns the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`applied`](Self::applied).
+    #[inline]
+    pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Rooms, Error> {
+        self.rooms.applied_for(at)
     }
 
     /// The world's identity, for ever.
     pub fn uuid(&self) -> Uuid {
-        self.unsettled().file.uuid
+        self.rooms().shared.file.uuid
     }
 
     /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
     pub fn incarnation(&self) -> Uuid {
-        self.unsettled().file.incarnation
+        self.rooms().shared.file.incarnation
     }
 
     /// What the application that made the world calls its layout; see
     /// [`WorldOptions::signature`](crate::WorldOptions::signature).
     pub fn signature(&self) -> Option<&str> {
-        self.unsettled().file.signature.as_deref()
+        self.rooms().shared.file.signature.as_deref()
     }
 
     /// Where the world lies; `None` for a world in memory.
     pub fn directory(&self) -> Option<&Path> {
-        self.unsettled().directory.as_deref()
+        self.rooms().shared.directory.as_deref()
     }
 
     /// The limits that the world keeps.
     pub fn limits(&self) -> StoreLimits {
-        *self.unsettled().limits.read()
+        *self.rooms().shared.limits.read()
     }
 
     /// Raises the world's limits for good. A limit that is not higher than the present one stays as it is.
@@ -267,39 +200,39 @@ impl World {
     /// # Errors
     /// [`Error::TooLarge`] if a batch over 1 GiB would be allowed, and what the engine says.
     pub fn raise_limits(&self, to: StoreLimits) -> Result<(), Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
+        let rooms = self.applied()?;
+        rooms.shared.check_open()?;
         if to.batch_bytes > MAX_BATCH_BYTES {
             let (len_bytes, limit_bytes) = (to.batch_bytes, MAX_BATCH_BYTES);
             return Err(Error::TooLarge { what: "the limit on a batch".into(), len_bytes, limit_bytes });
         }
-        let mut committing = inner.commit_alone()?;
-        let raised = inner.limits.read().raised(to);
+        let mut committing = rooms.commit.commit_alone()?;
+        let raised = rooms.shared.limits.read().raised(to);
         let mut batch = Batch::new();
         meta::put_limits(&mut batch, &raised);
-        let seq = inner.commit_past_queue(batch, [])?;
-        *inner.limits.write() = raised;
+        let seq = rooms.commit.commit_past_queue(batch, [])?;
+        *rooms.shared.limits.write() = raised;
         committing.publish(seq, []);
         Ok(())
     }
 
     /// The newest commit.
     pub fn last_commit(&self) -> u64 {
-        self.unsettled().commits.published()
+        self.rooms().commit.log.published()
     }
 
     /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
     /// checked by nobody.
     #[doc(hidden)]
     pub fn engine(&self) -> impl Deref<Target = dyn Engine> + '_ {
-        self.unsettled().engine().expect("tests and tools look at worlds that have one")
+        self.rooms().shared.engine().expect("tests and tools look at worlds that have one")
     }
 
     /// How much work was done since the world was opened.
     pub fn stats(&self) -> Stats {
-        let inner = self.unsettled();
-        let mut stats = inner.counters.read();
-        stats.cache_hits += inner.cache.hits();
+        let rooms = self.rooms();
+        let mut stats = rooms.shared.counters.read();
+        stats.cache_hits += rooms.read.cache.hits();
         stats
     }
 
@@ -308,7 +241,7 @@ impl World {
     /// # Errors
     /// [`Error::Closed`], and what the disk says.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.settled()?.engine()?.usage()?)
+        Ok(self.applied()?.shared.engine()?.usage()?)
     }
 
     /// Waits until every commit so far, and everything that was handed over, survives a power cut.
@@ -317,10 +250,10 @@ impl World {
     /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::HandedOver`] if all that
     /// could be stored is saved, and something that was handed over could not, of which nobody was told.
     pub fn flush(&self) -> Result<(), Error> {
-        let inner = self.unsettled();
-        inner.settle_hand_overs()?;
-        inner.settled_engine()?.sync()?;
-        inner.check_hand_overs()
+        let rooms = self.rooms();
+        rooms.commit.settle_hand_overs()?;
+        rooms.commit.settled_engine()?.sync()?;
+        rooms.commit.check_hand_overs()
     }
 
     /// Waits until there is room in the queue for the commit that this thread was refused last, and for half of the queue
@@ -333,10 +266,10 @@ impl World {
     /// # Errors
     /// What a queued write failed with; the world is read-only from then on.
     pub fn wait_for_room(&self) -> Result<(), Error> {
-        let inner = self.unsettled();
-        inner.check_open()?;
-        inner.settle_hand_overs()?;
-        inner.queue.wait_for_room()
+        let rooms = self.rooms();
+        rooms.shared.check_open()?;
+        rooms.commit.settle_hand_overs()?;
+        rooms.commit.queue.wait_for_room()
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
@@ -350,54 +283,6 @@ impl World {
     /// # Errors
     /// If the last writes fail; the world is closed all the same. [`Error::HandedOver`] as [`flush`](Self::flush).
     pub fn close(&self) -> Result<(), Error> {
-        self.unsettled().close()
-    }
-}
-
-impl Inner {
-    pub(crate) fn check_open(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
-    }
-
-    /// The longest batch. What is longer is put by in parts, and carried out part by part.
-    pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
-        // Before the limits are locked: replacing the engine takes that lock.
-        let max_batch_bytes = self.engine()?.caps().max_batch_bytes;
-        Ok(self.limits.read().batch_bytes.min(max_batch_bytes))
-    }
-
-    /// The engine, for as long as the value is held. Waits while it is being replaced.
-    #[inline]
-    pub(crate) fn engine(&self) -> Result<Lease<'_>, EngineError> {
-        self.engine.lease()
-    }
-
-    /// Closes the world, if it is not closed yet.
-    pub(crate) fn close(&self) -> Result<(), Error> {
-        self.hand_overs.end();
-        let settled = self.settle_hand_overs();
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        if settled.is_err() {
-            self.give_hand_overs_up();
-        }
-        // What is being committed is committed; what comes later finds the engine closed.
-        let committing = self.commits.commit();
-        let drained = self.drain();
-        let engine = self.engine()?;
-        let folded = if engine.caps().read_only || drained.is_err() {
-            Ok(())
-        } else {
-            self.fold_registry(&committing).and_then(|()| self.keep_all_heat())
-        };
-        engine.close()?;
-        settled.and(drained).and(folded).and_then(|()| self.check_hand_overs())
-    }
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").field("uuid", &self.file.uuid).finish_non_exhaustive()
+        self.rooms.close()
     }
 }

@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::api::world::{Inner, World};
 use crate::commit::commit_log::Committing;
+use crate::commit::observers::PutRows;
+use crate::commit::state::CommitState;
 use crate::engine::{Batch, Engine, EngineError, Failure, Level, Reopen, Reopened};
 use crate::read::delta::DeltaIndex;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
 use crate::storage::lease::Vacant;
 use crate::storage::meta::WorldRows;
 use crate::storage::unfinished;
-use crate::storage::written::Written;
 
 /// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
 const SLICE: Duration = Duration::from_millis(50);
@@ -55,35 +55,7 @@ struct Begun {
     reopen: Option<Reopen>,
 }
 
-impl World {
-    /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
-    /// is room on the disk again. Does nothing if the world is writable.
-    ///
-    /// Commits that were accepted and not written are kept in order, and are written and synced when this returns; so
-    /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
-    /// returned [`EngineError::WriteFailed`] is afterwards there or not, as it would be after an open.
-    ///
-    /// Blocks while the engine is opened, which takes as long as [`World::open`]. Commits and reads past memory wait
-    /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
-    ///
-    /// # Errors
-    /// [`Error::NoRoom`] if there is less room than
-    /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
-    /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
-    /// What writing the queue fails with; the world is read-only again then.
-    pub fn resume(&self) -> Result<(), Error> {
-        let inner = self.unsettled();
-        if inner.resume(PATIENCE)? {
-            inner.settle_hand_overs()?;
-            let engine = inner.settled_engine()?;
-            Ok(engine.sync()?)
-        } else {
-            Ok(())
-        }
-    }
-}
-
-impl Inner {
+impl CommitState {
     /// Writes a batch past the queue, which is empty, as the next commit, and returns its number. `written` is what it
     /// changes. The caller holds the commit lock.
     ///
@@ -94,10 +66,10 @@ impl Inner {
         batch: Batch,
         written: impl IntoIterator<Item = ConflictKey>,
     ) -> Result<u64, EngineError> {
-        let put = Written::of(&batch);
-        let committed = self.engine()?.commit(batch, &[], Level::Process);
+        let put = PutRows::of(&batch);
+        let committed = self.shared.engine()?.commit(batch, &[], Level::Process);
         let seq = committed.inspect_err(|error| self.note_failure(error, written))?.get();
-        self.tiering.wrote(put);
+        self.observer.written(put);
         Ok(seq)
     }
 
@@ -106,9 +78,9 @@ impl Inner {
     /// Nothing may be queued behind it: it would get the same number.
     pub(crate) fn note_failure(&self, error: &EngineError, written: impl IntoIterator<Item = ConflictKey>) {
         let is_first = !error.wrote_nothing() || matches!(error, EngineError::NoSpace { .. });
-        let failure = self.engine().ok().and_then(|engine| engine.failure());
+        let failure = self.shared.engine().ok().and_then(|engine| engine.failure());
         if let Some(failure) = failure.filter(|_| is_first) {
-            let seq = self.commits.published() + 1;
+            let seq = self.log.published() + 1;
             // The commit lock keeps others from it. It is not waited for, as locks that come after it may be held here.
             if let Some(mut resumption) = self.resumption.try_lock() {
                 resumption.in_doubt = Some((seq, written.into_iter().collect()));
@@ -118,7 +90,7 @@ impl Inner {
     }
 
     /// Opens the engine again, if it takes no commits; whether it was necessary.
-    fn resume(&self, patience: Duration) -> Result<bool, Error> {
+    fn resume_within(&self, patience: Duration) -> Result<bool, Error> {
         let begun = Instant::now();
         loop {
             if let Some(resumed) = self.try_to_resume()? {
@@ -132,15 +104,15 @@ impl Inner {
         }
     }
 
-    /// As [`resume`](Self::resume); `None` if others have borrowed the engine.
+    /// As [`resume_within`](Self::resume_within); `None` if others have borrowed the engine.
     fn try_to_resume(&self) -> Result<Option<bool>, Error> {
-        let mut committing = self.commits.commit();
+        let mut committing = self.log.commit();
         let _nothing_is_written = self.queue.begin_writing();
-        self.check_open()?;
+        self.shared.check_open()?;
         let mut resumption = self.resumption.lock();
         let resumption = &mut *resumption;
         if resumption.begun.is_none() {
-            let engine = self.engine()?;
+            let engine = self.shared.engine()?;
             if engine.caps().read_only {
                 return Err(EngineError::OpenedReadOnly.into());
             }
@@ -159,22 +131,22 @@ impl Inner {
             let promised = engine.last_commit().get();
             resumption.begun = Some(Begun { cause, promised, reopen: None });
         }
-        if let Ok(engine) = self.engine() {
+        if let Ok(engine) = self.shared.engine() {
             self.space.check_now(&*engine)?;
         }
-        let Some(vacant) = self.engine.vacate(SLICE) else { return Ok(None) };
+        let Some(vacant) = self.shared.slot.vacate(SLICE) else { return Ok(None) };
         let Some(begun) = &mut resumption.begun else { return Ok(None) };
         // From here on the engine may take commits before the world does.
         self.queue.fail(Arc::clone(&begun.cause));
         self.reopen(vacant, begun, &mut committing, &mut resumption.in_doubt)?;
-        if let Err(error) = self.engine()?.sync() {
+        if let Err(error) = self.shared.engine()?.sync() {
             let cause = Arc::new(error);
             self.queue.fail(Arc::clone(&cause));
             resumption.begun = None;
             return Err(NotResumed::SyncFailed { cause }.into());
         }
         *resumption = Resumption::NONE;
-        tracing::info!(world = ?self, commit = self.engine.reached()[0].get(), "the world is writable again");
+        tracing::info!(world = ?self, commit = self.shared.slot.reached()[0].get(), "the world is writable again");
         self.queue.go_on();
         Ok(Some(true))
     }
@@ -225,9 +197,9 @@ impl Inner {
     fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
         // Nobody has borrowed the engine, so nobody has passed.
         if unfinished::is_left(&*engine) {
-            self.engine.gate().close().stuck(Arc::clone(cause));
+            self.shared.slot.gate().close().stuck(Arc::clone(cause));
         } else {
-            self.engine.gate().open();
+            self.shared.slot.gate().open();
         }
         vacant.fill(engine);
     }
@@ -242,20 +214,19 @@ impl Inner {
     ) -> Result<(), Error> {
         unfinished::finish(engine)?;
         // What a write that failed has noted there may not be so.
-        self.deltas.replace(DeltaIndex::read(engine)?);
-        self.unfolded.lock().begin_again();
-        self.tiering.lose_track_of_writes();
-        if self.queue.was_written(found) || found <= self.commits.published() {
+        self.read.deltas.replace(DeltaIndex::read(engine)?);
+        self.observer.reopened();
+        if self.queue.was_written(found) || found <= self.log.published() {
             return Ok(());
         }
         // A commit past the queue: whoever made it was told that it failed, and nothing of it was shown.
         let rows = WorldRows::read(engine)?;
-        self.registry.replace(rows.catalog);
+        self.shared.registry.replace(Arc::new(rows.catalog));
         if let Some(limits) = rows.limits {
-            *self.limits.write() = limits;
+            *self.shared.limits.write() = limits;
         }
-        self.forgotten_before.store(rows.forgotten_before, Ordering::Relaxed);
-        self.cache.clear();
+        self.shared.forgotten_before.store(rows.forgotten_before, Ordering::Relaxed);
+        self.read.cache.clear();
         let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
         committing.publish(found, written.unwrap_or_default());
         // Where nobody noted what was written, nobody knows what changed.
@@ -264,9 +235,23 @@ impl Inner {
     }
 }
 
+impl CommitState {
+    /// See [`World::resume`](crate::World::resume).
+    pub(crate) fn resume(&self) -> Result<(), Error> {
+        if self.resume_within(PATIENCE)? {
+            self.settle_hand_overs()?;
+            let engine = self.settled_engine()?;
+            Ok(engine.sync()?)
+        } else {
+            Ok(())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::World;
     use crate::engine::{Fault, MemEngine, Stamp};
     use crate::{Area, Durability, Property, WorldOptions};
     use cg_format::chunk::Chunk;
@@ -320,14 +305,17 @@ mod tests {
     #[test]
     fn a_wait_for_the_engine_holds_no_lock_that_replacing_it_takes() {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-        let inner = world.unsettled();
-        let vacant = inner.engine.vacate(PATIENCE).unwrap();
+        let rooms = world.rooms();
+        let vacant = rooms.shared.slot.vacate(PATIENCE).unwrap();
         std::thread::scope(|threads| {
             let asks = threads.spawn(|| world.metrics().tiles_waiting);
-            let commits = threads.spawn(|| inner.batch_limit().is_ok());
+            let commits = threads.spawn(|| rooms.shared.batch_limit().is_ok());
             // Until both wait.
             std::thread::sleep(SLICE);
-            let is_free = [inner.unfolded.try_lock().is_some(), inner.limits.try_write().is_some()];
+            let is_free = [
+                rooms.maintain.activity.unfolded.try_lock().is_some(),
+                rooms.shared.limits.try_write().is_some(),
+            ];
             drop(vacant);
             assert_eq!((asks.join().unwrap(), commits.join().unwrap()), (0, true));
             assert_eq!(is_free, [true; 2]);
@@ -340,13 +328,13 @@ mod tests {
         set(&world, 2).unwrap_err();
         fails_at.store(0, Ordering::Relaxed);
         let walked = world.for_each_chunk(Area::World, |_| {
-            let error = world.unsettled().resume(Duration::ZERO).unwrap_err();
+            let error = world.rooms().commit.resume_within(Duration::ZERO).unwrap_err();
             assert!(matches!(error, Error::NotResumed(NotResumed::InUse { .. })), "{error}");
             ControlFlow::Break(())
         });
         assert_eq!(walked.unwrap(), Some(()), "there is a chunk");
         set(&world, 2).unwrap_err();
-        assert!(world.unsettled().resume(Duration::ZERO).unwrap());
+        assert!(world.rooms().commit.resume_within(Duration::ZERO).unwrap());
         set(&world, 3).unwrap();
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
     }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::api::world::Inner;
+use crate::commit::state::CommitState;
 use crate::engine::Engine;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
@@ -120,14 +120,14 @@ impl Space {
     }
 }
 
-impl Inner {
+impl CommitState {
     /// Whether there is room for maintenance to write. Asks the system now and then.
     ///
     /// # Errors
     /// [`Error::NoRoom`] if there is not.
     pub(crate) fn check_room(&self) -> Result<(), Error> {
         // Without an engine whoever wants to write says why.
-        self.engine().map_or(Ok(()), |engine| self.space.check(&*engine, 0))
+        self.shared.engine().map_or(Ok(()), |engine| self.space.check(&*engine, 0))
     }
 
     /// Whether there is room for what makes the world smaller. Asks the system now and then.
@@ -135,7 +135,7 @@ impl Inner {
     /// # Errors
     /// [`Error::NoRoom`] if there is not.
     pub(crate) fn check_room_to_shrink(&self) -> Result<(), Error> {
-        self.engine().map_or(Ok(()), |engine| self.space.check_to_shrink(&*engine))
+        self.shared.engine().map_or(Ok(()), |engine| self.space.check_to_shrink(&*engine))
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::api::world::Inner;
+use crate::commit::state::CommitState;
 use crate::engine::{Engine, EngineError};
 use crate::rt::pool::give_way;
 use crate::rt::visits::Visitor;
@@ -22,14 +22,14 @@ pub(crate) struct SteadySync {
 
 impl SteadySync {
     /// Starts to sync a world's commits.
-    pub(crate) fn start(world: Visitor<Inner>) -> io::Result<Self> {
+    pub(crate) fn start(world: Visitor<CommitState>) -> io::Result<Self> {
         let work = move || {
             give_way();
             let mut has_told = false;
             loop {
                 // Woken early, it only syncs early.
                 thread::park_timeout(EVERY);
-                match world.visit(|world| step(&*world.engine()?)) {
+                match world.visit(|world| step(&*world.shared.engine()?)) {
                     Ok(Ok(())) => has_told = false,
                     // The engine itself never tries a sync again, and refuses commits from now on. It may be replaced.
                     Ok(Err(error)) if !has_told => {

@@ -5,5 +5,4 @@ pub(crate) mod object;
 pub(crate) mod opacity;
 pub(crate) mod property;
 pub(crate) mod record;
-pub(crate) mod registry;
 pub(crate) mod snapshots;

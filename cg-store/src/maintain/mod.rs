@@ -1,7 +1,13 @@
 //! What a tick does: which cubes move, the moves, prefetch, tombstones.
 
+pub(crate) mod activity;
+pub(crate) mod background;
+pub(crate) mod delta;
 pub(crate) mod forget;
 pub(crate) mod move_tier;
+pub(crate) mod objects;
+pub(crate) mod opacity;
 pub(crate) mod prefetch;
+pub(crate) mod state;
 pub(crate) mod tick;
 pub(crate) mod tiering;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 
-use crate::api::world::World;
-use crate::kinds::opacity::TileBehind;
+use crate::maintain::delta::{Unsettled, Which};
+use crate::maintain::opacity::TileBehind;
+use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{DamageMet, Due, MoveCounts, Work};
-use crate::read::delta::{Unsettled, Which};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -107,35 +107,19 @@ impl Maintenance {
     }
 }
 
-impl World {
-    /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
-    ///
-    /// A time before the one that was told last counts as that one: [`set_clock`](Self::set_clock) sets it back.
-    ///
-    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
-    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
-    /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
-    /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
-    /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
-    /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
-    /// budget by the work of one 4³ cube or one chunk at most,
-    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
-    /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
-    /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
-    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
-    /// [too little room](TickReport::lacks_room), nothing is done but what only deletes.
-    ///
-    /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
-    ///
-    /// # Errors
-    /// If the engine fails otherwise.
-    pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
-        let _running = self.unsettled().ticks.start("a tick");
-        let inner = self.unsettled();
-        inner.check_open()?;
+impl MaintainState {
+    /// See [`World::tick`](crate::World::tick).
+    pub(crate) fn tick(
+        &self,
+        now: GameTick,
+        players: &[PlayerAt],
+        budget: Duration,
+    ) -> Result<TickReport, Error> {
+        let _running = self.ticks.start("a tick");
+        self.shared.check_open()?;
         // A budget that nobody can count to has no end.
         let deadline = Instant::now().checked_add(budget);
-        let mut progress = inner.maintenance.state.lock();
+        let mut progress = self.maintenance.state.lock();
         // What another tick took is none of this one's work.
         let begun = Instant::now();
         let progress = &mut *progress;
@@ -150,16 +134,16 @@ impl World {
             made_way: false,
             damaged: Vec::new(),
         };
-        inner.tiering.set_now(now);
-        inner.tiering.recorder.ticked(now, players);
-        inner.tiering.observers(|seen| seen.check_players(players, now));
+        self.activity.tiering.set_now(now);
+        self.activity.tiering.recorder.ticked(now, players);
+        self.activity.tiering.observers(|seen| seen.check_players(players, now));
         self.prefetch(players, now, budget);
         let worked = self.work_until(progress, deadline, &mut report);
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
-        inner.tick_excess.note(over.unwrap_or_default());
-        inner.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
+        self.tick_excess.note(over.unwrap_or_default());
+        self.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
         report.lacks_room = progress.work.lacks_room.take().is_some();
-        Counters::add(&inner.counters.ticks_without_room, u64::from(report.lacks_room));
+        Counters::add(&self.shared.counters.ticks_without_room, u64::from(report.lacks_room));
         worked?;
         report.damaged = progress.work.told.take();
         Ok(report)
@@ -171,19 +155,19 @@ impl World {
         deadline: Option<Instant>,
         report: &mut TickReport,
     ) -> Result<(), Error> {
-        let (inner, now) = (self.unsettled(), report.now);
-        if inner.engine.gate().is_closed() {
+        let now = report.now;
+        if self.shared.slot.gate().is_closed() {
             report.made_way = true;
             return Ok(());
         }
         let due = Due::until(now, deadline);
-        inner.offer_settled(&mut progress.work, now);
+        self.offer_settled(&mut progress.work, now);
         // Each kind of work gets its part of a budget that is too small for all, so that none waits for the end of another.
-        let knows_of_more = !inner.consider(&mut progress.work, due.for_part(2))?;
+        let knows_of_more = !self.consider(&mut progress.work, due.for_part(2))?;
         if std::mem::take(&mut progress.is_owed) {
             self.fold(progress, due.for_part(4), report)?;
         }
-        let has_moved_all = inner.work(&self.visitor(), &mut progress.work, due, &mut report.moves)?;
+        let has_moved_all = self.work(&mut progress.work, due, &mut report.moves)?;
         if due.is_over() {
             progress.is_owed = true;
             return Ok(());
@@ -195,23 +179,22 @@ impl World {
 
     /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
     fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
-        let inner = self.unsettled();
         let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
         if due.is_over() {
             return Ok(false);
         }
-        if !inner.has_room(work, due)? {
-            inner.forget_heat(work, due)?;
+        if !self.has_room(work, due)? {
+            self.forget_heat(work, due)?;
             return Ok(true);
         }
         if report.now.since(*heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
             *heat_kept_at = report.now;
-            work.keep_heat(inner)?;
-            inner.forget_heat(work, due)?;
+            work.keep_heat(self)?;
+            self.forget_heat(work, due)?;
         }
         report.deltas_folded +=
-            inner.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
-        let folded = inner.fold_until(&self.visitor(), tile, due, &mut work.told)?;
+            self.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
+        let folded = self.fold_until(tile, due, &mut work.told)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)
     }
@@ -220,6 +203,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::World;
     use crate::WorldOptions;
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos};
@@ -278,9 +262,9 @@ mod tests {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();
         let (begun, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
-            let inner = world.unsettled();
+            let rooms = world.rooms();
             scope.spawn(move || {
-                inner.maintenance.work(|_| {
+                rooms.maintain.maintenance.work(|_| {
                     begun.send(()).unwrap();
                     std::thread::sleep(Duration::from_millis(300));
                 });

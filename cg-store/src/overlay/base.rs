@@ -17,10 +17,12 @@ use uuid::Uuid;
 use super::Promotion;
 use crate::api::world::World;
 use crate::engine::Level;
-use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::object::{ObjectPage, StoredObject};
 use crate::kinds::property::Property;
-use crate::kinds::record::{RecordQuery, RecordShape};
+use crate::kinds::record::RecordQuery;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
+use crate::storage::record_shape::RecordShape;
 
 /// Which layer it is. A base whose identity differs from the remembered one is not the base that an overlay was written
 /// over.
@@ -184,16 +186,16 @@ impl Base for World {
     }
 
     fn upgrades(&self) -> Arc<UpgradeFunctions> {
-        Arc::clone(&self.unsettled().options.upgrades)
+        Arc::clone(&self.rooms().shared.options.upgrades)
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let stored = self.settled_for(&[at])?.stored(at)?;
+        let stored = self.applied_for(&[at])?.read.stored(at)?;
         Ok(stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version })))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        let stored = self.unsettled().settled_many(at);
+        let stored = self.rooms().commit.settled_many(at);
         let origin = |version| Origin { layer: 0, version };
         stored
             .into_iter()
@@ -202,21 +204,21 @@ impl Base for World {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let inner = self.settled()?;
+        let rooms = self.applied()?;
         let origin = |version| Origin { layer: 0, version };
-        if let Some((version, entity)) = inner.queue.entity(id) {
+        if let Some((version, entity)) = rooms.read.pending.entity(id) {
             return Ok(entity.map_or(Lookup::Deleted, |entity| Lookup::Here((entity, origin(version)))));
         }
-        let engine = inner.engine()?;
+        let engine = rooms.shared.engine()?;
         let Some(row) = engine.get(Space::Entity, &key::entity(id))? else {
             return Ok(Lookup::NotHere);
         };
-        let entity = inner.decode_entity(&inner.registry.catalog(), id, &row)?;
+        let entity = rooms.read.decode_entity(&rooms.shared.registry.catalog(), id, &row)?;
         Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        Ok(found(self.settled()?.found_property(property)?))
+        Ok(found(self.applied()?.read.found_property(property)?))
     }
 
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
@@ -236,7 +238,7 @@ impl Base for World {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(without_deletion(found(self.settled()?.found_object(key)?)))
+        Ok(without_deletion(found(self.applied()?.read.found_object(key)?)))
     }
 
     fn list_objects(
@@ -249,11 +251,11 @@ impl Base for World {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        Ok(found(self.settled()?.found_record(id)?))
+        Ok(found(self.applied()?.read.found_record(id)?))
     }
 
     fn record_shape(&self) -> RecordShape {
-        self.unsettled().record_shape
+        self.rooms().shared.record_shape
     }
 
     fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
@@ -261,11 +263,11 @@ impl Base for World {
     }
 
     fn keep_found(&self, level: Level) -> Result<(), Error> {
-        let inner = self.settled()?;
-        inner.drain()?;
-        let [written, synced] = inner.engine.reached();
-        if level == Level::Power && synced < written && !inner.engine()?.caps().read_only {
-            inner.engine()?.sync()?;
+        let rooms = self.applied()?;
+        rooms.commit.drain()?;
+        let [written, synced] = rooms.shared.slot.reached();
+        if level == Level::Power && synced < written && !rooms.shared.engine()?.caps().read_only {
+            rooms.shared.engine()?.sync()?;
         }
         Ok(())
     }

@@ -11,9 +11,10 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use super::base::Base;
 use super::store::Written;
 use super::{Found, Overlay, origin_of};
-use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,9 +15,10 @@ use super::base::Base;
 use super::store::{RecordEdit, Row, Store};
 use super::{Overlay, Shown};
 use crate::engine::{Batch, Readable, ReadableExt as _, Stamp};
-use crate::kinds::object::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject, behind_all, range};
+use crate::kinds::object::{Object, ObjectEntry, ObjectPage, StoredObject, behind_all, range};
 use crate::kinds::record::{self, RecordQuery, scan_area};
 use crate::storage::error::{Damage, Error};
+use crate::storage::object_key::ObjectKey;
 
 impl<S: Base> Overlay<S> {
     /// An object as the overlay shows it, or `None` if there is none. One key read for each layer.

@@ -46,11 +46,13 @@ use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
 use crate::engine::Level;
-use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::object::{ObjectPage, StoredObject};
 use crate::kinds::property::Property;
-use crate::kinds::record::{RecordQuery, RecordShape};
+use crate::kinds::record::RecordQuery;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 use crate::storage::options::WorldOptions;
+use crate::storage::record_shape::RecordShape;
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.
 ///

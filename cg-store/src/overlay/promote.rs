@@ -17,10 +17,11 @@ use super::{Found, Overlay, OverlayError, OverlayTransaction, origin_of};
 use crate::api::world::World;
 use crate::commit::transaction::Transaction;
 use crate::engine::Level;
-use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
 
 /// So many chunks of a target are in memory at once while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;

@@ -20,12 +20,13 @@ use super::base::Base;
 use super::store::{Edits, RecordEdit};
 use super::{Overlay, Shown};
 use crate::commit::transaction::{Check, Ground, Writes, set_side, settle};
-use crate::kinds::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::kinds::object::{Object, ObjectWrite, StoredObject};
 use crate::kinds::property::Property;
 use crate::kinds::record::leaf_of;
 use crate::read::cache::Stored;
 use crate::rt::lock_order::{self, MutexGuard};
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 
 /// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its
 /// closure has ended well.

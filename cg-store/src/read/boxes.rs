@@ -4,20 +4,17 @@
 //! how its values and the world's ids map onto each other.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
 use cg_format::{
     BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, LocalPos,
 };
 
-use crate::api::world::World;
-use crate::commit::transaction::Transaction;
+use crate::read::chunk::StillWorld;
 use crate::storage::error::Error;
 
 /// The cells of a box as a flat array in some order.
 #[derive(Debug, Clone, Copy)]
-struct Layout {
+pub(crate) struct Layout {
     area: BlockBox,
     order: CellOrder,
     /// How far apart neighbours along x, y and z lie in the array.
@@ -26,15 +23,15 @@ struct Layout {
 
 /// Blocks that lie one behind the other in the array of a box, and in a chunk that is unpacked in the array's order.
 #[derive(Debug, Clone)]
-struct Row {
-    in_array: Range<usize>,
-    in_chunk: Range<usize>,
+pub(crate) struct Row {
+    pub(crate) in_array: Range<usize>,
+    pub(crate) in_chunk: Range<usize>,
 }
 
 impl Layout {
     /// # Errors
     /// [`Error::BoxLength`] if the slice is not exactly as long as the box has blocks.
-    fn new(area: BlockBox, order: CellOrder, len: usize) -> Result<Self, Error> {
+    pub(crate) fn new(area: BlockBox, order: CellOrder, len: usize) -> Result<Self, Error> {
         let size = area.size();
         let mut strides = [0; 3];
         let mut stride: u128 = 1;
@@ -60,7 +57,7 @@ impl Layout {
     /// The rows of a chunk that meets the box.
     ///
     /// There are 256 of them in most chunks, so a row is found by adding to where the first one begins.
-    fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> + use<> {
+    pub(crate) fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> + use<> {
         let [first, last] = inside(self.area, pos);
         let [slow, middle, fast] = self.order.axes();
         let steps = |axis: usize| usize::from(last[axis] - first[axis]);
@@ -80,7 +77,7 @@ impl Layout {
 }
 
 /// The first and the last cell of a chunk that lie inside a box, by axis.
-fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
+pub(crate) fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
     let (origin, min, max) = (pos.min_block(), area.min(), area.max());
     let axes = [(origin.x, min.x, max.x), (origin.y, min.y, max.y), (origin.z, min.z, max.z)];
     // Positions of blocks reach to the ends of i64, so the box is cut before it is moved.
@@ -93,7 +90,7 @@ fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
 /// The chunks of a box, those of one 16³ cube after those of another, so that each cluster is read once.
 ///
 /// The cubes come in the order of the array, so that it is filled from one end to the other as far as cubes allow.
-fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
+pub(crate) fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
     let chunks = area.chunks();
     let (from, to) = (chunks.min(), chunks.max());
     let (from, to) = ([from.x(), from.y(), from.z()], [to.x(), to.y(), to.z()]);
@@ -120,23 +117,13 @@ fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
 }
 
 /// Room for the blocks of a chunk: too much for a stack that is the host's.
-fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
+pub(crate) fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
     vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
 }
 
-impl World {
-    /// Reads layer 0 of a box into a flat slice in the host's order.
-    ///
-    /// All of it is of one state of the world, whatever is committed or moved meanwhile. Blocks of chunks that are not
-    /// stored are left as they are in the slice; how many chunks those were is returned.
-    ///
-    /// Costs, for chunks that memory does not have, what [`load_many`](Self::load_many) costs: each cluster is read
-    /// once, and only its 4³ groups with chunks of the box are decompressed. Takes memory for one cold cluster at a
-    /// time, whatever the size of the box. `map` is called in no order; it may use the world.
-    ///
-    /// # Errors
-    /// [`Error::BoxLength`] if the slice does not fit the box; [`Error::Corrupt`] at the first damaged chunk.
-    pub fn read_box<T>(
+impl StillWorld<'_> {
+    /// See [`World::read_box`](crate::World::read_box).
+    pub(crate) fn read_box<T>(
         &self,
         dimension: Dimension,
         area: BlockBox,
@@ -145,12 +132,10 @@ impl World {
         mut map: impl FnMut(BlockId) -> T,
     ) -> Result<u64, Error> {
         let layout = Layout::new(area, order, out.len())?;
-        let engine = self.settled()?.engine()?;
-        let still = self.settled()?.still(&*engine)?;
         let (mut absent, mut blocks) = (0, unpacked());
         for cube in cubes(area, order) {
             let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
-            absent += still.show(&wanted, |at, chunk| {
+            absent += self.show(&wanted, |at, chunk| {
                 chunk.unpack(order, &mut blocks);
                 layout.rows(at.pos).for_each(|Row { in_array, in_chunk }| {
                     for (out, block) in out[in_array].iter_mut().zip(&blocks[in_chunk]) {
@@ -163,60 +148,11 @@ impl World {
     }
 }
 
-impl Transaction<'_> {
-    /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
-    ///
-    /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,
-    /// filled with `background`. New blocks get their components' defaults, unchanged blocks keep their data.
-    ///
-    /// # Errors
-    /// [`Error::BoxLength`], [`Error::ChunkAbsent`], [`Error::Edit`] and as [`load`](Self::load).
-    pub fn write_box<T>(
-        &mut self,
-        dimension: Dimension,
-        area: BlockBox,
-        order: CellOrder,
-        values: &[T],
-        background: BlockId,
-        mut map: impl FnMut(&T) -> Option<BlockId>,
-    ) -> Result<(), Error> {
-        let layout = Layout::new(area, order, values.len())?;
-        let schema = self.catalog().current_schema();
-        let mut blocks = unpacked();
-        for cube in cubes(area, order) {
-            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
-            for (at, found) in wanted.iter().zip(self.load_many(&wanted)) {
-                let chunk = match found? {
-                    Some(chunk) => chunk,
-                    None if inside(area, at.pos) != [[0; 3], [15; 3]] => {
-                        return Err(Error::ChunkAbsent { at: *at });
-                    }
-                    None => Arc::new(Chunk::filled(background, &schema)?),
-                };
-                chunk.unpack(order, &mut blocks);
-                self.save(*at, chunk);
-                self.edit(*at, |chunk| {
-                    for Row { in_array, in_chunk } in layout.rows(at.pos) {
-                        for (value, index) in values[in_array].iter().zip(in_chunk) {
-                            if let Some(new) = map(value).filter(|new| *new != blocks[index])
-                                && let Some(cell) = order.cell(index as u16)
-                            {
-                                chunk.set_block(cell, new, &schema)?;
-                            }
-                        }
-                    }
-                    Ok::<_, Error>(())
-                })??;
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WorldOptions;
+    use crate::{World, WorldOptions};
+    use cg_format::chunk::Chunk;
 
     fn stone_and_air() -> (World, Dimension, [BlockId; 2]) {
         let world = World::temporary(&[], &WorldOptions::default()).unwrap();

@@ -14,8 +14,8 @@ pub(crate) struct Visitor<W> {
 }
 
 impl<W> Visitor<W> {
-    pub(crate) fn new(world: &Arc<W>, visits: &Arc<Visits>) -> Self {
-        Self { inner: Arc::downgrade(world), visits: Arc::clone(visits) }
+    pub(crate) fn new(world: &Weak<W>, visits: &Arc<Visits>) -> Self {
+        Self { inner: Weak::clone(world), visits: Arc::clone(visits) }
     }
 
     /// Shows the world, or says which commit was synced last before it was gone.

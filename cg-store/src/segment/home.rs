@@ -87,7 +87,7 @@ impl SegmentHome for InMemory {
         options: &WorldOptions,
     ) -> Result<World, Error> {
         let world = World::temporary(&[], options)?;
-        world.adopt_names(&names)?;
+        world.applied()?.commit.adopt_names(&names)?;
         self.worlds.lock().insert(segment, world.clone());
         Ok(world)
     }
@@ -102,7 +102,7 @@ impl SegmentHome for InMemory {
         let known = self.worlds.lock().get(&segment).cloned();
         let world = known.ok_or(super::SegmentError::Missing { segment })?;
         check(&world.catalog())?;
-        world.adopt_names(&names)?;
+        world.applied()?.commit.adopt_names(&names)?;
         Ok(world)
     }
 

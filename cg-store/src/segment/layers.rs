@@ -13,11 +13,13 @@ use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::api::world::World;
 use crate::engine::Level;
-use crate::kinds::object::{ObjectKey, ObjectPage, StoredObject};
+use crate::kinds::object::{ObjectPage, StoredObject};
 use crate::kinds::property::Property;
-use crate::kinds::record::{RecordQuery, RecordShape};
+use crate::kinds::record::RecordQuery;
 use crate::overlay::{Base, Found, Identity, Merged, PromoteTarget, Promotion};
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
+use crate::storage::record_shape::RecordShape;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;

@@ -203,7 +203,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let shared = Shared {
             options: WorldOptions {
                 cache_bytes,
-                resources: root.settled()?.options.resources.clone(),
+                resources: root.applied()?.shared.options.resources.clone(),
                 ..options.world.clone()
             },
             home,
@@ -270,7 +270,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.shared.root.flush()?;
         for (_, slot) in self.shared.open.all() {
             if let Some(world) = &*slot.world.read_recursive() {
-                world.adopt_names(&names)?;
+                world.applied()?.commit.adopt_names(&names)?;
             }
         }
         Ok(names)
@@ -337,7 +337,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segments.dedup();
         for segment in segments {
             let world = Arc::downgrade(&self.shared);
-            self.shared.root.unsettled().pool.spawn(move || {
+            self.shared.root.rooms().shared.pool.spawn(move || {
                 let Some(shared) = world.upgrade() else { return };
                 if let Err(error) = (Self { shared }).with_stored(segment, |_| Ok(())) {
                     tracing::warn!(%error, %segment, "opening a segment ahead of need failed");

@@ -8,7 +8,7 @@ use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId,
 use cg_registry::RegistryError;
 
 use crate::engine::EngineError;
-use crate::kinds::object::ObjectKey;
+use crate::storage::object_key::ObjectKey;
 use crate::storage::staged::TooLong;
 
 pub use damage::{Damage, DamageCause};

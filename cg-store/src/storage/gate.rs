@@ -177,14 +177,14 @@ mod tests {
             Ok::<_, Error>(())
         });
         write.unwrap();
-        let inner = world.unsettled();
-        while !inner.engine.gate().is_closed() {
+        let rooms = world.rooms();
+        while !rooms.shared.slot.gate().is_closed() {
             step.send(()).unwrap();
             thread::sleep(Duration::from_millis(1));
         }
         // The intent, and three parts.
         (0..4).for_each(|_| step.send(()).unwrap());
-        let lease = inner.engine().unwrap();
+        let lease = rooms.shared.engine().unwrap();
         let written = |view: &dyn Readable| {
             let is_there = |name: &&String| {
                 view.get(cg_format::Space::WorldProperty, name.as_bytes()).unwrap().is_some()
@@ -198,7 +198,7 @@ mod tests {
         thread::scope(|scope| {
             let (sender, seen) = channel();
             scope.spawn(move || {
-                let lease = inner.engine().unwrap();
+                let lease = rooms.shared.engine().unwrap();
                 sender.send(written(&lease.snapshot().unwrap())).unwrap();
             });
             assert!(seen.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");

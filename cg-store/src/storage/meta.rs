@@ -12,9 +12,10 @@ use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
 
 use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
-use crate::kinds::record::{RecordSettings, RecordShape};
 use crate::storage::error::{Damage, Error, OpenError};
 use crate::storage::options::{StoreLimits, WorldOptions};
+use crate::storage::record_shape::RecordSettings;
+use crate::storage::record_shape::RecordShape;
 
 /// The row that holds the world's limits: six `u64`, chunk, entity, property, batch, object, record. Worlds of earlier
 /// drafts have the first four.

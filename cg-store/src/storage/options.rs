@@ -5,8 +5,8 @@ use cg_tiering::{Ahead, GameTick};
 use crate::engine::DEFAULT_MEMORY_BYTES;
 #[cfg(feature = "rocks")]
 use crate::engine::RocksOptions;
-use crate::kinds::record::RecordShape;
 use crate::storage::durability::Durability;
+use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
 
 /// The largest batch that any world may allow: what RocksDB takes at once without trouble.

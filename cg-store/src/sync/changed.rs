@@ -30,9 +30,9 @@ impl Answering<'_> {
         area: &ChunkBox,
         since: u64,
     ) -> Result<Vec<ChangedIn>, Error> {
-        let commits = &self.world.commits;
+        let log = self.log;
         let wants = |at: ChunkAt| at.dimension == dimension && area.contains(at.pos);
-        let Some(recent) = commits.changed_since(since, self.commit, wants) else {
+        let Some(recent) = log.changed_since(since, self.commit, wants) else {
             let mut cubes = Vec::new();
             for large in self.changed_16(dimension, area, since)? {
                 let found = self.changed_in(dimension, large, area, since)?;
@@ -102,7 +102,7 @@ impl Answering<'_> {
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let mut found = Vec::new();
         self.view.scan(Family::Index, range, |row_key, row| {
-            Counters::add(&self.world.counters.keys_scanned, 1);
+            Counters::add(&self.read.shared.counters.keys_scanned, 1);
             let is_newer = FrameView::open(Space::ChangeMark, row_key, row)
                 .map_or(true, |frame| frame.header().version > since);
             if is_newer
@@ -119,7 +119,7 @@ impl Answering<'_> {
     /// The commit that last changed something in a cube; `None` if nothing ever did.
     pub(super) fn mark(&self, dimension: Dimension, cube: ClusterPos) -> Result<Option<u64>, Error> {
         let row_key = key::change_mark(dimension, cube);
-        Counters::add(&self.world.counters.engine_reads, 1);
+        Counters::add(&self.read.shared.counters.engine_reads, 1);
         let Some(row) = self.view.get(Space::ChangeMark, &row_key)? else { return Ok(None) };
         let frame = FrameView::open(Space::ChangeMark, &row_key, &row);
         let damage = |problem| Damage::of_row(Space::ChangeMark, &row_key, cube.to_string(), problem);

@@ -16,9 +16,9 @@ use super::messages::{
 };
 use super::place::{chunk_at, meets, place_of};
 use crate::api::world::World;
-use crate::kinds::object::ObjectKey;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 
 /// So many rows of the cache are listed at once.
 const PAGE: usize = 1024;

@@ -11,11 +11,13 @@ use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, ChangedCube, CubeReply, NewNames, SyncReply, SyncRequest, name,
 };
 use super::place::{chunk_at, position, wrong};
-use crate::api::world::{Inner, World};
+use crate::api::world::World;
+use crate::commit::commit_log::CommitLog;
 use crate::engine::Readable;
 use crate::read::chunk::decode::upgrade;
 use crate::read::chunk::find_many_in;
 use crate::read::delta::fold_stored;
+use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -59,8 +61,8 @@ impl World {
     /// [`SyncError::Message`] for a request that names what no world has; what the engine says. A chunk that is damaged
     /// fails no request: the reply says so, and the client keeps what it has.
     pub fn answer(&self, request: &SyncRequest, limits: &AnswerLimits) -> Result<SyncReply, SyncError> {
-        let inner = self.settled()?;
-        inner.check_open()?;
+        let rooms = self.applied()?;
+        rooms.shared.check_open()?;
         for (what, found, limit) in [
             ("cubes", request.cubes.len(), limits.asked_cubes),
             ("areas", request.areas.len(), limits.asked_areas),
@@ -69,19 +71,20 @@ impl World {
                 return Err(MessageError::TooMany { what, found, limit }.into());
             }
         }
-        let engine = inner.settled_engine()?;
+        let engine = rooms.commit.settled_engine()?;
         // Read before the view is taken, which so has at least that.
         let commit = engine.last_commit().get();
         let view = engine.snapshot().map_err(Error::from)?;
         // Read after it, as marks of deletions may go while it is held.
         let forgotten = self.forgotten_before();
-        let catalog = inner.registry.catalog();
+        let catalog = rooms.shared.registry.catalog();
         // The names of the catalog, of which some may be newer than the view, are told too.
         let newest = engine.last_commit().get();
         let (uuid, incarnation) = (self.uuid().into_bytes(), self.incarnation().into_bytes());
         let known = request.known.filter(|known| known.uuid == uuid && known.incarnation == incarnation);
         let mut answering = Answering {
-            world: inner,
+            read: &rooms.read,
+            log: &rooms.commit.log,
             view: &view,
             catalog: &catalog,
             commit,
@@ -128,7 +131,8 @@ struct Wanted {
 }
 
 pub(super) struct Answering<'a> {
-    pub(super) world: &'a Inner,
+    pub(super) read: &'a ReadState,
+    pub(super) log: &'a CommitLog,
     pub(super) view: &'a dyn Readable,
     catalog: &'a Catalog,
     /// The commit that the reply is of; the view has it, and may have later ones.
@@ -200,13 +204,13 @@ impl Answering<'_> {
                 break;
             }
             let at: Vec<_> = wanted.iter().map(|wanted| wanted.at).collect();
-            let found = find_many_in(self.view, &self.world.counters, &at, |stored| {
+            let found = find_many_in(self.view, &self.read.shared.counters, &at, |stored| {
                 if left_bytes == 0 {
                     return Ok(Answer::Later);
                 }
-                Counters::add(&self.world.counters.chunks_decoded, 1);
+                Counters::add(&self.read.shared.counters.chunks_decoded, 1);
                 let (chunk, version) = fold_stored(self.view, self.catalog, stored)?;
-                let mut chunk = upgrade(self.catalog, &self.world.options.upgrades, stored, chunk)?;
+                let mut chunk = upgrade(self.catalog, &self.read.shared.options.upgrades, stored, chunk)?;
                 if chunk.has_unread_components() {
                     return Ok(Answer::Damaged);
                 }

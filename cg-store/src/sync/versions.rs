@@ -29,13 +29,13 @@ impl Answering<'_> {
         let mut places = BTreeMap::new();
         for (at, commit) in changed {
             let row_key = key::chunk(*at);
-            Counters::add(&self.world.counters.engine_reads, 1);
+            Counters::add(&self.read.shared.counters.engine_reads, 1);
             let row = self.view.get(Space::ChunkL0, &row_key)?;
             // Changed again behind the reply's commit: a delta of that is not in the row.
             let Some(row) = row.filter(|_| *commit <= self.commit) else {
                 return self.places(dimension, cube);
             };
-            Counters::add(&self.world.counters.bytes_read, row.len() as u64);
+            Counters::add(&self.read.shared.counters.bytes_read, row.len() as u64);
             let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Here(_));
             let version = frame::version_of(&row).unwrap_or(0).max(*commit);
             places.insert(place_of(at.pos), (version, is_here));
@@ -50,7 +50,7 @@ impl Answering<'_> {
         dimension: Dimension,
         cube: ClusterPos,
     ) -> Result<BTreeMap<u8, (u64, bool)>, Error> {
-        let counters = &self.world.counters;
+        let counters = &self.read.shared.counters;
         let mut places = BTreeMap::new();
         // Hotter tiers hide colder ones, so they come later.
         for tier in [ClusterTier::L2, ClusterTier::L1] {
@@ -101,7 +101,7 @@ impl Answering<'_> {
     ) -> Result<(), Error> {
         let range = (Bound::Included(first), Bound::Included(last));
         let failed = self.view.scan(family, range, |key, row| {
-            Counters::add(&self.world.counters.keys_scanned, 1);
+            Counters::add(&self.read.shared.counters.keys_scanned, 1);
             match each(key, row) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => ControlFlow::Break(error),

@@ -9,7 +9,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, EntityId, Lookup, Space, Tier, key};
 
 use super::{Damaged, put_change_marks};
-use crate::api::world::{Inner, World};
+use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
 use crate::commit::transaction::reason;
 use crate::engine::{ALL_KEYS, Batch, EngineError, ReadableExt as _, Stamp};
@@ -48,49 +48,6 @@ struct DamagedChunks {
     chunks: Vec<(ChunkAt, (Space, Vec<u8>))>,
 }
 
-impl World {
-    /// Sets a damaged chunk aside: its row is kept in quarantine, and the chunk is absent from then on.
-    ///
-    /// As [`set_aside_box`](Self::set_aside_box) of that chunk. `Ok(false)` if it is not damaged; nothing was written then.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] if the row and the chunk's entities are too much for one batch; nothing was written,
-    /// and [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
-    pub fn set_aside(&self, at: ChunkAt) -> Result<bool, Error> {
-        let done = self.set_aside_box(at.dimension, ChunkBox::new(at.pos, at.pos))?;
-        Ok(done.chunks > 0)
-    }
-
-    /// Sets the damaged chunks of a box aside: their rows are kept in quarantine, and they are absent from then on. Then
-    /// what held them is cleared: a cluster is written without what is damaged of it, and what can be read around a damaged
-    /// block of a file is written anew, so that it can be listed.
-    ///
-    /// Their entities are kept, detached with the reason [`CHUNK_SET_ASIDE`]. Finding them reads every entity of the world,
-    /// once for each 16³ cube of chunks with damage. What is set aside of such a cube is one commit, if it fits into one,
-    /// and synced. Costs up to three key reads for each chunk that the box has room for, stored or not. Other commits go on
-    /// beside it.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] if a row and its chunk's entities are too much for one batch, and
-    /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says. What was set aside before stays so.
-    pub fn set_aside_box(&self, dimension: Dimension, bounds: ChunkBox) -> Result<ChunksSetAside, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        let mut done = ChunksSetAside::default();
-        for cube in clusters_of(bounds, ClusterTier::L2) {
-            let inside =
-                ChunkBox::new(cube.min_chunk(), cube.max_chunk()).iter().filter(|pos| bounds.contains(*pos));
-            let places: Vec<_> = inside.map(|pos| ChunkAt { dimension, pos }).collect();
-            done.chunks += inner.set_damaged_aside(&places)?;
-        }
-        done.is_clear = inner.maintenance.work(|work| {
-            work.told.forget_gaps();
-            inner.clear(dimension, bounds)
-        })?;
-        Ok(done)
-    }
-}
-
 /// The clusters of a tier that meet a box.
 pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<Item = ClusterPos> {
     let (min, max) = (bounds.min().cluster(tier), bounds.max().cluster(tier));
@@ -102,7 +59,7 @@ pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<
     })
 }
 
-impl Inner {
+impl Admin<'_> {
     /// Sets aside what is damaged of some chunks, in one commit or, if that is too large for one, in several. Returns how
     /// many were.
     fn set_damaged_aside(&self, places: &[ChunkAt]) -> Result<u64, Error> {
@@ -119,13 +76,13 @@ impl Inner {
         let mut done = BTreeSet::new();
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.
-            let begun = self.commits.begin();
-            self.drain()?;
+            let begun = self.commit.log.begin();
+            self.commit.drain()?;
             let found = self.damaged_chunks(places)?;
             let mut of_deltas = found.chunks.iter().filter(|(_, (space, _))| *space == Space::ChunkDelta);
             if let Some((at, row)) = of_deltas.next() {
                 let damaged = self.damaged_row(row.0, &row.1)?;
-                let committing = self.commit_alone()?;
+                let committing = self.commit.commit_alone()?;
                 if self.damaged_chunk(*at)?.as_ref() == Some(row) {
                     self.set_delta_aside(committing, *at, &damaged)?;
                     done.insert(*at);
@@ -139,7 +96,7 @@ impl Inner {
             let mut owned = self.entities_of(&chunks)?;
             let mut batch = detach(&owned);
 
-            let committing = self.commit_alone()?;
+            let committing = self.commit.commit_alone()?;
             // Who gives a chunk an entity or takes one from it writes the chunk too.
             let mut written: Vec<_> = chunks.iter().map(|at| ConflictKey::Chunk(*at)).collect();
             let again: Vec<_> = chunks.iter().copied().collect();
@@ -156,12 +113,12 @@ impl Inner {
             for ((space, key), bytes) in found.rows {
                 self.put_copy(&mut batch, &Damaged { space, key, bytes }, &committing)?;
             }
-            let generation = self.registry.catalog().current_generation();
+            let generation = self.shared.registry.catalog().current_generation();
             for at in &chunks {
                 batch.put(Space::ChunkL0, key::chunk(*at), Draft::tombstone(generation), Stamp::Commit);
-                self.deltas.delete_rows(&mut batch, *at);
+                self.read.deltas.delete_rows(&mut batch, *at);
                 put_change_marks(&mut batch, *at);
-                if self.options.opacity {
+                if self.shared.options.opacity {
                     batch.put(
                         Space::OpacityPatch,
                         key::opacity_patch(*at),
@@ -174,13 +131,13 @@ impl Inner {
                 [at] => format!("setting {at} and its {} entities aside", owned.len()),
                 all => format!("setting {} chunks and their {} entities aside", all.len(), owned.len()),
             };
-            let announced = self.cache.announce(chunks.iter().copied());
+            let announced = self.read.cache.announce(chunks.iter().copied());
             self.commit_aside(committing, batch, what, written, |seq| {
                 for at in &chunks {
-                    self.deltas.forget_up_to(*at, seq);
+                    self.read.deltas.forget_up_to(*at, seq);
                     announced.publish(*at, Lookup::Deleted);
-                    if self.options.opacity {
-                        self.unfolded.lock().add([(key::opacity_tile(*at), 1)]);
+                    if self.shared.options.opacity {
+                        self.maintain.activity.unfolded.lock().add([(key::opacity_tile(*at), 1)]);
                     }
                 }
             })?;
@@ -191,12 +148,14 @@ impl Inner {
 
     /// Which of some chunks are damaged, and the bytes of the rows.
     fn damaged_chunks(&self, places: &[ChunkAt]) -> Result<DamagedChunks, Error> {
-        let catalog = self.registry.catalog();
+        let catalog = self.shared.registry.catalog();
         let (with_deltas, others): (Vec<_>, Vec<_>) =
-            places.iter().copied().partition(|at| self.deltas.has(*at));
+            places.iter().copied().partition(|at| self.read.deltas.has(*at));
         let loaded = {
-            let engine = self.engine()?;
-            find_many(&*engine, &self.counters, &others, |stored| self.read(&catalog, stored).map(drop))
+            let engine = self.shared.engine()?;
+            find_many(&*engine, &self.shared.counters, &others, |stored| {
+                self.read.read(&catalog, stored).map(drop)
+            })
         };
         let suspects = others.into_iter().zip(loaded).filter_map(|(at, found)| found.is_err().then_some(at));
         let suspects: Vec<_> = suspects.chain(with_deltas).collect();
@@ -215,10 +174,10 @@ impl Inner {
     /// The damaged row at which a look-up of a chunk ends; `None` if it ends well.
     pub(super) fn damaged_chunk(&self, at: ChunkAt) -> Result<Option<(Space, Vec<u8>)>, Error> {
         // Memory holds no damage, so the engine is asked, not the cache, and not what is remembered of deltas.
-        if self.queue.chunk(at).is_some() {
+        if self.read.pending.chunk(at).is_some() {
             return Ok(None);
         }
-        match self.read_rows(at) {
+        match self.read.read_rows(at) {
             Ok(_) => Ok(None),
             Err(Error::Corrupt(damage)) => Ok(Some((damage.space, damage.key))),
             // Nobody can tell what became of the chunk since its row was written, so the row goes too.
@@ -233,7 +192,7 @@ impl Inner {
 
     /// The row at which a look-up of a chunk would end if it had no deltas.
     fn row_of_chunk(&self, at: ChunkAt) -> Result<(Space, Vec<u8>), Error> {
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         for tier in Tier::ALL {
             let (space, row) = row_of(at, tier);
             if !matches!(engine.get(space, &row), Ok(None)) {
@@ -255,10 +214,10 @@ impl Inner {
         batch.delete(Space::ChunkDelta, &damaged.key);
         put_change_marks(&mut batch, at);
         let what = || format!("setting a delta of {at} aside");
-        let announced = self.cache.announce([at]);
+        let announced = self.read.cache.announce([at]);
         self.commit_aside(committing, batch, what, vec![ConflictKey::Chunk(at)], |_| {
             if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
-                self.deltas.forget(at, seq);
+                self.read.deltas.forget(at, seq);
             }
             // What memory holds of the chunk was read or written before.
             announced.forget(at);
@@ -268,7 +227,7 @@ impl Inner {
     /// The entities whose owner is one of some chunks. Reads every entity of the world.
     fn entities_of(&self, chunks: &BTreeSet<ChunkAt>) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
-        self.engine()?.scan(Family::Entity, ALL_KEYS, |row_key, row| {
+        self.shared.engine()?.scan(Family::Entity, ALL_KEYS, |row_key, row| {
             // A damaged entity has no owner to be told from; verification reports it.
             found.extend(key::decode_entity(row_key).ok().and_then(|id| owned_by(chunks, id, row)));
             ControlFlow::<()>::Continue(())
@@ -279,7 +238,7 @@ impl Inner {
     /// Those of some entities that are still one of the chunks', as they are now.
     fn read_again(&self, chunks: &BTreeSet<ChunkAt>, known: &[Owned]) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         for Owned { id, .. } in known {
             let row = engine.get(Space::Entity, &key::entity(*id))?;
             found.extend(row.and_then(|row| owned_by(chunks, *id, &row)));
@@ -307,4 +266,27 @@ fn detach(owned: &[Owned]) -> Batch {
         batch.put(Space::Entity, key::entity(*id), draft, Stamp::Commit);
     }
     batch
+}
+
+impl Admin<'_> {
+    /// See [`World::set_aside_box`](crate::World::set_aside_box).
+    pub(crate) fn set_aside_box(
+        &self,
+        dimension: Dimension,
+        bounds: ChunkBox,
+    ) -> Result<ChunksSetAside, Error> {
+        self.shared.check_open()?;
+        let mut done = ChunksSetAside::default();
+        for cube in clusters_of(bounds, ClusterTier::L2) {
+            let inside =
+                ChunkBox::new(cube.min_chunk(), cube.max_chunk()).iter().filter(|pos| bounds.contains(*pos));
+            let places: Vec<_> = inside.map(|pos| ChunkAt { dimension, pos }).collect();
+            done.chunks += self.set_damaged_aside(&places)?;
+        }
+        done.is_clear = self.maintain.maintenance.work(|work| {
+            work.told.forget_gaps();
+            self.clear(dimension, bounds)
+        })?;
+        Ok(done)
+    }
 }

@@ -10,7 +10,7 @@ use cg_format::{ChunkBox, ClusterPos, ClusterTier, Dimension, Limits, Space, key
 use cg_tiering::ClusterAt;
 
 use super::clusters_of;
-use crate::api::world::Inner;
+use crate::admin::Admin;
 use crate::engine::{Batch, EngineError, Guard, KeyRange, Level};
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage};
 use crate::read::chunk::keys_of;
@@ -19,7 +19,7 @@ use crate::storage::error::Error;
 /// An empty range: nothing is rewritten, but a family whose files were not to be rewritten is looked at again.
 const NO_KEYS: KeyRange<'static> = (Bound::Excluded(&[]), Bound::Excluded(&[]));
 
-impl Inner {
+impl Admin<'_> {
     /// Clears what is damaged of a box, as far as no chunk is lost by it. Says whether nothing damaged is left. Moves wait
     /// meanwhile.
     pub(super) fn clear(&self, dimension: Dimension, bounds: ChunkBox) -> Result<bool, Error> {
@@ -34,7 +34,7 @@ impl Inner {
                 is_clear &= self.clear_cluster(dimension, cluster)?;
             }
         }
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         if is_clear && !engine.caps().read_only {
             for held in engine.usage()?.families.iter().filter(|family| family.is_held) {
                 engine.compact(held.family, NO_KEYS)?;
@@ -46,7 +46,7 @@ impl Inner {
     /// Writes a cluster without its damaged groups, or removes it if all of it is damaged, unless chunks are still to be
     /// set aside.
     fn clear_cluster(&self, dimension: Dimension, pos: ClusterPos) -> Result<bool, Error> {
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         let (space, row_key) = (Space::of_cluster(pos.tier()), key::cluster(dimension, pos));
         let guard = match engine.get(space, &row_key) {
             Ok(None) => return Ok(true),
@@ -58,7 +58,7 @@ impl Inner {
                     }
                     drop(row);
                     let cluster = ClusterAt { dimension, pos };
-                    let end = past_damage(drop_shadows(&*engine, &self.counters, cluster, |_| true))?;
+                    let end = past_damage(drop_shadows(&*engine, &self.shared.counters, cluster, |_| true))?;
                     return Ok(matches!(end, Outcome::Done(_)));
                 }
                 Guard::same(space, row_key, &row)

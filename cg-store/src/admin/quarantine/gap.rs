@@ -14,7 +14,7 @@ use cg_format::frame::{Draft, Stamp};
 use cg_format::key::{self, CHUNK_LEN_BYTES};
 use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Space};
 
-use crate::api::world::Inner;
+use crate::admin::Admin;
 use crate::engine::{
     ALL_KEYS, Batch, EngineError, Guard, Level, Met, Place, Readable, ReadableExt as _, Table,
     scan_skipping_damage,
@@ -199,7 +199,7 @@ impl Gap {
     }
 }
 
-impl Inner {
+impl Admin<'_> {
     /// Closes every gap that meets a range of keys of chunks or clusters, if no row in it is damaged. Says whether none is
     /// left.
     pub(super) fn close_gaps(&self, space: Space, keys: [Key; 2]) -> Result<bool, Error> {
@@ -215,7 +215,7 @@ impl Inner {
 
     /// The gaps that meet a range of keys, as whole as they are.
     fn gaps(&self, space: Space, [first, last]: &[Key; 2]) -> Result<Vec<Gap>, Error> {
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
         let goes_on = |next: Option<&[u8]>| match next {
             Some(next) if *next <= last[..] => ControlFlow::Continue(()),
@@ -264,7 +264,7 @@ impl Inner {
     /// Closes a gap, unless a row in it is damaged or it is not known which there are.
     fn close_gap(&self, gap: &Gap) -> Result<(), Error> {
         loop {
-            let engine = self.engine()?;
+            let engine = self.shared.engine()?;
             let view = engine.snapshot_of_now()?;
             let Some(mut keys) = gap.keys(&view)? else { return Ok(()) };
             // The row before it is what the engine comes from.

@@ -26,7 +26,7 @@ use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
 
-use crate::api::world::{Inner, World};
+use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
 use crate::storage::error::{ConflictKey, Damage, Error};
@@ -72,61 +72,10 @@ struct Damaged {
     bytes: Vec<u8>,
 }
 
-impl World {
-    /// What lies in quarantine, in the order of the rows' kinds and keys; copies of one row from the oldest.
-    ///
-    /// # Errors
-    /// If a quarantined row is itself damaged, or the engine fails.
-    pub fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
-        let mut all = Vec::new();
-        let tag = Space::Quarantine.index_tag().expect("it is in the index family");
-        let (from, to) = ([tag], [tag + 1]);
-        let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed = self.settled()?.settled_engine()?.scan(Family::Index, range, |row_key, row| {
-            match Quarantined::decode(row_key, row) {
-                Ok(entry) => {
-                    all.push(entry);
-                    ControlFlow::Continue(())
-                }
-                Err(problem) => ControlFlow::Break(Damage::of_row(
-                    Space::Quarantine,
-                    row_key,
-                    "a quarantined row",
-                    problem,
-                )),
-            }
-        })?;
-        failed.map_or(Ok(all), Err)
-    }
-
-    /// Forgets one copy of a quarantined row for good: the one that a commit set aside. `Ok(false)` if there is none;
-    /// nothing was written then. A copy that is itself damaged is forgotten like any other.
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        let copy = key::quarantine(space, row, commit);
-        let mut committing = inner.commit_alone()?;
-        match inner.engine()?.get(Space::Quarantine, &copy) {
-            Ok(None) => return Ok(false),
-            // What the engine cannot read it can delete.
-            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut batch = Batch::new();
-        batch.delete(Space::Quarantine, copy);
-        let seq = inner.commit_past_queue(batch, [])?;
-        committing.publish(seq, []);
-        Ok(true)
-    }
-}
-
-impl Inner {
+impl Admin<'_> {
     /// Reads a row that is known to be damaged.
     fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
-        let bytes = match self.engine()?.get(space, key) {
+        let bytes = match self.shared.engine()?.get(space, key) {
             Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
             Err(EngineError::Corrupt { .. }) => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -141,14 +90,14 @@ impl Inner {
         let Damaged { space, key: row, bytes } = damaged;
         let keys = key::quarantine_copies(*space, row);
         let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
-        let known = self.engine()?.scan(Family::Index, range, |row_key, copy| {
+        let known = self.shared.engine()?.scan(Family::Index, range, |row_key, copy| {
             // A copy that is itself damaged keeps nothing.
             let same = |known: Quarantined| known.key == *row && known.bytes == *bytes;
             let known = Quarantined::decode(row_key, copy).is_ok_and(same);
             if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if known.is_none() {
-            let commit = self.engine()?.last_commit().next().get();
+            let commit = self.shared.engine()?.last_commit().next().get();
             let copy = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
             batch.put(Space::Quarantine, key::quarantine(*space, row, commit), copy, Stamp::Commit);
         }
@@ -164,16 +113,16 @@ impl Inner {
         written: Vec<ConflictKey>,
         visible: impl FnOnce(u64),
     ) -> Result<(), Error> {
-        let limit_bytes = self.batch_limit()?;
+        let limit_bytes = self.shared.batch_limit()?;
         let len_bytes = batch.len_bytes();
         if len_bytes > limit_bytes {
             return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
         }
-        let seq = self.commit_past_queue(batch, written.iter().cloned())?;
+        let seq = self.commit.commit_past_queue(batch, written.iter().cloned())?;
         visible(seq);
         committing.publish(seq, written);
         drop(committing);
-        Ok(self.engine()?.sync()?)
+        Ok(self.shared.engine()?.sync()?)
     }
 }
 
@@ -187,3 +136,49 @@ fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
 
 #[cfg(test)]
 mod tests;
+
+impl Admin<'_> {
+    /// See [`World::quarantined`](crate::World::quarantined).
+    pub(crate) fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
+        let mut all = Vec::new();
+        let tag = Space::Quarantine.index_tag().expect("it is in the index family");
+        let (from, to) = ([tag], [tag + 1]);
+        let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        let failed =
+            self.commit.settled_engine()?.scan(
+                Family::Index,
+                range,
+                |row_key, row| match Quarantined::decode(row_key, row) {
+                    Ok(entry) => {
+                        all.push(entry);
+                        ControlFlow::Continue(())
+                    }
+                    Err(problem) => ControlFlow::Break(Damage::of_row(
+                        Space::Quarantine,
+                        row_key,
+                        "a quarantined row",
+                        problem,
+                    )),
+                },
+            )?;
+        failed.map_or(Ok(all), Err)
+    }
+
+    /// See [`World::forget_quarantined`](crate::World::forget_quarantined).
+    pub(crate) fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
+        self.shared.check_open()?;
+        let copy = key::quarantine(space, row, commit);
+        let mut committing = self.commit.commit_alone()?;
+        match self.shared.engine()?.get(Space::Quarantine, &copy) {
+            Ok(None) => return Ok(false),
+            // What the engine cannot read it can delete.
+            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut batch = Batch::new();
+        batch.delete(Space::Quarantine, copy);
+        let seq = self.commit.commit_past_queue(batch, [])?;
+        committing.publish(seq, []);
+        Ok(true)
+    }
+}

@@ -17,7 +17,7 @@ use cg_format::key::{self, Family, RecordLeaf};
 use cg_format::{RecordId, Space};
 
 use super::Damaged;
-use crate::api::world::{Inner, World};
+use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
 use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_skipping_damage};
 use crate::kinds::record::{decode, decode_place};
@@ -38,48 +38,12 @@ enum Place {
     Damaged,
 }
 
-impl World {
-    /// Sets a damaged record aside: its rows are kept in quarantine, and the world has no such record from then on. One
-    /// that is sound, and whose place is damaged, lost or names another leaf, is found again instead; of one that lies in
-    /// several leaves the one that was written last stays.
-    ///
-    /// Reads every record of the world, beside which other commits go on. All of it is one commit, which is synced.
-    /// `Ok(false)` if nothing is wrong with the record, or it is not there; nothing was written then.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] if it is too much for one transaction; nothing was written, and
-    /// [`raise_limits`](Self::raise_limits) helps. Otherwise what the engine says.
-    pub fn set_aside_record(&self, id: RecordId) -> Result<bool, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        loop {
-            // In this order: what is accepted while the queue is written is newer than what is read.
-            let begun = inner.commits.begin();
-            inner.drain()?;
-            let mut lying = inner.rows_of_record(id)?;
-            let committing = inner.commit_alone()?;
-            let record = ConflictKey::Record(id);
-            if committing.written_since(begun.at, [&record]).is_some() {
-                continue;
-            }
-            let mut batch = Batch::new();
-            inner.put_right(&mut batch, id, &mut lying, &committing)?;
-            if batch.is_empty() {
-                return Ok(false);
-            }
-            let what = || format!("setting record {id} aside");
-            inner.commit_aside(committing, batch, what, vec![record], |_| {})?;
-            return Ok(true);
-        }
-    }
-}
-
-impl Inner {
+impl Admin<'_> {
     /// Every row of a record that can be met. Reads every record of the world.
     fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        scan_skipping_damage(&self.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
+        scan_skipping_damage(&self.shared.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
             if let Met::Row(row_key, row) = met
                 && row_key.ends_with(&uuid)
                 && Space::of_row(Family::Record, row_key) == Some(Space::Record)
@@ -96,14 +60,14 @@ impl Inner {
     fn lying(&self, id: RecordId, leaf: RecordLeaf, row: Damaged) -> Lying {
         let record = decode(id, &row.key, &row.bytes).ok();
         let sound = record.filter(|record| {
-            self.record_shape.leaf(record.position.dimension(), record.position.block()) == leaf
+            self.shared.record_shape.leaf(record.position.dimension(), record.position.block()) == leaf
         });
         let sound = sound.and_then(|_| version_of(&row.bytes));
         Lying { leaf, sound, row }
     }
 
     fn place_of(&self, id: RecordId) -> Result<Place, Error> {
-        match self.engine()?.get(Space::RecordPlace, &key::record_place(id)) {
+        match self.shared.engine()?.get(Space::RecordPlace, &key::record_place(id)) {
             Ok(None) => Ok(Place::Nowhere),
             Ok(Some(row)) => Ok(decode_place(id, &row).map_or(Place::Damaged, Place::In)),
             Err(EngineError::Corrupt { .. }) => Ok(Place::Damaged),
@@ -125,7 +89,7 @@ impl Inner {
         {
             // Gone, or in a part of a file that cannot be read: then its key can be named all the same.
             let row_key = key::record(&leaf, id);
-            match self.engine()?.get(Space::Record, &row_key) {
+            match self.shared.engine()?.get(Space::Record, &row_key) {
                 Ok(None) => {}
                 Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {
                     let row = self.damaged_row(Space::Record, &row_key)?;
@@ -160,5 +124,31 @@ impl Inner {
             None => batch.delete(Space::RecordPlace, place_key),
         }
         Ok(())
+    }
+}
+
+impl Admin<'_> {
+    /// See [`World::set_aside_record`](crate::World::set_aside_record).
+    pub(crate) fn set_aside_record(&self, id: RecordId) -> Result<bool, Error> {
+        self.shared.check_open()?;
+        loop {
+            // In this order: what is accepted while the queue is written is newer than what is read.
+            let begun = self.commit.log.begin();
+            self.commit.drain()?;
+            let mut lying = self.rows_of_record(id)?;
+            let committing = self.commit.commit_alone()?;
+            let record = ConflictKey::Record(id);
+            if committing.written_since(begun.at, [&record]).is_some() {
+                continue;
+            }
+            let mut batch = Batch::new();
+            self.put_right(&mut batch, id, &mut lying, &committing)?;
+            if batch.is_empty() {
+                return Ok(false);
+            }
+            let what = || format!("setting record {id} aside");
+            self.commit_aside(committing, batch, what, vec![record], |_| {})?;
+            return Ok(true);
+        }
     }
 }

@@ -13,6 +13,7 @@ use cg_registry::{ComponentOffer, Name};
 use parking_lot::Mutex;
 
 use super::*;
+use crate::World;
 use crate::engine::{Engine, Level, MemEngine, Readable, Reopen, RowVisitor, Scan, Snapshot, Value};
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::meta::WorldRows;

@@ -6,7 +6,7 @@ use cg_registry::{Catalog, ListKind};
 
 use super::Verifier;
 use super::entities::Referrers;
-use crate::api::world::Inner;
+use crate::admin::Admin;
 use crate::engine::Readable;
 use crate::read::chunk::Area;
 use crate::read::chunk::decode::row_of;
@@ -18,16 +18,16 @@ impl Verifier<'_> {
     pub(super) fn content(
         &mut self,
         view: &dyn Readable,
-        world: &Inner,
+        world: &Admin<'_>,
         catalog: &Catalog,
     ) -> Result<(), Error> {
         let mut referrers = Referrers::new();
-        let walked = walk_folded(world, view, Area::World, |stored| {
+        let walked = walk_folded(world.read, view, Area::World, |stored| {
             // A row that does not open was found by itself already.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");
             let (space, row) = row_of(stored.at, stored.tier);
-            let chunk = match world.decode(catalog, stored) {
+            let chunk = match world.read.decode(catalog, stored) {
                 Ok(chunk) => chunk,
                 Err(Error::Corrupt(damage)) => {
                     self.damaged(space, &row, damage);

@@ -16,12 +16,12 @@ use cg_format::key::Family;
 use cg_format::{ChunkAt, EntityId, Space};
 use cg_registry::Catalog;
 
+use crate::admin::Admin;
 use crate::admin::quarantine::LostChunks;
-use crate::api::world::World;
-use crate::kinds::record::RecordShape;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::meta;
+use crate::storage::record_shape::RecordShape;
 
 /// How closely a world is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,52 +61,6 @@ impl VerifyReport {
     /// Whether nothing is wrong.
     pub fn is_ok(&self) -> bool {
         self.findings.is_empty()
-    }
-}
-
-impl World {
-    /// Looks at every row of the world as it is now. Reads everything; `progress` is called with the rows so far.
-    ///
-    /// A full look also keeps a few dozen bytes in memory for each entity and for each reference to one.
-    ///
-    /// # Errors
-    /// If the engine fails otherwise than by a damaged row.
-    pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
-        let inner = self.settled()?;
-        let engine = inner.settled_engine()?;
-        let view = engine.snapshot()?;
-        let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
-        let (catalog, unreadable) = match registry {
-            None => (None, None),
-            Some(Ok(catalog)) => (Some(catalog), None),
-            Some(Err(error)) => (None, Some(error)),
-        };
-        let mut verifier = Verifier {
-            counters: &inner.counters,
-            last_commit: inner.engine()?.last_commit().get(),
-            report: VerifyReport::default(),
-            catalog,
-            owners: BTreeMap::new(),
-            parts: None,
-            shape: inner.record_shape,
-            rows: 0,
-            progress: &mut progress,
-        };
-        for family in Family::ALL {
-            verifier.rows(&view, family, depth)?;
-        }
-        if let Some(error) = unreadable {
-            let why = in_words(&error);
-            let what = format!(
-                "ids, chunks and references were not checked, for the registry cannot be read: {why}"
-            );
-            verifier.find(Family::WorldMeta, None, &[], what);
-        }
-        if let Some(catalog) = verifier.catalog.take() {
-            verifier.content(&view, inner, &catalog)?;
-            verifier.opacity(&view, inner, &catalog)?;
-        }
-        Ok(verifier.report)
     }
 }
 
@@ -172,5 +126,49 @@ fn in_words(error: &Error) -> String {
     match error {
         Error::Corrupt(damage) => damage.to_string(),
         error => error.to_string(),
+    }
+}
+
+impl Admin<'_> {
+    /// See [`World::verify`](crate::World::verify).
+    pub(crate) fn verify(
+        &self,
+        depth: VerifyDepth,
+        mut progress: impl FnMut(u64),
+    ) -> Result<VerifyReport, Error> {
+        let engine = self.commit.settled_engine()?;
+        let view = engine.snapshot()?;
+        let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
+        let (catalog, unreadable) = match registry {
+            None => (None, None),
+            Some(Ok(catalog)) => (Some(catalog), None),
+            Some(Err(error)) => (None, Some(error)),
+        };
+        let mut verifier = Verifier {
+            counters: &self.shared.counters,
+            last_commit: self.shared.engine()?.last_commit().get(),
+            report: VerifyReport::default(),
+            catalog,
+            owners: BTreeMap::new(),
+            parts: None,
+            shape: self.shared.record_shape,
+            rows: 0,
+            progress: &mut progress,
+        };
+        for family in Family::ALL {
+            verifier.rows(&view, family, depth)?;
+        }
+        if let Some(error) = unreadable {
+            let why = in_words(&error);
+            let what = format!(
+                "ids, chunks and references were not checked, for the registry cannot be read: {why}"
+            );
+            verifier.find(Family::WorldMeta, None, &[], what);
+        }
+        if let Some(catalog) = verifier.catalog.take() {
+            verifier.content(&view, self, &catalog)?;
+            verifier.opacity(&view, self, &catalog)?;
+        }
+        Ok(verifier.report)
     }
 }

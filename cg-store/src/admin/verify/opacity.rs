@@ -8,9 +8,10 @@ use cg_format::{ClusterTier, Space};
 use cg_registry::Catalog;
 
 use super::Verifier;
-use crate::api::world::Inner;
+use crate::admin::Admin;
 use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
-use crate::kinds::opacity::{Column, Drawing, Part, TileKey, each_part, folded};
+use crate::kinds::opacity::{TileKey, folded};
+use crate::maintain::opacity::{Column, Drawing, Part, each_part};
 use crate::storage::error::Error;
 
 /// Runs of a column that a finding lists.
@@ -22,10 +23,10 @@ impl Verifier<'_> {
     pub(super) fn opacity(
         &mut self,
         view: &dyn Readable,
-        world: &Inner,
+        world: &Admin<'_>,
         catalog: &Catalog,
     ) -> Result<(), Error> {
-        if !world.options.opacity {
+        if !world.shared.options.opacity {
             return Ok(());
         }
         match self.parts(view, world, catalog) {
@@ -35,12 +36,12 @@ impl Verifier<'_> {
         }
     }
 
-    fn parts(&mut self, view: &dyn Readable, world: &Inner, catalog: &Catalog) -> Result<(), Error> {
+    fn parts(&mut self, view: &dyn Readable, world: &Admin<'_>, catalog: &Catalog) -> Result<(), Error> {
         let first = view.scan(Family::OpacityMap, ALL_KEYS, |_, _| ControlFlow::Break(()))?;
         if first.is_none() {
             return Ok(());
         }
-        each_part(view, &world.counters, |part| {
+        each_part(view, &world.shared.counters, |part| {
             let (column, tiles) = match part {
                 Part::Column(column) => (column, column.tiles().collect()),
                 Part::Stray(tile) => {
@@ -51,7 +52,7 @@ impl Verifier<'_> {
                     (column, vec![tile])
                 }
             };
-            let drawing = Drawing::of(world, view, catalog, column)?;
+            let drawing = Drawing::of(world.read, view, catalog, column)?;
             tiles.iter().try_for_each(|tile| self.tile(view, column, &drawing, tile))
         })
     }

@@ -3,42 +3,17 @@
 use cg_format::{ChunkAt, Lookup};
 
 use super::queue::Waiting;
-use crate::api::world::{Inner, World};
+use crate::commit::state::CommitState;
 use crate::commit::transaction::accept_promised;
 use crate::engine::EngineError;
 use crate::read::cache::Stored;
+use crate::read::chunk::LoadResult;
 use crate::rt::inside::{Doing, Inside};
 use crate::rt::pool::told;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-impl World {
-    /// The world once everything that was handed over before is accepted or refused.
-    ///
-    /// # Errors
-    /// Why the world takes no commits, if something waits for that.
-    #[inline]
-    pub(crate) fn settled(&self) -> Result<&Inner, Error> {
-        let inner = self.unsettled();
-        inner.settle_hand_overs()?;
-        Ok(inner)
-    }
-
-    /// The same, as far as it concerns the columns of some chunks.
-    ///
-    /// # Errors
-    /// As [`settled`](Self::settled).
-    #[inline]
-    pub(crate) fn settled_for(&self, at: &[ChunkAt]) -> Result<&Inner, Error> {
-        let inner = self.unsettled();
-        if inner.has_hand_overs() {
-            inner.settle_for(at)?;
-        }
-        Ok(inner)
-    }
-}
-
-impl Inner {
+impl CommitState {
     /// Whether anything waits to be accepted.
     #[inline]
     pub(crate) fn has_hand_overs(&self) -> bool {
@@ -77,11 +52,17 @@ impl Inner {
             // Only what waits cannot be answered.
             let settled = |at: &ChunkAt| {
                 self.settle_for(&[*at])?;
-                self.stored(*at)
+                self.read.stored(*at)
             };
             return at.iter().map(settled).collect();
         }
-        self.stored_many(at)
+        self.read.stored_many(at)
+    }
+
+    /// As [`settled_many`](Self::settled_many), as a host gets them.
+    pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        let found = self.settled_many(at);
+        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
     /// Whether something waits that concerns the column of one of some chunks.
@@ -96,8 +77,7 @@ impl Inner {
     /// as it was before.
     #[cold]
     pub(super) fn settle_up_to(&self, number: u64) -> Result<(), Error> {
-        if Inside::is_in(Doing::Acceptance, &*self.hand_overs) || Inside::is_in(Doing::Commit, &self.commits)
-        {
+        if Inside::is_in(Doing::Acceptance, &*self.hand_overs) || Inside::is_in(Doing::Commit, &self.log) {
             return Ok(());
         }
         loop {
@@ -130,7 +110,7 @@ impl Inner {
                 return accepted.map(|_| ());
             }
             tracing::error!(%error, "a batch that was handed over is refused, and nothing of it is written");
-            Counters::add(&self.counters.hand_overs_refused, 1);
+            Counters::add(&self.shared.counters.hand_overs_refused, 1);
         }
         self.settle_next(next, accepted);
         Ok(())
@@ -148,7 +128,7 @@ impl Inner {
             tracing::error!(
                 "the world is closed before a batch that was handed over could be accepted: it is lost"
             );
-            Counters::add(&self.counters.hand_overs_refused, 1);
+            Counters::add(&self.shared.counters.hand_overs_refused, 1);
             self.settle_next(&next, Err(Error::Closed));
         }
     }

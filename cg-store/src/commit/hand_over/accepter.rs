@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::HandOvers;
-use crate::api::world::Inner;
+use crate::commit::state::CommitState;
 use crate::rt::pool::interrupt_nobody;
 use crate::rt::visits::Visitor;
 
@@ -26,13 +26,13 @@ impl Accepter {
     /// Starts to accept what a world's queue holds.
     ///
     /// At the niceness of the thread that hands over first: whoever reads meanwhile may wait for it.
-    pub(crate) fn start(queue: Arc<HandOvers>, world: Visitor<Inner>) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<HandOvers>, world: Visitor<CommitState>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
                 interrupt_nobody();
                 while queue.wait_for_work() {
-                    match world.visit(Inner::settle_one) {
+                    match world.visit(CommitState::settle_one) {
                         Ok(Ok(true)) => {}
                         // Somebody else was faster, or what is queued is to be written first.
                         Ok(Ok(false)) => thread::sleep(BREATH),

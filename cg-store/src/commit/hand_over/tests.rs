@@ -9,6 +9,7 @@ use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 
 use super::*;
+use crate::World;
 use crate::engine::{Fault, MemEngine};
 use crate::rt::inside::{Doing, Inside};
 use crate::storage::options::WorldOptions;
@@ -47,7 +48,7 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
     let (world, chunk) = world();
     let (a, b) = (at(1), at(100));
     assert_eq!(world.load(a).unwrap(), None);
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
     assert!(!ticket.is_settled());
     assert_eq!(world.metrics().handed_over, 1);
@@ -93,7 +94,7 @@ fn an_entity_that_waits_concerns_every_chunk() {
         })
         .unwrap();
     assert_eq!(world.load(at(1)).unwrap().unwrap().entities(), [id]);
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let mut batch = WriteBatch::new();
     batch.delete_entity(id);
     drop(world.hand_over(batch).unwrap());
@@ -107,7 +108,7 @@ fn what_waits_takes_its_room_in_the_queue() {
     let (world, mut chunk) = failing_at(&Arc::default(), 64 << 10);
     let kind = world.register_side("game:light").unwrap();
     chunk.set_side(kind, vec![1; 40 << 10]);
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let _first = world.hand_over(saving(1, &chunk)).unwrap();
     let Refused { error, batch } = *world.hand_over(saving(2, &chunk)).unwrap_err();
     let Error::Busy { queued_bytes, limit_bytes: 65_536 } = error else { panic!("{error}") };
@@ -137,7 +138,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     let (world, chunk) = failing_at(&fails_at, 64 << 20);
     let _kept = world.hand_over(saving(1, &chunk)).unwrap();
     world.flush().unwrap();
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(2, &chunk)).unwrap();
     let refused = world.hand_over({
         let mut batch = WriteBatch::new();
@@ -163,7 +164,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.content_hash().unwrap_err());
     assert!(world.load(at(1)).unwrap().is_some(), "the rest is served");
     assert!(world.load_many(&[at(1), at(2)])[0].as_ref().unwrap().is_some());
-    assert!(!ticket.is_settled() && world.unsettled().has_hand_overs());
+    assert!(!ticket.is_settled() && world.rooms().commit.has_hand_overs());
     fails_at.store(0, Ordering::Relaxed);
     world.resume().unwrap();
     assert!(world.load(at(2)).unwrap().is_some());
@@ -175,13 +176,13 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
 
 /// Queues a commit past what was handed over, and waits until writing it has failed.
 fn set_time_and_fail(world: &World) {
-    let inner = world.unsettled();
+    let rooms = world.rooms();
     let set = |tx: &mut crate::Transaction<'_>| {
         tx.set_property(Property::Time, Some(vec![1]));
         Ok(())
     };
-    crate::commit::transaction::accept_promised(inner, set).unwrap();
-    while inner.queue.check().is_ok() {
+    crate::commit::transaction::accept_promised(&rooms.commit, set).unwrap();
+    while rooms.commit.queue.check().is_ok() {
         thread::yield_now();
     }
 }
@@ -189,7 +190,7 @@ fn set_time_and_fail(world: &World) {
 #[test]
 fn closing_accepts_what_waits_and_takes_nothing_behind() {
     let (world, chunk) = world();
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
     let late = world.hand_over(saving(2, &chunk)).unwrap();
     thread::scope(|scope| {
@@ -209,10 +210,10 @@ fn closing_accepts_what_waits_and_takes_nothing_behind() {
 #[test]
 fn who_accepts_may_look_at_the_world() {
     let (world, chunk) = world();
-    let inner = world.unsettled();
-    let held = inner.hand_overs.begin_accepting();
+    let rooms = world.rooms();
+    let held = rooms.commit.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
-    let accepting = Inside::enter(Doing::Acceptance, &*inner.hand_overs);
+    let accepting = Inside::enter(Doing::Acceptance, &*rooms.commit.hand_overs);
     assert_eq!(world.load(at(1)).unwrap(), None);
     drop(accepting);
     drop(held);
@@ -224,7 +225,7 @@ fn who_accepts_may_look_at_the_world() {
 fn what_a_world_that_fails_cannot_accept_any_more_is_said_to_be_lost() {
     let fails_at = Arc::default();
     let (world, chunk) = failing_at(&fails_at, 64 << 20);
-    let held = world.unsettled().hand_overs.begin_accepting();
+    let held = world.rooms().commit.hand_overs.begin_accepting();
     let ticket = world.hand_over(saving(1, &chunk)).unwrap();
     fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
     set_time_and_fail(&world);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HandOvers;
-use crate::api::world::Inner;
+use crate::commit::state::CommitState;
 use crate::commit::transaction::Committed;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::visits::Visitor;
@@ -79,13 +79,13 @@ impl Outcome {
 
 /// A batch that was handed over: tells what became of it. Keeps no world open, and may be dropped.
 pub struct HandedOver {
-    world: Visitor<Inner>,
+    world: Visitor<CommitState>,
     queue: Arc<HandOvers>,
     outcome: Arc<Outcome>,
 }
 
 impl HandedOver {
-    pub(super) fn waiting(world: Visitor<Inner>, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
+    pub(super) fn waiting(world: Visitor<CommitState>, queue: Arc<HandOvers>, outcome: Arc<Outcome>) -> Self {
         Self { world, queue, outcome }
     }
 

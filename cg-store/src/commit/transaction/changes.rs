@@ -23,7 +23,7 @@ use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::Catalog;
 
 use crate::engine::{Batch, Stamp};
-use crate::kinds::object::{self, ObjectKey, StoredObject};
+use crate::kinds::object::{self, StoredObject};
 use crate::kinds::opacity;
 use crate::kinds::property::Property;
 use crate::kinds::record::RecordChange;
@@ -32,6 +32,7 @@ use crate::read::cache::Stored;
 use crate::read::delta::{DeltaIndex, MAX_DELTAS, delta_row};
 use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
 use crate::storage::staged;
 
 /// Everything that one commit changes, and nothing that stays as it is.

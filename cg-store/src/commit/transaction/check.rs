@@ -12,9 +12,10 @@ use cg_format::{
 use cg_registry::{Catalog, ListKind};
 
 use super::changes::{Changes, chunk_row, entity_row};
-use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 use crate::storage::options::StoreLimits;
 
 /// Refuses changes of which anything could not be stored.

@@ -7,8 +7,8 @@ use cg_format::ChunkAt;
 
 use super::prepare::{Encoding, Prepared, prepare};
 use super::{Changes, Rows, Transaction};
-use crate::api::world::Inner;
 use crate::commit::commit_log::{Begun, Committing};
+use crate::commit::state::CommitState;
 use crate::commit::write_behind::{Queued, Room};
 use crate::engine::{EngineError, Level};
 use crate::rt::stats::Counters;
@@ -28,11 +28,11 @@ pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64,
     if !durability.is_queued() {
         world.drain_to(seq).map_err(in_doubt)?;
     }
-    if durability.is_synced() && world.engine.reached()[1].get() < seq {
+    if durability.is_synced() && world.shared.slot.reached()[1].get() < seq {
         if let Some(coming) = coming {
             coming.arrive(Durability::GATHER);
         }
-        let synced = world.engine().and_then(|engine| engine.sync());
+        let synced = world.shared.engine().and_then(|engine| engine.sync());
         synced.map_err(|error| in_doubt(error.into()))?;
     }
     Ok(seq)
@@ -41,7 +41,7 @@ pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64,
 /// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
 /// if what they edit was changed meanwhile: then another commit went on.
 pub(crate) fn accept_promised(
-    world: &Inner,
+    world: &CommitState,
     say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     loop {
@@ -55,11 +55,11 @@ pub(crate) fn accept_promised(
 }
 
 /// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
-pub(crate) fn commit_snapshot(world: &Inner, changes: Changes) -> Result<u64, Error> {
+pub(crate) fn commit_snapshot(world: &CommitState, changes: Changes) -> Result<u64, Error> {
     let changes = Arc::new(changes);
     // Nothing that is checked for conflicts depends on it.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
-    let seq = enter(world, world.commits.commit(), None, prepared, Durability::Process, Room::Taken)?;
+    let seq = enter(world, world.log.commit(), None, prepared, Durability::Process, Room::Taken)?;
     world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
@@ -85,12 +85,12 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64
     let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
     let mut tries = 0;
     loop {
-        let committing = world.commits.commit();
+        let committing = world.log.commit();
         if let Some(conflict) = conflict(&tx, &committing) {
             return Err(conflict);
         }
         if committing.written_since(prepared.since, &prepared.consulted).is_some() {
-            Counters::add(&world.counters.preparations_repeated, 1);
+            Counters::add(&world.shared.counters.preparations_repeated, 1);
             tries += 1;
             if tries < TRIES_OUTSIDE_THE_LOCK {
                 drop(committing);
@@ -107,7 +107,7 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64
 /// again, and is told of an owner that is not there only if that is still so.
 fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Room) -> Result<Prepared, Error> {
     prepare(tx.world, &tx.writes, encoding, room).map_err(|error| {
-        let committing = tx.world.commits.commit();
+        let committing = tx.world.log.commit();
         let named = match &error {
             Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
             Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
@@ -127,7 +127,7 @@ fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> 
 }
 
 fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
-    Counters::add(&tx.world.counters.conflicts, 1);
+    Counters::add(&tx.world.shared.counters.conflicts, 1);
     Error::Conflict { key }
 }
 
@@ -137,7 +137,7 @@ const fn encoding_at(durability: Durability) -> Encoding {
 
 /// Numbers prepared changes, writes or queues them, and shows them to readers.
 fn enter(
-    world: &Inner,
+    world: &CommitState,
     mut committing: Committing<'_>,
     begun: Option<&Begun<'_>>,
     prepared: Prepared,
@@ -146,26 +146,26 @@ fn enter(
 ) -> Result<u64, Error> {
     let Prepared { changes, rows, written, .. } = prepared;
     if changes.is_empty() {
-        return Ok(world.commits.published());
+        return Ok(world.log.published());
     }
     // Closing has written the queue: what came into it now would be written by nobody.
-    world.check_open()?;
-    let engine = world.engine()?;
+    world.shared.check_open()?;
+    let engine = world.shared.engine()?;
     world.queue.check()?;
     if engine.caps().read_only {
         // In the queue it would be a commit that is never written, and that every reader waits for.
         return Err(EngineError::OpenedReadOnly.into());
     }
     // Nobody but tests writes past the world.
-    let seq = world.commits.published().max(engine.last_commit().get()) + 1;
+    let seq = world.log.published().max(engine.last_commit().get()) + 1;
     drop(engine);
-    let announced = world.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
+    let announced = world.read.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
         // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
         Some(rows)
             if !durability.is_queued()
                 && world.queue.is_empty()
-                && rows.max_len_bytes() <= world.batch_limit()? =>
+                && rows.max_len_bytes() <= world.shared.batch_limit()? =>
         {
             world.write(rows, seq).inspect_err(|error| world.note_failure(error, written.iter().cloned()))?;
         }
@@ -173,16 +173,12 @@ fn enter(
             let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
             world.queue.push(commit, room).inspect_err(|error| {
-                Counters::add(&world.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
+                Counters::add(&world.shared.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
             })?;
         }
     }
-    Counters::add(&world.counters.commits, 1);
-    world.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
-    for (at, change) in &changes.chunks {
-        world.tiering.recorder.saved(*at, change.new.as_deref());
-        announced.publish(*at, change.stored_as(seq));
-    }
+    Counters::add(&world.shared.counters.commits, 1);
+    world.tell_accepted(seq, &changes, &announced);
     drop(announced);
     committing.publish_last_of(begun, seq, written);
     Ok(seq)
@@ -204,11 +200,11 @@ pub struct Committed<T> {
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: Visitor<Inner>,
+    world: Visitor<CommitState>,
 }
 
 impl<T> Committed<T> {
-    pub(crate) fn new(world: Visitor<Inner>, value: T, seq: u64) -> Self {
+    pub(crate) fn new(world: Visitor<CommitState>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
@@ -221,7 +217,7 @@ impl<T> Committed<T> {
 /// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
 /// no world open.
 pub struct Durable {
-    world: Visitor<Inner>,
+    world: Visitor<CommitState>,
     seq: u64,
 }
 
@@ -233,8 +229,8 @@ impl Durable {
 
     /// Whether the commit survives what a level says. Never blocks.
     pub fn has_reached(&self, level: Level) -> bool {
-        let reached = |world: &Inner| {
-            let [written, synced] = world.engine.reached();
+        let reached = |world: &CommitState| {
+            let [written, synced] = world.shared.slot.reached();
             match level {
                 Level::Process => written.get(),
                 Level::Power => synced.get(),
@@ -260,9 +256,9 @@ impl Durable {
         if self.has_reached(level) {
             return Ok(());
         }
-        let reach = |world: &Inner| {
+        let reach = |world: &CommitState| {
             world.drain_to(self.seq)?;
-            if level == Level::Power { Ok(world.engine()?.sync()?) } else { Ok(()) }
+            if level == Level::Power { Ok(world.shared.engine()?.sync()?) } else { Ok(()) }
         };
         match self.world.visit(reach) {
             Ok(reached) => reached,

@@ -1,13 +1,16 @@
 //! Transactions: changes that are seen together or not at all, after any crash.
 
+mod boxes;
 mod changes;
 mod check;
 mod chunk_writes;
 mod commit;
+mod editor;
 mod objects;
 mod ownership;
 mod prepare;
 mod records;
+mod values;
 mod writes;
 
 use std::collections::BTreeSet;
@@ -26,9 +29,10 @@ pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
 pub(crate) use writes::{Writes, set_side};
 
-use crate::api::world::{Inner, World};
 use crate::commit::commit_log::Begun;
+use crate::commit::state::CommitState;
 use crate::kinds::property::Property;
+use crate::read::chunk::positions_in;
 use crate::rt::inside::{Doing, Inside};
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
@@ -39,7 +43,7 @@ use crate::storage::error::{ConflictKey, Error};
 /// [`Error::Conflict`] and nothing is written. What it saves without having loaded it replaces whatever is there.
 #[derive(Debug)]
 pub struct Transaction<'w> {
-    world: &'w Inner,
+    world: &'w CommitState,
     begun: Begun<'w>,
     catalog: Arc<Catalog>,
     reads: BTreeSet<ConflictKey>,
@@ -56,69 +60,13 @@ struct Listing {
     area: ChunkBox,
 }
 
-impl World {
-    /// Runs a closure once and commits what it changed, or nothing if it returns an error.
-    ///
-    /// A transaction may be of any size: one that is larger than [`StoreLimits::batch_bytes`](crate::StoreLimits) is written in
-    /// several batches, and is seen and survives whole or not at all like any other. What it changes is held in memory.
-    ///
-    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory and on other commits;
-    /// at [`Durability::Process`] on handing it to the system, at the safe levels on the disk.
-    ///
-    /// # Errors
-    /// The closure's own error; [`Error::Busy`] if it is to be queued and the queue is full; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
-    /// this thread is inside a transaction of this world; the ownership, damage and limit errors of [`Error`].
-    /// Whatever the error, nothing was written, except where it says that syncing failed.
-    pub fn transaction<T, X: From<Error>>(
-        &self,
-        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
-    ) -> Result<Committed<T>, X> {
-        self.transaction_at(self.unsettled().options.durability, body)
-    }
-
-    /// As [`transaction`](Self::transaction), returning at a level of its own.
-    ///
-    /// # Errors
-    /// As [`transaction`](Self::transaction).
-    pub fn transaction_at<T, X: From<Error>>(
-        &self,
-        durability: Durability,
-        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
-    ) -> Result<Committed<T>, X> {
-        let _running = self.unsettled().transactions.start("a transaction");
-        let (_on_this_thread, mut tx) = self.begin_transaction()?;
-        let value = body(&mut tx)?;
-        let seq = self.commit_transaction(tx, durability)?;
-        Ok(Committed::new(self.visitor(), value, seq))
-    }
-
-    /// What comes before the closure: compiled once, and not once for each closure.
-    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
-        let inner = self.unsettled();
-        let on_this_thread = Inside::enter_once(Doing::Transaction, inner).ok_or(Error::Nested)?;
-        inner.settle_hand_overs()?;
-        Ok((on_this_thread, Transaction::begin(inner)?))
-    }
-
-    /// What comes after it. Returns the commit's sequence.
-    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
-        let inner = self.unsettled();
-        // What the closure itself handed over comes first, too.
-        inner.settle_hand_overs()?;
-        if durability.is_queued() {
-            self.start_writing()?;
-        }
-        commit::commit(tx, durability)
-    }
-}
-
 impl<'w> Transaction<'w> {
-    fn begin(world: &'w Inner) -> Result<Self, Error> {
-        world.check_open()?;
+    fn begin(world: &'w CommitState) -> Result<Self, Error> {
+        world.shared.check_open()?;
         Ok(Self {
             world,
-            begun: world.commits.begin(),
-            catalog: world.registry.catalog(),
+            begun: world.log.begin(),
+            catalog: world.shared.registry.catalog(),
             reads: BTreeSet::new(),
             listings: Vec::new(),
             writes: Writes::default(),
@@ -134,7 +82,7 @@ impl Transaction<'_> {
 
     /// Ids never move, so a name that was registered since the transaction began may be used in it.
     pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
-        self.world.registry.catalog()
+        self.world.shared.registry.catalog()
     }
 
     /// Wants all of this, and nothing that it wanted before.
@@ -153,7 +101,7 @@ impl Transaction<'_> {
             return Ok(written.clone());
         }
         self.reads.insert(ConflictKey::Chunk(at));
-        Ok(self.world.stored(at)?.here().map(|stored| stored.chunk))
+        Ok(self.world.read.stored(at)?.here().map(|stored| stored.chunk))
     }
 
     /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
@@ -163,7 +111,7 @@ impl Transaction<'_> {
         let unwritten: Vec<_> =
             at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();
         self.reads.extend(unwritten.iter().map(|at| ConflictKey::Chunk(*at)));
-        let mut stored = self.world.stored_many(&unwritten).into_iter();
+        let mut stored = self.world.read.stored_many(&unwritten).into_iter();
         at.iter()
             .map(|at| {
                 if let Some(written) = self.writes.chunks.get(at) {
@@ -220,8 +168,10 @@ impl Transaction<'_> {
     /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
         // What is committed behind this may be in the listing or not.
-        let since = self.world.commits.published();
-        let stored = self.world.positions_in(dimension, area)?;
+        let since = self.world.log.published();
+        let view = self.world.settled_engine()?;
+        let counters = &self.world.shared.counters;
+        let stored = positions_in(&view.snapshot()?, counters, dimension, area)?;
         self.listings.push(Listing { since, dimension, area });
         let written = self.writes.chunks.iter().filter_map(|(at, chunk)| chunk.as_ref().map(|_| *at));
         let written: Vec<_> =
@@ -306,7 +256,7 @@ impl Transaction<'_> {
             return Ok(written.clone());
         }
         self.reads.insert(ConflictKey::Entity(id));
-        self.world.entity(id)
+        self.world.read.entity(id)
     }
 
     /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
@@ -343,11 +293,43 @@ impl Transaction<'_> {
             return Ok(written.clone());
         }
         self.reads.insert(property.conflict_key());
-        self.world.property(property)
+        self.world.read.property(property)
     }
 
     /// Sets a property; `None` removes it.
     pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
         self.writes.properties.insert(property, bytes);
+    }
+}
+
+impl CommitState {
+    /// See [`World::transaction`](crate::World::transaction).
+    pub(crate) fn transaction<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        let _running = self.transactions.start("a transaction");
+        let (_on_this_thread, mut tx) = self.begin_transaction()?;
+        let value = body(&mut tx)?;
+        let seq = self.commit_transaction(tx, durability)?;
+        Ok(Committed::new(self.visitor.clone(), value, seq))
+    }
+
+    /// What comes before the closure: compiled once, and not once for each closure.
+    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
+        let on_this_thread = Inside::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
+        self.settle_hand_overs()?;
+        Ok((on_this_thread, Transaction::begin(self)?))
+    }
+
+    /// What comes after it. Returns the commit's sequence.
+    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
+        // What the closure itself handed over comes first, too.
+        self.settle_hand_overs()?;
+        if durability.is_queued() {
+            self.start_writing()?;
+        }
+        commit::commit(tx, durability)
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Transaction;
-use crate::kinds::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::kinds::object::{Object, ObjectWrite, StoredObject};
 use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
 
 impl Transaction<'_> {
     /// An object, or `None` if there is none. Of one that this transaction wrote, the version that it gets.
@@ -15,7 +16,7 @@ impl Transaction<'_> {
     pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
         let key = ObjectKey::new(key)?;
         self.reads.insert(ConflictKey::Object(key.clone()));
-        self.writes.object(&key, self.world.stored_object(&key)?)
+        self.writes.object(&key, self.world.read.stored_object(&key)?)
     }
 
     /// Writes an object; its version is one more than before, or 0. The bytes that are there already are no change.

@@ -12,8 +12,8 @@ use cg_format::{ChunkAt, EntityId, Lookup};
 
 use super::changes::ChunkChange;
 use super::chunk_writes::ChunkWrites;
-use crate::api::world::Inner;
 use crate::read::cache::Stored;
+use crate::read::state::ReadState;
 use crate::storage::error::Error;
 
 /// Why an entity that its chunk let go of, without being told where, is still there.
@@ -26,7 +26,7 @@ pub(crate) trait Ground {
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error>;
 }
 
-impl Ground for Inner {
+impl Ground for ReadState {
     fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         Self::stored(self, at)
     }

@@ -6,9 +6,9 @@ use super::Writes;
 use super::changes::{Changes, Rows};
 use super::check::{check, max_batch_bytes};
 use super::ownership::settle;
-use crate::api::world::Inner;
+use super::values::{settle_objects, settle_records};
+use crate::commit::state::CommitState;
 use crate::commit::write_behind::Room;
-use crate::kinds::{object, record};
 use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -36,15 +36,15 @@ pub(super) enum Encoding {
 
 /// Turns what a transaction wants to change into what its commit changes.
 pub(super) fn prepare(
-    world: &Inner,
+    world: &CommitState,
     writes: &Writes,
     encoding: Encoding,
     room: Room,
 ) -> Result<Prepared, Error> {
-    let since = world.commits.published();
-    let catalog = world.registry.catalog();
-    let limits = *world.limits.read();
-    let settled = settle(world, &writes.chunks, &writes.entities)?;
+    let since = world.log.published();
+    let catalog = world.shared.registry.catalog();
+    let limits = *world.shared.limits.read();
+    let settled = settle(&*world.read, &writes.chunks, &writes.entities)?;
     let written = settled.chunks.keys().chain(&settled.unchanged);
     let mut consulted: Vec<_> = written.copied().map(ConflictKey::Chunk).collect();
     consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
@@ -55,24 +55,24 @@ pub(super) fn prepare(
         chunks: settled.chunks.into_iter().collect(),
         entities: settled.entities.into_iter().collect(),
         properties: writes.properties.clone().into_iter().collect(),
-        objects: object::settle(world, &writes.objects)?,
-        records: record::settle(world, &writes.records)?,
+        objects: settle_objects(&world.read, &writes.objects)?,
+        records: settle_records(&world.read, &writes.records)?,
         snapshot: None,
     };
-    Counters::add(&world.counters.saves_elided, settled.unchanged.len() as u64);
+    Counters::add(&world.shared.counters.saves_elided, settled.unchanged.len() as u64);
     check(&changes, &limits)?;
-    let limit_bytes = world.batch_limit()?;
+    let limit_bytes = world.shared.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);
     let may_be_staged = max_bytes > limit_bytes;
     if room != Room::Promised && changes.puts_anything() {
         // What is put by in parts is written twice.
         let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
-        world.space.check(&*world.engine()?, written_bytes)?;
+        world.space.check(&*world.shared.engine()?, written_bytes)?;
     }
     let encode_now = encoding == Encoding::Now || may_be_staged;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
     if let Some(rows) = rows.as_ref().filter(|rows| rows.max_len_bytes() > limit_bytes) {
-        rows.check_parts(world.engine()?.caps().max_batch_bytes)?;
+        rows.check_parts(world.shared.engine()?.caps().max_batch_bytes)?;
     }
     let written = changes.keys();
     Ok(Prepared { changes: Arc::new(changes), rows, written, since, consulted })

@@ -19,7 +19,7 @@ impl Transaction<'_> {
             return Ok(written.as_deref().cloned());
         }
         self.reads.insert(ConflictKey::Record(id));
-        Ok(self.world.stored_record(id)?.map(Arc::unwrap_or_clone))
+        Ok(self.world.read.stored_record(id)?.map(Arc::unwrap_or_clone))
     }
 
     /// Stores a record, in place of the one with this id wherever that lies; one equal to it writes nothing.

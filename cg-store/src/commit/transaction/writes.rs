@@ -9,9 +9,10 @@ use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
 
 use super::chunk_writes::ChunkWrites;
-use crate::kinds::object::{Object, ObjectKey, ObjectWrite, StoredObject};
+use crate::kinds::object::{Object, ObjectWrite, StoredObject};
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 
 /// What a transaction wants to change. A `None` is a deletion.
 #[derive(Debug, Clone, Default)]

@@ -28,12 +28,14 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 
 use crate::commit::transaction::{Changes, Rows};
 use crate::engine::EngineError;
-use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::read::cache::Stored;
+use crate::read::pending::PendingWrites;
 use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::nap::Nap;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 use line::{Fill, Line};
 use pending::Pending;
 pub(crate) use writer::Writer;
@@ -144,31 +146,6 @@ impl WriteBehind {
         drop(state);
         self.queued.wake();
         Ok(())
-    }
-
-    /// A chunk that is queued, deleted or not; `None` if the engine has the last word.
-    pub(crate) fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
-        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
-    }
-
-    /// An entity that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
-    pub(crate) fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
-    }
-
-    /// A property that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
-    pub(crate) fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
-    }
-
-    /// An object that is queued, deleted or not, and the commit that wrote it, as [`chunk`](Self::chunk).
-    pub(crate) fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
-        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
-    }
-
-    /// A record that is queued and the commit that wrote it, as [`chunk`](Self::chunk).
-    pub(crate) fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 
     /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
@@ -334,6 +311,32 @@ impl WriteBehind {
         self.state.lock().ended = true;
         self.queued.wake_all();
         self.wrote.notify_all();
+    }
+}
+
+impl PendingWrites for WriteBehind {
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+
+    fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
+        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
+    }
+
+    fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
+    }
+
+    fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
+    }
+
+    fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
+        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
+    }
+
+    fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
     }
 }
 

@@ -10,9 +10,10 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use foldhash::HashMap;
 
 use crate::commit::transaction::Changes;
-use crate::kinds::object::{ObjectKey, StoredObject};
+use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::read::cache::Stored;
+use crate::storage::object_key::ObjectKey;
 
 /// The last queued word on each thing, and the commit that said it.
 #[derive(Debug, Default)]

@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::WriteBehind;
-use crate::api::world::Inner;
 use crate::commit::commit_log::Committing;
+use crate::commit::observers::PutRows;
+use crate::commit::state::CommitState;
 use crate::commit::transaction::{Changes, Rows};
 use crate::engine::{Batch, CommitSeq, EngineError, Level};
-use crate::kinds::opacity::patched_tiles;
 use crate::rt::pool::{caught, give_way};
 use crate::rt::stats::Counters;
 use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 use crate::storage::lease::Lease;
-use crate::storage::written::Written;
 
 /// The thread that writes; it ends when the world does.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts to write what a world's queue holds.
-    pub(crate) fn start(queue: Arc<WriteBehind>, world: Visitor<Inner>) -> io::Result<Self> {
+    pub(crate) fn start(queue: Arc<WriteBehind>, world: Visitor<CommitState>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
@@ -34,7 +33,7 @@ impl Writer {
                 // Between two commits no visit is under way: a world can be dropped there.
                 while queue.wait_for_work() {
                     // What failed was logged, and is told to whoever commits or waits until the world is resumed.
-                    if world.visit(Inner::write_next).is_err() {
+                    if world.visit(CommitState::write_next).is_err() {
                         return;
                     }
                 }
@@ -54,10 +53,10 @@ impl Writer {
     }
 }
 
-impl Inner {
+impl CommitState {
     /// The rows of changes, as the world's options want them.
     pub(crate) fn encode(&self, changes: &Changes) -> Rows {
-        changes.encode(self.options.opacity, self.options.deltas.then_some(&self.deltas))
+        changes.encode(self.shared.options.opacity, self.shared.options.deltas.then_some(&self.read.deltas))
     }
 
     /// Encodes and writes the oldest queued commit; `false` if there is none.
@@ -88,32 +87,27 @@ impl Inner {
     /// commit meanwhile. Notes which chunks have deltas and rows of their own and which opacity tiles have
     /// patches now.
     pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
-        let (rows, whole) = rows.numbered(seq, &self.deltas, &self.counters);
+        let (rows, whole) = rows.numbered(seq, &self.read.deltas, &self.shared.counters);
         let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
-        let (patched, put) = (patched_tiles(&rows), Written::of(&rows));
-        let limit_bytes = self.batch_limit()?;
+        let put = PutRows::of(&rows);
+        let limit_bytes = self.shared.batch_limit()?;
         if bytes > limit_bytes {
             self.write_in_parts(rows, seq, limit_bytes)?;
         } else {
-            self.engine()?.commit_run(CommitSeq::new(seq), vec![rows], Level::Process)?;
+            self.shared.engine()?.commit_run(CommitSeq::new(seq), vec![rows], Level::Process)?;
         }
-        self.tiering.wrote(put);
-        self.deltas.wrote(seq);
-        for at in whole {
-            self.deltas.forget_up_to(at, seq);
-        }
-        self.unfolded.lock().add(patched);
-        Counters::add(&self.counters.rows_written, row_count);
-        Counters::add(&self.counters.bytes_written, bytes);
+        self.tell_written(seq, put, whole);
+        Counters::add(&self.shared.counters.rows_written, row_count);
+        Counters::add(&self.shared.counters.bytes_written, bytes);
         Ok(())
     }
 
     /// Writes rows that are too many for one batch. Readers find in the queue what is not in the engine yet.
     fn write_in_parts(&self, rows: Batch, seq: u64, limit_bytes: u64) -> Result<(), EngineError> {
-        let engine = self.engine()?;
-        let carried_out = self.engine.gate().write_in_parts(&*engine, rows, seq, limit_bytes)?;
+        let engine = self.shared.engine()?;
+        let carried_out = self.shared.slot.gate().write_in_parts(&*engine, rows, seq, limit_bytes)?;
         // Who waits for it reads the counter when the gate is open.
-        Counters::add(&self.counters.commits_staged, 1);
+        Counters::add(&self.shared.counters.commits_staged, 1);
         carried_out.open();
         Ok(())
     }
@@ -123,7 +117,7 @@ impl Inner {
     /// # Errors
     /// What a write failed with; the world is read-only from then on.
     pub(crate) fn drain(&self) -> Result<(), Error> {
-        self.drain_to(self.commits.published())
+        self.drain_to(self.log.published())
     }
 
     /// Writes everything up to a commit.
@@ -141,7 +135,7 @@ impl Inner {
     /// As [`drain`](Self::drain).
     pub(crate) fn settled_engine(&self) -> Result<Lease<'_>, Error> {
         self.drain()?;
-        Ok(self.engine()?)
+        Ok(self.shared.engine()?)
     }
 
     /// The right to commit past the queue, which is empty and stays so meanwhile.
@@ -151,7 +145,7 @@ impl Inner {
     pub(crate) fn commit_alone(&self) -> Result<Committing<'_>, Error> {
         // Most of the queue is written before others have to wait for it.
         self.drain()?;
-        let committing = self.commits.commit();
+        let committing = self.log.commit();
         self.drain()?;
         self.queue.check()?;
         Ok(committing)

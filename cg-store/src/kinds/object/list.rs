@@ -5,10 +5,10 @@ use std::ops::{Bound, ControlFlow};
 use cg_format::key::Family;
 use cg_format::object::ObjectView;
 
-use super::{ObjectKey, Objects, decode};
+use super::decode;
 use crate::engine::{KeyRange, Met, Readable, scan_skipping_damage};
 use crate::storage::error::Error;
-use crate::storage::lease::Lease;
+use crate::storage::object_key::ObjectKey;
 
 /// A part of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,62 +29,6 @@ pub struct ObjectEntry {
     pub version: i64,
     /// How many bytes it holds.
     pub len_bytes: u64,
-}
-
-impl Objects {
-    /// Up to so many objects, at least one, whose keys begin with a prefix, behind the position that the last page ended with.
-    ///
-    /// A position is a key and stays good for ever: it may be kept in a file, and its object may be gone. What is
-    /// written behind it meanwhile is listed, what is written before it is not. Reads the rows of what it lists.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if one of them is damaged; [`for_each`](Self::for_each) goes on behind it.
-    pub fn list(
-        &self,
-        prefix: impl AsRef<[u8]>,
-        position: Option<&ObjectKey>,
-        max_count: usize,
-    ) -> Result<ObjectPage, Error> {
-        let mut page = ObjectPage { entries: Vec::new(), next: None };
-        let behind = position.map(ObjectKey::as_bytes);
-        let engine = self.engine()?;
-        let _at_rest = engine.at_rest()?;
-        let failed = scan_objects(&*engine, prefix.as_ref(), behind, |object| {
-            let entry = match object.and_then(|(key, object)| ObjectEntry::of(key, object)) {
-                Ok(Some(entry)) => entry,
-                Ok(None) => return ControlFlow::Continue(()),
-                Err(error) => return ControlFlow::Break(Err(error)),
-            };
-            if page.entries.len() >= max_count.max(1) {
-                page.next = page.entries.last().map(|entry: &ObjectEntry| entry.key.clone());
-                return ControlFlow::Break(Ok(()));
-            }
-            page.entries.push(entry);
-            ControlFlow::Continue(())
-        })?;
-        failed.unwrap_or(Ok(())).map(|()| page)
-    }
-
-    /// Shows every object whose key begins with a prefix, ascending by key, until `visit` breaks: its key and its row.
-    /// A damaged one is shown as an error, and the scan goes on behind it. Commits made meanwhile are not seen.
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn for_each<B>(
-        &self,
-        prefix: impl AsRef<[u8]>,
-        mut visit: impl FnMut(Result<(&[u8], i64, &[u8]), Error>) -> ControlFlow<B>,
-    ) -> Result<Option<B>, Error> {
-        scan_objects(&self.engine()?.snapshot()?, prefix.as_ref(), None, |object| match object {
-            Ok((key, ObjectView { version, bytes: Some(bytes) })) => visit(Ok((key, version, bytes))),
-            Ok((_, ObjectView { bytes: None, .. })) => ControlFlow::Continue(()),
-            Err(error) => visit(Err(error)),
-        })
-    }
-
-    fn engine(&self) -> Result<Lease<'_>, Error> {
-        self.world.settled()?.settled_engine()
-    }
 }
 
 impl ObjectEntry {

@@ -7,8 +7,6 @@
 //! another store writes the versions that it was told, which never go back. A deleted object keeps its version until
 //! [`forget_before`](World::forget_before), so that it counts on when it is written anew.
 
-mod forget;
-mod key;
 mod list;
 mod settle;
 
@@ -18,14 +16,13 @@ use cg_format::Space;
 use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
 use cg_format::object::ObjectView;
 
-pub use key::ObjectKey;
 pub use list::{ObjectEntry, ObjectPage};
 pub(crate) use list::{behind_all, range, scan_objects};
-pub(crate) use settle::{ObjectWrite, settle};
+pub(crate) use settle::ObjectWrite;
 
-use crate::api::world::{Inner, World};
 use crate::engine::Batch;
 use crate::storage::error::{Damage, Error};
+use crate::storage::object_key::ObjectKey;
 
 /// An object and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,135 +60,6 @@ impl StoredObject {
     /// Bytes of its row's value.
     pub(crate) fn row_len_bytes(&self) -> usize {
         frame::LEN_BYTES + ObjectView::len_bytes(self.len_bytes())
-    }
-}
-
-/// The objects of a world. Cheap to make; keeps the world open as any handle does.
-///
-/// Changes that belong together are made in a [transaction](World::transaction) with
-/// [`put_object`](crate::Transaction::put_object) and its siblings; the calls here are one transaction each.
-///
-/// A new layout, in batches, while the world is in use:
-/// ```
-/// use cg_store::prelude::*;
-/// # let world = World::temporary(&[], &WorldOptions::default())?;
-/// # for x in 0..5 { world.objects().put(format!("block/{x},64,32/bricks"), [x; 4])?; }
-/// # world.objects().put("block/0,64,32/lights", *b"dim")?;
-/// let objects = world.objects();
-/// let mut position = None;
-/// loop {
-///     let page = objects.list(b"block/", position.as_ref(), 2)?;
-///     world.transaction(|tx| {
-///         for entry in &page.entries {
-///             let Some(place) = entry.key.as_bytes().strip_suffix(b"/bricks") else { continue };
-///             // Read in the transaction: who changes it meanwhile makes a conflict, not a loss.
-///             let Some(bricks) = tx.object(&entry.key)? else { continue };
-///             let wider: Vec<u8> = bricks.bytes.iter().flat_map(|brick| [*brick, 0]).collect();
-///             tx.put_object([place, b"/bigbricks"].concat(), wider)?;
-///             tx.delete_object(&entry.key)?;
-///         }
-///         Ok::<_, Error>(())
-///     })?;
-///     position = page.next;
-///     if position.is_none() {
-///         break;
-///     }
-/// }
-/// assert_eq!(objects.get("block/3,64,32/bigbricks")?.expect("is new").bytes[..], [3, 0, 3, 0, 3, 0, 3, 0]);
-/// assert_eq!(objects.get("block/3,64,32/bricks")?, None);
-/// # let left = objects.list(b"", None, 100)?;
-/// # assert_eq!(left.entries.len(), 6);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Objects {
-    world: World,
-}
-
-impl World {
-    /// The world's objects.
-    pub fn objects(&self) -> Objects {
-        Objects { world: self.clone() }
-    }
-}
-
-impl Objects {
-    /// An object as last committed, or `None` if there is none. One key read.
-    ///
-    /// # Errors
-    /// [`Error::ObjectKey`] for a key that no object can have; [`Error::Corrupt`] if it is stored and damaged.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
-        let stored = self.world.settled()?.stored_object(&ObjectKey::new(key)?)?;
-        Ok(stored.and_then(StoredObject::here))
-    }
-
-    /// The version of an object, or `None` if there is none: what is compared with "I have version 1234". One key read.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub fn version(&self, key: impl AsRef<[u8]>) -> Result<Option<i64>, Error> {
-        Ok(self.get(key)?.map(|object| object.version))
-    }
-
-    /// Writes an object and returns its version.
-    ///
-    /// # Errors
-    /// As [`Transaction::put_object`](crate::Transaction::put_object) and [`World::transaction`].
-    pub fn put(&self, key: impl AsRef<[u8]>, bytes: impl Into<Arc<[u8]>>) -> Result<i64, Error> {
-        let key = ObjectKey::new(key)?;
-        let committed = self.world.transaction(|tx| {
-            tx.put_object(&key, bytes)?;
-            Ok::<_, Error>(tx.object(&key)?.map_or(0, |object| object.version))
-        })?;
-        Ok(committed.value)
-    }
-
-    /// Writes an object at a version that another store gave it.
-    ///
-    /// # Errors
-    /// As [`Transaction::put_object_at_version`](crate::Transaction::put_object_at_version) and [`World::transaction`].
-    pub fn put_at_version(
-        &self,
-        key: impl AsRef<[u8]>,
-        version: i64,
-        bytes: impl Into<Arc<[u8]>>,
-    ) -> Result<(), Error> {
-        self.world.transaction(|tx| tx.put_object_at_version(key, version, bytes)).map(drop)
-    }
-
-    /// Deletes an object, and says whether there was one.
-    ///
-    /// # Errors
-    /// As [`Transaction::delete_object`](crate::Transaction::delete_object) and [`World::transaction`].
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let key = ObjectKey::new(key)?;
-        let committed = self.world.transaction(|tx| {
-            let is_there = tx.object(&key)?.is_some();
-            tx.delete_object(&key)?;
-            Ok::<_, Error>(is_there)
-        })?;
-        Ok(committed.value)
-    }
-}
-
-impl Inner {
-    pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
-        Ok(self.found_object(key)?.map(|(object, _)| object))
-    }
-
-    /// What is stored of an object, and the commit that wrote it.
-    pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
-        if let Some((commit, queued)) = self.queue.object(key) {
-            return Ok(Some((queued, commit)));
-        }
-        let engine = self.engine()?;
-        match engine.get(Space::Object, key.as_bytes())? {
-            Some(row) => {
-                let object = decode(key.as_bytes(), &row)?.into();
-                Ok(Some((object, frame::version_of(&row).unwrap_or_default())))
-            }
-            None => Ok(None),
-        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! What becomes of an object that a transaction writes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ObjectKey, StoredObject};
-use crate::api::world::Inner;
+use super::StoredObject;
 use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
 
 /// What a transaction wants to become of an object.
 #[derive(Debug, Clone)]
@@ -60,19 +59,4 @@ impl ObjectWrite {
         };
         Ok((stored != Some(&after)).then_some(after))
     }
-}
-
-/// The objects that change, as they will be stored. One key read for each that is written.
-pub(crate) fn settle(
-    world: &Inner,
-    writes: &BTreeMap<ObjectKey, ObjectWrite>,
-) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
-    let mut settled = Vec::with_capacity(writes.len());
-    for (key, write) in writes {
-        let stored = world.stored_object(key)?;
-        if let Some(after) = write.after(key, stored.as_ref())? {
-            settled.push((key.clone(), after));
-        }
-    }
-    Ok(settled)
 }

@@ -3,13 +3,14 @@
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::key::{self, Family, RecordLeaf};
-use cg_format::record::{Record, RecordView};
+use cg_format::record::RecordView;
 use cg_format::{BlockBox, Dimension, RecordId, Space};
 
-use super::shape::Cover;
-use super::{RecordShape, Records, decode};
+use super::decode;
 use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
 use crate::storage::error::{Damage, Error};
+use crate::storage::record_shape::Cover;
+use crate::storage::record_shape::RecordShape;
 
 /// Which records are wanted: all of an area, or of these the newer ones, or those of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,56 +48,6 @@ impl RecordQuery {
     pub(crate) fn wants(&self, record: &RecordView<'_>) -> bool {
         self.after.is_none_or(|after| record.timestamp > after)
             && self.kind.as_ref().is_none_or(|kind| record.kind == kind)
-    }
-}
-
-impl Records {
-    /// What a query asks for, in the order of the tree.
-    ///
-    /// Costs one seek for each run of leaves that lie beside each other by key, and the rows in them.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) goes on behind it.
-    pub fn in_area(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
-        let mut found = Vec::new();
-        let failed = self.for_each_in(query, |record| match record {
-            Ok((id, record)) => {
-                found.push((id, record.to_record()));
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
-        })?;
-        failed.map_or(Ok(found), Err)
-    }
-
-    /// Shows what a query asks for until `visit` breaks, borrowed from the engine. A damaged record is shown as an
-    /// error, and the scan goes on behind it. Commits made meanwhile are not seen.
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn for_each_in<B>(
-        &self,
-        query: &RecordQuery,
-        mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
-    ) -> Result<Option<B>, Error> {
-        let engine = self.world.settled()?.settled_engine()?;
-        let view = engine.snapshot()?;
-        scan_area(&view, &[], self.shape(), query.dimension, &query.area, |record| match record {
-            Ok((_, record)) if !query.wants(&record) => ControlFlow::Continue(()),
-            record => visit(record),
-        })
-    }
-
-    /// Shows every record of the world, dimension by dimension in the order of the tree, until `visit` breaks; otherwise
-    /// as [`for_each_in`](Self::for_each_in).
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn for_each<B>(
-        &self,
-        visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
-    ) -> Result<Option<B>, Error> {
-        scan_records(&self.world.settled()?.settled_engine()?.snapshot()?, visit)
     }
 }
 

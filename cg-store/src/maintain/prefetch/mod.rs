@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use cg_format::ChunkAt;
 use cg_tiering::{Ahead, Course, Courses, GameTick, PlayerAt};
 
-use crate::api::world::{Inner, World};
+use crate::maintain::state::MaintainState;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::pool::caught;
 use crate::rt::stats::Counters;
@@ -96,7 +96,7 @@ impl Prefetch {
     }
 
     /// Notes that a host asked for a chunk, and whether memory had it.
-    fn asked(&self, at: ChunkAt, in_memory: bool, counters: &Counters) {
+    pub(crate) fn asked(&self, at: ChunkAt, in_memory: bool, counters: &Counters) {
         if self.unused.take(at) {
             let counter = if in_memory { &counters.prefetched_used } else { &counters.prefetched_wasted };
             Counters::add(counter, 1);
@@ -104,54 +104,32 @@ impl Prefetch {
     }
 }
 
-impl World {
-    /// Foresees what players will want, and has it fetched for as long as a budget says.
-    pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
-        let inner = self.unsettled();
-        let Some(prefetch) = &inner.prefetch else { return };
-        let is_known = |at: &ChunkAt| inner.cache.get(*at).is_ok();
-        if prefetch.follow(players, now, budget, is_known, &inner.counters) {
-            let world = self.visitor();
-            // Each visit is short, so that closing the world does not wait for all that waits.
-            inner.pool.spawn(move || while world.visit(Inner::prefetch_some) == Ok(true) {});
-        }
-    }
-}
-
-impl Inner {
-    /// Notes that a host asked for a chunk, and whether memory had it.
-    #[inline]
-    pub(crate) fn note_asked(&self, at: ChunkAt, in_memory: bool) {
-        if let Some(prefetch) = &self.prefetch {
-            prefetch.asked(at, in_memory, &self.counters);
-        }
-    }
-
+impl MaintainState {
     /// Fetches some of what waits. Says whether there was any, and time for it.
     fn prefetch_some(&self) -> bool {
-        let Some(prefetch) = &self.prefetch else { return false };
+        let Some(prefetch) = &self.activity.prefetch else { return false };
         let mut queue = prefetch.queue.lock();
         let begun = Instant::now();
         let next = if queue.left.is_zero() { None } else { queue.waiting.take(prefetch.in_flight_chunks) };
-        queue.is_served = next.is_some() && self.check_open().is_ok();
+        queue.is_served = next.is_some() && self.shared.check_open().is_ok();
         let (true, Some((player, mut wanted))) = (queue.is_served, next) else { return false };
         drop(queue);
-        wanted.retain(|at| self.cache.get(*at).is_err());
+        wanted.retain(|at| self.read.cache.get(*at).is_err());
         // What panics, in a function of the host, panics again when the host loads it, and is told then.
-        let found = caught(|| self.stored_many(&wanted)).unwrap_or_default();
-        let now = self.tiering.now();
+        let found = caught(|| self.read.stored_many(&wanted)).unwrap_or_default();
+        let now = self.activity.tiering.now();
         let mut in_vain = 0;
         for (at, found) in wanted.into_iter().zip(found) {
             match found {
                 Ok(_) => {
-                    Counters::add(&self.counters.prefetched, 1);
+                    Counters::add(&self.shared.counters.prefetched, 1);
                     in_vain += prefetch.unused.put(at, player, now);
                 }
                 // Neither kept nor counted: who loads it gets the error.
                 Err(error) => tracing::debug!(%at, %error, "a chunk could not be prefetched"),
             }
         }
-        Counters::add(&self.counters.prefetched_wasted, in_vain as u64);
+        Counters::add(&self.shared.counters.prefetched_wasted, in_vain as u64);
         let mut queue = prefetch.queue.lock();
         queue.left = queue.left.saturating_sub(begun.elapsed());
         true
@@ -160,3 +138,16 @@ impl Inner {
 
 #[cfg(test)]
 mod tests;
+
+impl MaintainState {
+    /// Foresees what players will want, and has it fetched for as long as a budget says.
+    pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
+        let Some(prefetch) = &self.activity.prefetch else { return };
+        let is_known = |at: &ChunkAt| self.read.cache.get(*at).is_ok();
+        if prefetch.follow(players, now, budget, is_known, &self.shared.counters) {
+            let world = self.visitor.clone();
+            // Each visit is short, so that closing the world does not wait for all that waits.
+            self.shared.pool.spawn(move || while world.visit(MaintainState::prefetch_some) == Ok(true) {});
+        }
+    }
+}

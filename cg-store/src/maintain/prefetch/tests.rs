@@ -7,6 +7,7 @@ use cg_format::{BlockPos, EntityId};
 
 use super::*;
 use crate::Resources;
+use crate::World;
 use crate::WorldOptions;
 
 /// Budgets that last for all that is fetched here.
@@ -26,7 +27,7 @@ fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let receiver = std::sync::Arc::new(parking_lot::Mutex::new(receiver));
     for _ in 0..2 {
         let receiver = std::sync::Arc::clone(&receiver);
-        world.unsettled().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
+        world.rooms().shared.pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
     }
     (world, sender)
 }
@@ -46,7 +47,7 @@ fn walk(world: &World, ids: &[u8], ticks: std::ops::RangeInclusive<u64>, block: 
 
 fn waiting(world: &World) -> usize {
     let mut all = Vec::new();
-    let queue = &mut world.unsettled().prefetch.as_ref().unwrap().queue.lock().waiting;
+    let queue = &mut world.rooms().maintain.activity.prefetch.as_ref().unwrap().queue.lock().waiting;
     let mut taken = Vec::new();
     while let Some((player, chunks)) = queue.take(usize::MAX) {
         all.extend(chunks.iter().copied());
@@ -60,7 +61,7 @@ fn waiting(world: &World) -> usize {
 
 /// Waits until nothing is under way.
 fn settle(world: &World) {
-    while world.unsettled().prefetch.as_ref().unwrap().queue.lock().is_served {
+    while world.rooms().maintain.activity.prefetch.as_ref().unwrap().queue.lock().is_served {
         std::thread::yield_now();
     }
 }
@@ -86,7 +87,7 @@ fn a_turn_drops_what_waited() {
     let ahead: HashSet<_> = (3..=6)
         .map(|x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 62, 0)))
         .collect();
-    let queue = &mut world.unsettled().prefetch.as_ref().unwrap().queue.lock().waiting;
+    let queue = &mut world.rooms().maintain.activity.prefetch.as_ref().unwrap().queue.lock().waiting;
     let left: Vec<_> = std::iter::from_fn(|| queue.take(100)).flat_map(|(_, chunks)| chunks).collect();
     assert!(left.iter().all(|at| !ahead.contains(at)), "{left:?}");
     assert!(dropped >= 3, "{dropped}");
@@ -113,7 +114,17 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
     walk(&world, &[1, 2, 3], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 99, "33 for each");
     assert!(world.stats().prefetched_dropped >= 3 * (3 * 17 * 9 - 33));
-    let next = world.unsettled().prefetch.as_ref().unwrap().queue.lock().waiting.take(ALONE.in_flight_chunks);
+    let next = world
+        .rooms()
+        .maintain
+        .activity
+        .prefetch
+        .as_ref()
+        .unwrap()
+        .queue
+        .lock()
+        .waiting
+        .take(ALONE.in_flight_chunks);
     assert_eq!(next.map(|(player, chunks)| (player, chunks.len())), Some((WALKER, 4)));
     drop(hold);
     settle(&world);
@@ -127,7 +138,7 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
     let (world, hold) = held_up(PrefetchOptions { width_chunks: 8, height_chunks: 4, ..ALONE });
     walk(&world, &[1], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     let waits = waiting(&world);
-    let prefetch = world.unsettled().prefetch.as_ref().unwrap();
+    let prefetch = world.rooms().maintain.activity.prefetch.as_ref().unwrap();
     // The last tick has no time: what was foreseen goes on waiting.
     prefetch.queue.lock().left = Duration::ZERO;
     drop(hold);

@@ -8,9 +8,9 @@ use cg_tiering::CubeAt;
 
 use super::Told;
 use super::heat::{decode_heat_key, heat_key};
-use crate::api::world::Inner;
 use crate::engine::{KeyRange, Met, scan_skipping_damage};
 use crate::maintain::move_tier::{hot_keys, row_of};
+use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -63,7 +63,7 @@ fn sort_key(cube: &CubeAt) -> [u8; key::CHUNK_LEN_BYTES] {
     row_of(cube.cluster(ClusterTier::L1)).1
 }
 
-impl Inner {
+impl MaintainState {
     /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
     ///
     /// `ahead` is what was found for earlier ranges of the round: each began before this one and ended where it ends.
@@ -114,8 +114,8 @@ impl Inner {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),
         };
-        Ok(scan_skipping_damage(&*self.engine()?, family, keys, |met| {
-            Counters::add(&self.counters.keys_scanned, 1);
+        Ok(scan_skipping_damage(&*self.shared.engine()?, family, keys, |met| {
+            Counters::add(&self.shared.counters.keys_scanned, 1);
             match met {
                 Met::Row(key, _) => match cube_of(key) {
                     Some(cube) => return ControlFlow::Break(cube),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
-use cg_tiering::{GameClock, GameTick};
+use cg_tiering::GameTick;
 
 use super::{Due, MoveCounts, Work};
-use crate::api::world::World;
 use crate::engine::{Batch, Level, Readable};
+use crate::maintain::state::MaintainState;
 use crate::storage::error::{Damage, Error};
 
 /// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
@@ -37,30 +37,16 @@ fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
     Ok(ticks)
 }
 
-impl World {
-    /// The time that the host last said, and how often it tried to set it back.
-    pub fn clock(&self) -> GameClock {
-        self.unsettled().maintenance.clock()
-    }
-
-    /// Sets the world's clock to any moment, an earlier one too: for a clock that ran away, which no
-    /// [`tick`](Self::tick) can set back.
-    ///
-    /// Every chunk counts as accessed now, unless it is stored that it was accessed before; what is held and pinned stays
-    /// so, and players are unknown until the next tick. A [recording](Self::record_trace) ends here. It is on the disk
-    /// when this returns. Waits for a tick, and for moves of chunks under way.
-    ///
-    /// # Errors
-    /// [`Error::Closed`], and what the engine says. The clock is as it was then.
-    pub fn set_clock(&self, to: GameTick) -> Result<(), Error> {
-        let inner = self.unsettled();
-        inner.check_open()?;
-        inner.maintenance.set_clock(to, |work| {
+impl MaintainState {
+    /// See [`World::set_clock`](crate::World::set_clock).
+    pub(crate) fn set_clock(&self, to: GameTick) -> Result<(), Error> {
+        self.shared.check_open()?;
+        self.maintenance.set_clock(to, |work| {
             self.end_moves(work)?;
             let mut batch = Batch::new();
             put_clock(&mut batch, to);
-            inner.engine()?.commit(batch.rearranging(), &[], Level::Power)?;
-            inner.tiering.restart(to);
+            self.shared.engine()?.commit(batch.rearranging(), &[], Level::Power)?;
+            self.activity.tiering.restart(to);
             work.know_nothing();
             Ok(())
         })?;
@@ -71,10 +57,9 @@ impl World {
 
     /// Drops what is planned, and waits for what is begun.
     fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
-        let inner = self.unsettled();
         work.forget_plan();
-        let due = Due::until(inner.tiering.now(), None);
-        inner.work(&self.visitor(), work, due, &mut MoveCounts::default())?;
+        let due = Due::until(self.activity.tiering.now(), None);
+        self.work(work, due, &mut MoveCounts::default())?;
         work.lacks_room = None;
         Ok(())
     }

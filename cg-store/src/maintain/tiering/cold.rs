@@ -1,70 +1,57 @@
 //! The cold cluster in the making: it is read behind ticks, its groups are made in slices of them, and it is written behind
 //! them.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
 
 use super::{Due, MoveCounts, Work, heat_after_move};
-use crate::api::world::Inner;
+use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// The one cold cluster that may be in the making.
 #[derive(Debug)]
 pub(super) enum Cold {
     /// It is being read by a thread of the pool, as that may take longer than a tick has.
-    Beginning(Receiver<Begun>),
+    Beginning(Background<Begun>),
     /// Groups are being made; these cubes are in it.
     Making(Box<ColdMerge>, Vec<Taken>),
     /// It is being written by a thread of the pool, for the same reason.
-    Writing(Receiver<CommitEnd>, Vec<Taken>),
+    Writing(Background<ColdEnd>, Vec<Taken>),
 }
 
-/// What came of reading a cluster: inside, that it is damaged.
-type Begun = Result<Result<Box<ColdMerge>, Error>, Error>;
+/// What came of reading a cluster, which may be damaged.
+type Begun = Result<Box<ColdMerge>, Error>;
 
 /// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
 pub(super) type Taken = (CubeAt, GameTick);
 
-pub(super) type CommitEnd = Result<ColdEnd, Error>;
-
-impl Inner {
+impl MaintainState {
     /// Has a thread of the pool read the cold cluster into which the step that is held goes.
-    pub(super) fn begin_cold(&self, visitor: &Visitor<Inner>, work: &mut Work) {
+    pub(super) fn begin_cold(&self, work: &mut Work) {
         let Some(step) = work.held else { return };
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            let begun = visitor.visit(|world| {
-                pool::told("reading a cold cluster", || {
-                    Ok(ColdMerge::begin(&*world.engine()?, step.cluster)?.map(Box::new))
-                })
-            });
-            if let Ok(begun) = begun {
-                let _ = sender.send(begun);
-            }
-        });
-        work.cold = Some(Cold::Beginning(receiver));
+        work.cold = Some(Cold::Beginning(self.in_background("reading a cold cluster", move |world| {
+            Ok(ColdMerge::begin(&*world.shared.engine()?, step.cluster)?.map(Box::new))
+        })));
     }
 
     /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
     pub(super) fn make_cold(
         &self,
-        visitor: &Visitor<Inner>,
         work: &mut Work,
         steps: &[Step],
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let Some(Cold::Making(mut merge, mut cubes)) = work.cold.take() else { return Ok(()) };
-        let made = self.pool.each(steps, |step: &Step| {
-            let confirmed = self.tiering.observers(|seen| due.confirms(seen, step));
-            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
-            let made = || merge.make(&*self.engine()?, &self.counters, step.cube, heat);
+        let made = self.shared.pool.each(steps, |step: &Step| {
+            let confirmed = self.activity.tiering.observers(|seen| due.confirms(seen, step));
+            let heat = self
+                .activity
+                .tiering
+                .observers(|seen| heat_after_move(seen, step.cube, self.activity.tiering.now()));
+            let made = || merge.make(&*self.shared.engine()?, &self.shared.counters, step.cube, heat);
             confirmed.then(|| Ok::<_, Error>((made()?, heat.last_access))).transpose()
         });
         let mut failed = None;
@@ -93,18 +80,10 @@ impl Inner {
             work.cold = Some(Cold::Making(merge, cubes));
             return Ok(());
         }
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            // A world that is gone has nothing to be written to; the chunks are where they were.
-            let end = visitor.visit(|world| {
-                pool::told("writing a cold cluster", || merge.commit(&*world.engine()?, &world.counters))
-            });
-            if let Ok(end) = end {
-                let _ = sender.send(end);
-            }
+        let writing = self.in_background("writing a cold cluster", move |world| {
+            merge.commit(&*world.shared.engine()?, &world.shared.counters)
         });
-        work.cold = Some(Cold::Writing(receiver, cubes));
+        work.cold = Some(Cold::Writing(writing, cubes));
         Ok(())
     }
 
@@ -116,8 +95,8 @@ impl Inner {
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
         match work.cold.take() {
-            Some(Cold::Beginning(receiver)) => self.await_begun(work, receiver, due, counts),
-            Some(Cold::Writing(receiver, cubes)) => self.await_written(work, receiver, cubes, due, counts),
+            Some(Cold::Beginning(reading)) => self.await_begun(work, reading, due, counts),
+            Some(Cold::Writing(writing, cubes)) => self.await_written(work, writing, cubes, due, counts),
             making => {
                 work.cold = making;
                 Ok(true)
@@ -128,13 +107,13 @@ impl Inner {
     fn await_begun(
         &self,
         work: &mut Work,
-        receiver: Receiver<Begun>,
+        reading: Background<Begun>,
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
-        match due.receive(&receiver) {
-            Ok(Ok(Ok(merge))) => work.cold = Some(Cold::Making(merge, Vec::new())),
-            Ok(Ok(Err(damage))) => {
+        match reading.wait(due) {
+            Awaited::Done(Ok(Ok(merge))) => work.cold = Some(Cold::Making(merge, Vec::new())),
+            Awaited::Done(Ok(Err(damage))) => {
                 if let Some(step) = work.held.take() {
                     work.plan.abandon();
                     // Whatever else was to go there stays too, and may still grow warm.
@@ -145,13 +124,11 @@ impl Inner {
                 counts.refused += 1;
             }
             // The step that is held begins it again.
-            Ok(Err(error)) => return Err(error),
-            Err(RecvTimeoutError::Timeout) => {
-                work.cold = Some(Cold::Beginning(receiver));
+            Awaited::Done(Err(error)) => return Err(error),
+            Awaited::Running(reading) => {
+                work.cold = Some(Cold::Beginning(reading));
                 return Ok(false);
             }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
         }
         Ok(true)
     }
@@ -159,26 +136,24 @@ impl Inner {
     fn await_written(
         &self,
         work: &mut Work,
-        receiver: Receiver<CommitEnd>,
+        writing: Background<ColdEnd>,
         cubes: Vec<Taken>,
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
-        let ColdEnd { end, left_out } = match due.receive(&receiver) {
-            Ok(Ok(end)) => end,
-            Ok(Err(error)) => {
+        let ColdEnd { end, left_out } = match writing.wait(due) {
+            Awaited::Done(Ok(end)) => end,
+            Awaited::Done(Err(error)) => {
                 // It may have been written all the same.
                 for (cube, _) in &cubes {
                     work.known.moved(*cube);
                 }
                 return Err(error);
             }
-            Err(RecvTimeoutError::Timeout) => {
-                work.cold = Some(Cold::Writing(receiver, cubes));
+            Awaited::Running(writing) => {
+                work.cold = Some(Cold::Writing(writing, cubes));
                 return Ok(false);
             }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
         };
         // The others have gone without them.
         for cube in &left_out {
@@ -194,7 +169,7 @@ impl Inner {
             for (cube, _) in &cubes {
                 work.known.moved(*cube);
             }
-            self.tiering.observers(|seen| {
+            self.activity.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {
                     if seen.heat().last_access(cube) == last_access {
                         seen.heat().forget(cube);

@@ -13,8 +13,8 @@ use super::ahead::Ahead;
 use super::known::KnownCube;
 use super::sweep::{Rows, Sweep};
 use super::{Due, Told, Work};
-use crate::api::world::Inner;
 use crate::maintain::move_tier::row_of;
+use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -41,7 +41,7 @@ impl DueMoves {
     }
 }
 
-impl Inner {
+impl MaintainState {
     /// Makes a new world's ticks know that there is nothing to be found.
     ///
     /// What cannot be read is no reason not to open a world: whoever needs it will say so.
@@ -59,7 +59,7 @@ impl Inner {
     /// Reads nothing where nothing is due and nothing has changed, once the world was searched after opening. Costs a look into
     /// a few maps for each cube otherwise.
     pub(crate) fn consider(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        let written = self.tiering.take_written();
+        let written = self.activity.tiering.take_written();
         if written.is_err() {
             // The engine may have been opened anew.
             work.told.forget_gaps();
@@ -90,8 +90,8 @@ impl Inner {
         due: Due,
         reads_left: &mut usize,
     ) -> Result<bool, Error> {
-        let now = self.tiering.now();
-        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
+        let now = self.activity.tiering.now();
+        let forgotten_before = self.shared.forgotten_before.load(Ordering::Relaxed);
         let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
         let rewrites = self.due_rewrites(due);
         if !work.known.is_whole(cluster) {
@@ -155,8 +155,8 @@ impl Inner {
     fn find_warm(&self, work: &mut Work, cube: CubeAt) -> Result<Option<bool>, Error> {
         let cluster = cube.cluster(ClusterTier::L1);
         let (space, row_key) = row_of(cluster);
-        Counters::add(&self.counters.engine_reads, 1);
-        match self.engine()?.get(space, &row_key).map_err(Error::from) {
+        Counters::add(&self.shared.counters.engine_reads, 1);
+        match self.shared.engine()?.get(space, &row_key).map_err(Error::from) {
             Ok(row) => {
                 let has_warm = Some(row.is_some());
                 work.known.learn_warm(cube, has_warm);
@@ -172,15 +172,15 @@ impl Inner {
     }
 
     fn knows_heat(&self, cube: CubeAt) -> bool {
-        self.tiering.observers(|seen| seen.heat().get(cube)).is_some()
+        self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some()
     }
 
     /// Where a cube's chunks are to be moved. Decided from memory.
     pub(super) fn due_moves(&self, sweep: &mut Sweep, known: KnownCube, due: Due) -> DueMoves {
-        let (cube, now) = (known.cube, self.tiering.now());
+        let (cube, now) = (known.cube, self.activity.tiering.now());
         let is_left_alone = sweep.is_left_alone(cube.cluster(ClusterTier::L1), now);
         let may_be_cold = !sweep.is_left_alone(cube.cluster(ClusterTier::L2), now);
-        self.tiering.observers(|seen| {
+        self.activity.tiering.observers(|seen| {
             let last_access = seen.heat().last_access(cube);
             if is_left_alone || !seen.policy().may_grow_colder(last_access, due.at()) {
                 let seen = Observation::alone(Tier::L0, last_access);
@@ -229,7 +229,7 @@ impl Inner {
             }
         }
         if !offers.is_empty() {
-            work.known.offered(cube, self.tiering.now());
+            work.known.offered(cube, self.activity.tiering.now());
         }
         for (from, decision, chunks, bytes) in offers {
             let Observation { last_access, nearest_player_blocks, .. } = seen;

@@ -102,7 +102,7 @@ impl Due {
 }
 
 /// Takes what another thread has made, if it has.
-pub(super) fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+pub(crate) fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
     receiver.try_recv().map_err(|error| match error {
         TryRecvError::Empty => RecvTimeoutError::Timeout,
         TryRecvError::Disconnected => RecvTimeoutError::Disconnected,

@@ -4,7 +4,7 @@ use cg_format::{ChunkAt, ClusterTier, Tier};
 use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
 
 use super::read_cold_heat;
-use crate::api::world::World;
+use crate::maintain::state::MaintainState;
 use crate::read::chunk::find;
 use crate::storage::error::Error;
 
@@ -27,27 +27,23 @@ pub struct TierReport {
     pub next_move: Option<NextMove>,
 }
 
-impl World {
-    /// Says in which tier a chunk lies, why, and when it will move; `None` if it is not stored. Counts as no access.
-    ///
-    /// Costs one key read when hot, up to three when cold, and one or two for what is stored of its heat.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged.
-    pub fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        let found = find(&*inner.engine()?, &inner.counters, at, |stored| Ok((stored.tier, stored.version)))?;
+impl MaintainState {
+    /// See [`World::explain_tier`](crate::World::explain_tier).
+    pub(crate) fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
+        self.shared.check_open()?;
+        let found = find(&*self.shared.engine()?, &self.shared.counters, at, |stored| {
+            Ok((stored.tier, stored.version))
+        })?;
         let Some((tier, version)) = found.here() else { return Ok(None) };
-        let version = inner.deltas.commits(at).last().map_or(version, |delta| version.max(*delta));
+        let version = self.read.deltas.commits(at).last().map_or(version, |delta| version.max(*delta));
         let cube = CubeAt::of(at);
         let cold = match tier {
-            Tier::L2 => read_cold_heat(&*inner.engine()?, cube.cluster(ClusterTier::L2))?.0,
+            Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,
             Tier::L0 | Tier::L1 => None,
         };
-        inner.learn_heat(cube)?;
-        let now = inner.tiering.now();
-        Ok(Some(inner.tiering.observers(|seen| {
+        self.learn_heat(cube)?;
+        let now = self.activity.tiering.now();
+        Ok(Some(self.activity.tiering.observers(|seen| {
             let heat = seen.heat().get(cube);
             TierReport {
                 tier,

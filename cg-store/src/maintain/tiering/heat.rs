@@ -10,8 +10,8 @@ use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
 use super::clock::{put_clock, read_clock};
-use crate::api::world::Inner;
 use crate::engine::{Batch, EngineError, Guard, Level, Readable};
+use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -70,11 +70,11 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
     key::heat(cg_format::ChunkAt::new(cube.dimension(), corner))
 }
 
-impl Inner {
+impl MaintainState {
     /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         let row = match engine.get(Space::Heat, &key) {
             Ok(Some(row)) => row,
             Ok(None) | Err(EngineError::Corrupt { .. }) => return Ok(None),
@@ -86,12 +86,12 @@ impl Inner {
 
     /// Makes sure that what is stored of a cube's heat is known; says whether anything is.
     pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<bool, Error> {
-        if self.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
+        if self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
             return Ok(true);
         }
         let Some(stored) = self.stored_heat(cube)? else { return Ok(false) };
-        let heat = stored.not_after(self.tiering.now());
-        self.tiering.observers(|seen| {
+        let heat = stored.not_after(self.activity.tiering.now());
+        self.activity.tiering.observers(|seen| {
             seen.heat().insert(cube, heat);
             if heat != stored {
                 seen.heat().unsaved(cube);
@@ -102,9 +102,9 @@ impl Inner {
 
     /// Writes what is known of heat, all of it, and the clock, before the world is closed.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
-        self.tiering.observers(|seen| seen.heat().mark_all_dirty());
+        self.activity.tiering.observers(|seen| seen.heat().mark_all_dirty());
         while !self.keep_heat()?.is_empty() {}
-        let (engine, now) = (self.engine()?, self.tiering.now());
+        let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
         // A world all of whose chunks are cold has no heat with which the clock was written.
         if read_clock(&*engine)? != now {
             let mut batch = Batch::new();
@@ -118,7 +118,7 @@ impl Inner {
     ///
     /// Loses nothing if it is never called: the next open takes the cubes for accessed then.
     pub(crate) fn keep_heat(&self) -> Result<Vec<CubeAt>, Error> {
-        let dirty = self.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
+        let dirty = self.activity.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
         if dirty.is_empty() {
             return Ok(Vec::new());
         }
@@ -126,13 +126,15 @@ impl Inner {
         for (cube, heat) in &dirty {
             put_heat(&mut batch, *cube, *heat);
         }
-        put_clock(&mut batch, self.tiering.now());
+        put_clock(&mut batch, self.activity.tiering.now());
         let bytes = batch.len_bytes();
-        if let Err(error) = self.engine()?.commit(batch.rearranging(), &[], Level::Process) {
-            self.tiering.observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
+        if let Err(error) = self.shared.engine()?.commit(batch.rearranging(), &[], Level::Process) {
+            self.activity
+                .tiering
+                .observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));
             return Err(error.into());
         }
-        Counters::add(&self.counters.bytes_written, bytes);
+        Counters::add(&self.shared.counters.bytes_written, bytes);
         Ok(dirty.into_iter().map(|(cube, _)| cube).collect())
     }
 }

@@ -2,80 +2,66 @@
 //! since an engine reads its row as a whole.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use cg_format::ClusterTier;
 use cg_tiering::CubeAt;
 
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
+use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{Outcome, forget_marks, past_damage, row_of};
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// The one cube of which a thread of the pool may be looking for marks. No chunk is moved meanwhile.
 #[derive(Debug)]
 pub(super) struct Forgetting {
     cube: CubeAt,
-    receiver: Receiver<Result<Outcome, Error>>,
+    end: Background<Outcome>,
 }
 
-impl Inner {
+impl MaintainState {
     /// Forgets the marks of a cube that hide nothing and that the host allowed to forget; has a thread of the pool do it if
     /// a cold cluster lies below.
     pub(super) fn forget_marks(
         &self,
-        visitor: &Visitor<Inner>,
         work: &mut Work,
         cube: CubeAt,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let (space, row_key) = row_of(cube.cluster(ClusterTier::L2));
-        if !self.engine()?.may_have(space, &row_key) {
+        if !self.shared.engine()?.may_have(space, &row_key) {
             let end = self.forgotten(cube)?;
             end_forgetting(work, cube, end, counts);
             return Ok(());
         }
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            let end =
-                visitor.visit(|world| pool::told("forgetting marks of deletions", || world.forgotten(cube)));
-            if let Ok(end) = end {
-                // Nobody waits for it if the world is being closed.
-                let _ = sender.send(end);
-            }
-        });
-        work.forgetting = Some(Forgetting { cube, receiver });
+        let end = self.in_background("forgetting marks of deletions", move |world| world.forgotten(cube));
+        work.forgetting = Some(Forgetting { cube, end });
         Ok(())
     }
 
     fn forgotten(&self, cube: CubeAt) -> Result<Outcome, Error> {
-        let before = self.forgotten_before.load(Ordering::Relaxed);
-        past_damage(forget_marks(&*self.engine()?, &self.counters, cube, before))
+        let before = self.shared.forgotten_before.load(Ordering::Relaxed);
+        past_damage(forget_marks(&*self.shared.engine()?, &self.shared.counters, cube, before))
     }
 }
 
 /// Waits for the cube whose marks are being forgotten; `false` if the deadline comes first.
 pub(super) fn await_forgetting(work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
-    let Some(Forgetting { cube, receiver }) = work.forgetting.take() else { return Ok(true) };
-    match due.receive(&receiver) {
-        Ok(Ok(end)) => {
+    let Some(Forgetting { cube, end }) = work.forgetting.take() else { return Ok(true) };
+    match end.wait(due) {
+        Awaited::Done(Ok(end)) => {
             end_forgetting(work, cube, end, counts);
             Ok(true)
         }
-        Ok(Err(error)) => {
+        Awaited::Done(Err(error)) => {
             // They may have been deleted all the same.
             work.known.moved(cube);
             Err(error)
         }
-        Err(RecvTimeoutError::Timeout) => {
-            work.forgetting = Some(Forgetting { cube, receiver });
+        Awaited::Running(end) => {
+            work.forgetting = Some(Forgetting { cube, end });
             Ok(false)
         }
-        // The thread went away with the world.
-        Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
     }
 }
 

@@ -29,13 +29,12 @@ use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::trace::Event;
 use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 
-use crate::api::world::World;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::written::{Forgotten, Puts, Written};
 
 pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
-pub(crate) use due::Due;
+pub(crate) use due::{Due, try_receive};
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
@@ -132,47 +131,37 @@ impl Tiering {
     }
 }
 
-impl World {
-    /// Holds the chunks of a box as loaded, for example around a chunk loader: they never grow colder, and chunks that
-    /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
-    ///
-    /// What lies around players is held by itself: see [`tick`](Self::tick).
-    ///
-    /// # Errors
-    /// [`HoldError`] for a box that is too large.
-    pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
-        let tiering = &self.unsettled().tiering;
-        tiering.observers(|seen| {
-            let id = seen.hold(dimension, place, tiering.now())?;
-            tiering.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
+impl Tiering {
+    /// See [`World::hold`](crate::World::hold).
+    pub(crate) fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
+        self.observers(|seen| {
+            let id = seen.hold(dimension, place, self.now())?;
+            self.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
             Ok(id)
         })
     }
 
-    /// Releases what was held. Says whether it was.
-    pub fn release(&self, id: HoldId) -> bool {
-        let tiering = &self.unsettled().tiering;
-        tiering.observers(|seen| {
-            tiering.recorder.told(&Event::Release(id.get()));
-            seen.release(id, tiering.now())
+    /// See [`World::release`](crate::World::release).
+    pub(crate) fn release(&self, id: HoldId) -> bool {
+        self.observers(|seen| {
+            self.recorder.told(&Event::Release(id.get()));
+            seen.release(id, self.now())
         })
     }
 
-    /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
-    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
-        let tiering = &self.unsettled().tiering;
-        tiering.observers(|seen| {
+    /// See [`World::pin`](crate::World::pin).
+    pub(crate) fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
+        self.observers(|seen| {
             let id = seen.pin(dimension, place);
-            tiering.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
+            self.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
             id
         })
     }
 
-    /// Allows it again. Says whether it was forbidden.
-    pub fn unpin(&self, id: PinId) -> bool {
-        let tiering = &self.unsettled().tiering;
-        tiering.observers(|seen| {
-            tiering.recorder.told(&Event::Unpin(id.get()));
+    /// See [`World::unpin`](crate::World::unpin).
+    pub(crate) fn unpin(&self, id: PinId) -> bool {
+        self.observers(|seen| {
+            self.recorder.told(&Event::Unpin(id.get()));
             seen.unpin(id)
         })
     }

@@ -4,21 +4,18 @@
 //! not wait where others keep all threads busy: its promotions come behind them.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use cg_tiering::Step;
 
-use super::due::try_receive;
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
+use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{Outcome, past_damage, promote};
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// The promotions that were begun and not seen to end, the oldest first. Each is of a cube of its own.
 #[derive(Debug, Default)]
-pub(super) struct Promoting(VecDeque<(Step, Receiver<Result<Outcome, Error>>)>);
+pub(super) struct Promoting(VecDeque<(Step, Background<Outcome>)>);
 
 impl Promoting {
     pub(super) fn is_under_way(&self) -> bool {
@@ -26,27 +23,19 @@ impl Promoting {
     }
 }
 
-impl Inner {
+impl MaintainState {
     /// Has a thread of the pool take the step that is held.
-    pub(super) fn begin_promotion(&self, visitor: &Visitor<Inner>, work: &mut Work, due: Due) {
+    pub(super) fn begin_promotion(&self, work: &mut Work, due: Due) {
         let Some(step) = work.next_step() else { return };
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            // A world that is gone has nothing to be promoted in.
-            let end = visitor.visit(|world| pool::told("promoting chunks", || world.promote(&step, due)));
-            if let Ok(end) = end {
-                let _ = sender.send(end);
-            }
-        });
-        work.promoting.0.push_back((step, receiver));
+        let promoting = self.in_background("promoting chunks", move |world| world.promote(&step, due));
+        work.promoting.0.push_back((step, promoting));
     }
 
     fn promote(&self, step: &Step, due: Due) -> Result<Outcome, Error> {
-        if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+        if !self.activity.tiering.observers(|seen| due.confirms(seen, step)) {
             return Ok(Outcome::Nothing);
         }
-        past_damage(promote(&*self.engine()?, &self.counters, step.cube))
+        past_damage(promote(&*self.shared.engine()?, &self.shared.counters, step.cube))
     }
 
     /// Waits until so many promotions are under way at most; `false` if the deadline comes first, or others keep all threads
@@ -60,18 +49,17 @@ impl Inner {
     ) -> Result<bool, Error> {
         loop {
             let count = work.promoting.0.len();
-            let Some((step, receiver)) = work.promoting.0.front() else { return Ok(true) };
-            let waits = count > most && !(due.has_end() && self.pool.is_busy_beside(count));
-            let end = if waits { due.receive(receiver) } else { try_receive(receiver) };
-            let (step, end) = match end {
-                Ok(end) => (*step, end),
-                Err(RecvTimeoutError::Timeout) => return Ok(count <= most),
-                // The thread went away with the world.
-                Err(RecvTimeoutError::Disconnected) => (*step, Err(Error::Closed)),
+            let Some((step, promoting)) = work.promoting.0.pop_front() else { return Ok(true) };
+            let waits = count > most && !(due.has_end() && self.shared.pool.is_busy_beside(count));
+            let end = match if waits { promoting.wait(due) } else { promoting.look() } {
+                Awaited::Done(end) => end,
+                Awaited::Running(promoting) => {
+                    work.promoting.0.push_front((step, promoting));
+                    return Ok(count <= most);
+                }
             };
-            work.promoting.0.pop_front();
             if matches!(end, Ok(Outcome::Overtaken) | Err(_)) {
-                self.tiering.observers(|seen| seen.again(step.cube));
+                self.activity.tiering.observers(|seen| seen.again(step.cube));
             }
             if end.is_err() {
                 // It may have been written all the same.

@@ -12,7 +12,7 @@ use cg_format::chunk::Chunk;
 use cg_tiering::trace::{Event, TraceWriter};
 use cg_tiering::{GameTick, PlayerAt};
 
-use crate::api::world::World;
+use super::Tiering;
 use crate::rt::lock_order::{Mutex, rank};
 
 /// What is recorded, if anything is.
@@ -111,40 +111,32 @@ fn len_bytes(chunk: &Chunk) -> u32 {
     u32::try_from(chunk.to_bytes().len()).unwrap_or(u32::MAX)
 }
 
-impl World {
-    /// Begins to record what is held and pinned, and from now on loads that memory cannot answer, saves, ticks, players,
-    /// holds and pins; a recording under way is dropped.
-    ///
-    /// Eight or nine bytes for most events, kept in memory until [`take_trace`](Self::take_trace) hands them out. The
-    /// event with which they would be more than `max_bytes` ends the recording: it and what comes later is counted in
-    /// [`TracePart::lost_events`]. 64 MiB last for about seven million loads and saves. While it records, each of them
-    /// also encodes its chunk once to know its length.
-    pub fn record_trace(&self, max_bytes: usize) {
-        let tiering = &self.unsettled().tiering;
-        tiering.observers(|seen| {
+impl Tiering {
+    /// See [`World::record_trace`](crate::World::record_trace).
+    pub(crate) fn record_trace(&self, max_bytes: usize) {
+        self.observers(|seen| {
             let mut bytes = Vec::new();
             let writer = TraceWriter::new(&mut bytes);
             let mut recording = Recording { writer, bytes, max_bytes, lost_events: 0 };
-            let now = tiering.now();
+            let now = self.now();
             recording.note(|writer, bytes| {
                 writer.write(&Event::Tick(now), bytes);
                 writer.write_standing(seen, bytes);
             });
-            *tiering.recorder.recording.lock() = Some(recording);
+            *self.recorder.recording.lock() = Some(recording);
         });
-        tiering.recorder.is_on.store(true, Ordering::Relaxed);
+        self.recorder.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// What was recorded since the last call, to be appended to the same file. Recording goes on, unless the part says
-    /// otherwise. Empty if nothing is recorded.
-    pub fn take_trace(&self) -> TracePart {
-        let mut recording = self.unsettled().tiering.recorder.recording.lock();
+    /// See [`World::take_trace`](crate::World::take_trace).
+    pub(crate) fn take_trace(&self) -> TracePart {
+        let mut recording = self.recorder.recording.lock();
         recording.as_mut().map(Recording::take).unwrap_or_default()
     }
 
-    /// Stops recording and hands out the rest.
-    pub fn end_trace(&self) -> TracePart {
-        let recorder = &self.unsettled().tiering.recorder;
+    /// See [`World::end_trace`](crate::World::end_trace).
+    pub(crate) fn end_trace(&self) -> TracePart {
+        let recorder = &self.recorder;
         recorder.is_on.store(false, Ordering::Relaxed);
         recorder.recording.lock().take().map(|mut recording| recording.take()).unwrap_or_default()
     }

@@ -15,8 +15,8 @@ use super::ahead::Ahead;
 use super::heat::heat_key;
 use super::unread::{Part, ends};
 use super::{Due, Work};
-use crate::api::world::Inner;
 use crate::engine::{Met, scan_skipping_damage};
+use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -33,11 +33,12 @@ const STEPS_AHEAD: u64 = 1 << 12;
 /// What was forgotten for want of room is left alone for so long. Moves to the coldest tier are made no more often.
 const SPILLED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 
-impl Inner {
+impl MaintainState {
     /// Searches a few of the parts of which too little is known; `false` if there are more that may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         work.known.leave_round();
-        let (now, policy) = (self.tiering.now(), self.tiering.observers(|seen| *seen.policy()));
+        let (now, policy) =
+            (self.activity.tiering.now(), self.activity.tiering.observers(|seen| *seen.policy()));
         let (mut found, mut read) = (0, 0);
         while found < CLUSTERS_FOUND && read < CUBES_READ && !due.is_over() {
             let has_room = work.plan.left().steps < STEPS_AHEAD;
@@ -64,11 +65,11 @@ impl Inner {
 
     /// Makes cold clusters unread of which more is remembered than should be.
     pub(super) fn forget_too_much(&self, work: &mut Work) {
-        let now = self.tiering.now();
+        let now = self.activity.tiering.now();
         let not_before = GameTick::new(now.get().saturating_add(SPILLED_TICKS));
         while let Some(cluster) = work.known.too_much(now) {
             let cubes = work.known.cubes_in(cluster);
-            let since = self.tiering.observers(|seen| {
+            let since = self.activity.tiering.observers(|seen| {
                 let accessed = cubes.iter().map(|known| seen.heat().last_access(known.cube));
                 accessed.min().unwrap_or(now)
             });
@@ -79,11 +80,11 @@ impl Inner {
     /// When a cube of a cold cluster was accessed first, at the earliest. What has no heat row counts as accessed when
     /// the world was opened, and so does one that cannot be read.
     fn left_alone_since(&self, work: &mut Work, cluster: ClusterAt) -> Result<GameTick, Error> {
-        let mut since = self.tiering.opened_at();
+        let mut since = self.activity.tiering.opened_at();
         let [first, last] = ends(cluster).map(heat_key);
         let keys = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        scan_skipping_damage(&*self.engine()?, Family::Index, keys, |met| {
-            Counters::add(&self.counters.keys_scanned, 1);
+        scan_skipping_damage(&*self.shared.engine()?, Family::Index, keys, |met| {
+            Counters::add(&self.shared.counters.keys_scanned, 1);
             match met {
                 Met::Row(key, row) => {
                     let heat =

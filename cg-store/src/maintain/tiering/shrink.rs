@@ -1,22 +1,19 @@
 //! Clusters are written anew without what hotter tiers shadow: a warm one within a tick, a cold one behind it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
 
 use super::{Due, MoveCounts, Work};
-use crate::api::world::Inner;
+use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage, row_of};
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// The one cold cluster that may be counted and written by a thread of the pool: it is as large as 64 cubes.
 #[derive(Debug)]
 pub(super) struct Shrinking {
     cluster: ClusterAt,
-    receiver: Receiver<Result<Shrunk, Error>>,
+    end: Background<Shrunk>,
 }
 
 /// How that ended.
@@ -27,12 +24,11 @@ struct Shrunk {
     present: u32,
 }
 
-impl Inner {
+impl MaintainState {
     /// Writes a cluster anew without its shadows, if the policy says so of what has been above it since a moment; has a
     /// thread of the pool do it if it is a cold one that is there.
     pub(super) fn shrink(
         &self,
-        visitor: &Visitor<Inner>,
         work: &mut Work,
         (cluster, since): (ClusterAt, GameTick),
         due: Due,
@@ -41,24 +37,16 @@ impl Inner {
         let at = due.at();
         let (space, row_key) = row_of(cluster);
         // Mostly there is none, and then nobody needs to wait for a thread.
-        let is_absent = !self.engine()?.may_have(space, &row_key);
+        let is_absent = !self.shared.engine()?.may_have(space, &row_key);
         if cluster.pos.tier() == ClusterTier::L1 || is_absent {
-            for shrunk in self.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
+            for shrunk in self.shared.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
                 self.end_shrinking(work, cluster, shrunk?, counts);
             }
             return Ok(());
         }
-        let (sender, receiver) = channel();
-        let visitor = visitor.clone();
-        self.pool.spawn(move || {
-            let shrunk = visitor.visit(|world| {
-                pool::told("writing a cluster without its shadows", || world.shrunk(cluster, since, at))
-            });
-            if let Ok(shrunk) = shrunk {
-                let _ = sender.send(shrunk);
-            }
-        });
-        work.shrinking = Some(Shrinking { cluster, receiver });
+        let operation = "writing a cluster without its shadows";
+        let end = self.in_background(operation, move |world| world.shrunk(cluster, since, at));
+        work.shrinking = Some(Shrinking { cluster, end });
         Ok(())
     }
 
@@ -69,29 +57,32 @@ impl Inner {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
-        let Some(shrinking) = work.shrinking.take() else { return Ok(true) };
-        match due.receive(&shrinking.receiver) {
-            Ok(shrunk) => {
-                self.end_shrinking(work, shrinking.cluster, shrunk?, counts);
+        let Some(Shrinking { cluster, end }) = work.shrinking.take() else { return Ok(true) };
+        match end.wait(due) {
+            Awaited::Done(shrunk) => {
+                self.end_shrinking(work, cluster, shrunk?, counts);
                 Ok(true)
             }
-            Err(RecvTimeoutError::Timeout) => {
-                work.shrinking = Some(shrinking);
+            Awaited::Running(end) => {
+                work.shrinking = Some(Shrinking { cluster, end });
                 Ok(false)
             }
-            // The thread went away with the world.
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Closed),
         }
     }
 
     fn shrunk(&self, cluster: ClusterAt, since: GameTick, at: GameTick) -> Result<Shrunk, Error> {
-        let policy = self.tiering.observers(|seen| *seen.policy());
+        let policy = self.activity.tiering.observers(|seen| *seen.policy());
         let mut present = 0;
         let should_rewrite = |slots: ShadowedSlots| {
             present = slots.present;
             policy.should_rewrite(slots, since, at)
         };
-        let end = past_damage(drop_shadows(&*self.engine()?, &self.counters, cluster, should_rewrite))?;
+        let end = past_damage(drop_shadows(
+            &*self.shared.engine()?,
+            &self.shared.counters,
+            cluster,
+            should_rewrite,
+        ))?;
         Ok(Shrunk { end, present })
     }
 
@@ -108,7 +99,7 @@ impl Inner {
             }
             Outcome::TooLarge => counts.refused += 1,
             // Without a cluster there is nothing to be asked about.
-            Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.tiering.now()),
+            Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.activity.tiering.now()),
         }
     }
 }

@@ -16,9 +16,9 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick};
 use super::ahead::Ahead;
 use super::known::KnownCube;
 use super::{Due, Work};
-use crate::api::world::Inner;
 use crate::engine::ReadableExt as _;
 use crate::maintain::move_tier::hot_keys;
+use crate::maintain::state::MaintainState;
 use crate::read::chunk::hot;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -250,7 +250,7 @@ impl KnownCube {
     }
 }
 
-impl Inner {
+impl MaintainState {
     /// Visits the next cube and offers what is due at a moment; `false` at the end of a round.
     ///
     /// Costs a seek, two for a cube with hot rows and heat, and a scan of the cube's hot rows; of a cube that is due to
@@ -267,7 +267,7 @@ impl Inner {
             work.sweep.behind = None;
             work.sweep.ahead = Ahead::default();
             // What was put meanwhile may lie behind the sweep.
-            work.known.note(self.tiering.take_written());
+            work.known.note(self.activity.tiering.take_written());
             work.known.end_round();
             return Ok(false);
         };
@@ -276,12 +276,12 @@ impl Inner {
         self.forget_too_much(work);
         // Rows that lie there unknown are what a round is made for.
         known.warm = None;
-        work.sweep.old_marks(cube, known.old_marks, self.forgotten_before.load(Ordering::Relaxed));
+        work.sweep.old_marks(cube, known.old_marks, self.shared.forgotten_before.load(Ordering::Relaxed));
         // The warm cluster's own slots are shadowed by hot rows alone.
         let hot = known.rows.count_ones();
         let above_warm = Rows { hot, most_shadows: hot };
         work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
-        if !known.is_offered(self.tiering.now()) {
+        if !known.is_offered(self.activity.tiering.now()) {
             let due_moves = self.due_moves(&mut work.sweep, known, due);
             known.warm = self.offer(work, known, due_moves)?;
         }
@@ -290,15 +290,15 @@ impl Inner {
     }
 
     pub(super) fn due_rewrites(&self, due: Due) -> DueRewrites {
-        let after_ticks = self.tiering.observers(|seen| seen.policy().rewrite_after_ticks);
-        DueRewrites::new(self.tiering.now(), due.at(), after_ticks)
+        let after_ticks = self.activity.tiering.observers(|seen| seen.policy().rewrite_after_ticks);
+        DueRewrites::new(self.activity.tiering.now(), due.at(), after_ticks)
     }
 
     /// Reads a cube's hot rows, and makes sure that its heat is known. `None` if the rows lie where nothing can be read:
     /// the cube is left as it is, and forgotten until something is saved in it.
     pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<Option<KnownCube>, Error> {
         // Before the rows are read: those that may be forgotten later are looked for again.
-        let forgotten_before = self.forgotten_before.load(Ordering::Relaxed);
+        let forgotten_before = self.shared.forgotten_before.load(Ordering::Relaxed);
         let hot = match self.hot_rows(cube, forgotten_before) {
             Ok((hot, damaged)) => {
                 for damage in &damaged {
@@ -322,8 +322,8 @@ impl Inner {
         let (mut found, mut damaged) = (Hot::default(), Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        self.engine()?.scan(Family::ChunkL0, range, |key, row| {
-            Counters::add(&self.counters.keys_scanned, 1);
+        self.shared.engine()?.scan(Family::ChunkL0, range, |key, row| {
+            Counters::add(&self.shared.counters.keys_scanned, 1);
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
             let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
             found.rows |= place;

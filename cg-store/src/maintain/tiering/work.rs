@@ -15,10 +15,9 @@ use super::shrink::Shrinking;
 use super::{
     Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
 };
-use crate::api::world::Inner;
 use crate::engine::{Batch, EngineError, Guard, Level};
 use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
-use crate::rt::visits::Visitor;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// Settled cubes are offered to the plan so many at a time.
@@ -70,8 +69,8 @@ impl Work {
         self.known = Known::default();
     }
 
-    /// Writes the heat of cubes whose rows are out of date, so many at most; see [`Inner::keep_heat`].
-    pub(crate) fn keep_heat(&mut self, world: &Inner) -> Result<(), Error> {
+    /// Writes the heat of cubes whose rows are out of date, so many at most; see [`MaintainState::keep_heat`].
+    pub(crate) fn keep_heat(&mut self, world: &MaintainState) -> Result<(), Error> {
         for cube in world.keep_heat()? {
             self.known.note_heat(cube);
         }
@@ -120,10 +119,10 @@ impl Work {
     }
 }
 
-impl Inner {
+impl MaintainState {
     /// Offers the cubes in which somebody has stayed long enough.
     pub(crate) fn offer_settled(&self, work: &mut Work, now: GameTick) {
-        let settled = self.tiering.observers(|seen| {
+        let settled = self.activity.tiering.observers(|seen| {
             let cubes = seen.take_settled(now, SETTLED_AT_ONCE);
             let decided = cubes.into_iter().map(|cube| {
                 let here = seen.observe(cube, Tier::L2);
@@ -147,7 +146,8 @@ impl Inner {
 
     /// Whether there is room for what maintenance writes; notes it if there is not.
     pub(crate) fn has_room(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        let checked = if due.shrinks() { self.check_room_to_shrink() } else { self.check_room() };
+        let checked =
+            if due.shrinks() { self.commit.check_room_to_shrink() } else { self.commit.check_room() };
         match checked {
             Err(error @ Error::NoRoom { .. }) => {
                 work.lacks_room = Some(error);
@@ -160,13 +160,7 @@ impl Inner {
     /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
     /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
     /// left is left as it is, apart from marks of deletions, and does not count.
-    pub(crate) fn work(
-        &self,
-        visitor: &Visitor<Inner>,
-        work: &mut Work,
-        due: Due,
-        counts: &mut MoveCounts,
-    ) -> Result<bool, Error> {
+    pub(crate) fn work(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
         loop {
             // One kind of move at a time: none is made beside those that are made behind ticks.
             if !self.await_cold(work, due, counts)?
@@ -186,22 +180,22 @@ impl Inner {
                 return Ok(work.is_done());
             }
             match next {
-                Some(Tier::L0) => self.begin_promotion(visitor, work, due),
+                Some(Tier::L0) => self.begin_promotion(work, due),
                 Some(Tier::L1) => {
                     let steps = work.next_steps(self.threads_to_use(due));
                     self.warm_cubes(work, &steps, due, counts)?;
                 }
                 Some(Tier::L2) if work.is_cold_begun() => {
                     let steps = work.next_steps(self.threads_to_use(due));
-                    self.make_cold(visitor, work, &steps, due, counts)?;
+                    self.make_cold(work, &steps, due, counts)?;
                 }
-                Some(Tier::L2) => self.begin_cold(visitor, work),
+                Some(Tier::L2) => self.begin_cold(work),
                 None => {
                     let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
                     if let Some((cluster, since)) = shadowed {
-                        self.shrink(visitor, work, (cluster, since), due, counts)?;
+                        self.shrink(work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.forget_marks(visitor, work, cube, counts)?;
+                        self.forget_marks(work, cube, counts)?;
                     } else {
                         work.others_waited = false;
                         return Ok(true);
@@ -217,11 +211,11 @@ impl Inner {
     fn promotions_at_once(&self, work: &Work, due: Due) -> usize {
         const UNTIL_THE_NEXT_TICK: usize = 8;
         let for_each = if due.waits() || work.others_waited { 1 } else { UNTIL_THE_NEXT_TICK };
-        self.pool.thread_count() * for_each
+        self.shared.pool.thread_count() * for_each
     }
 
     fn threads_to_use(&self, due: Due) -> usize {
-        if !due.waits() || self.pool.is_busy() { 1 } else { self.pool.thread_count() }
+        if !due.waits() || self.shared.pool.is_busy() { 1 } else { self.shared.pool.thread_count() }
     }
 
     /// Demotes cubes into warm clusters.
@@ -232,14 +226,17 @@ impl Inner {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let engine = self.engine()?;
-        let (engine, counters) = (&*engine, &self.counters);
+        let engine = self.shared.engine()?;
+        let (engine, counters) = (&*engine, &self.shared.counters);
         // Whether each was still right, and how it ended.
-        let ends: Vec<Result<_, Error>> = self.pool.each(steps, |step: &Step| {
-            if !self.tiering.observers(|seen| due.confirms(seen, step)) {
+        let ends: Vec<Result<_, Error>> = self.shared.pool.each(steps, |step: &Step| {
+            if !self.activity.tiering.observers(|seen| due.confirms(seen, step)) {
                 return Ok((false, Outcome::Nothing));
             }
-            let heat = self.tiering.observers(|seen| heat_after_move(seen, step.cube, self.tiering.now()));
+            let heat = self
+                .activity
+                .tiering
+                .observers(|seen| heat_after_move(seen, step.cube, self.activity.tiering.now()));
             Ok((true, past_damage(demote_warm(engine, counters, step.cube, heat))?))
         });
         let mut failed = None;
@@ -273,7 +270,7 @@ impl Inner {
         end: Outcome,
         counts: &mut MoveCounts,
     ) -> u64 {
-        let now = self.tiering.now();
+        let now = self.activity.tiering.now();
         if !matches!(end, Outcome::Nothing) {
             for cube in cubes {
                 work.known.moved(*cube);
@@ -282,7 +279,7 @@ impl Inner {
         match end {
             Outcome::Nothing => 0,
             Outcome::Done(moved) => {
-                self.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.moved(*cube, now)));
+                self.activity.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.moved(*cube, now)));
                 counts.add(moved)
             }
             Outcome::Overtaken => {
@@ -304,8 +301,8 @@ impl Inner {
 
     /// Until when nobody tries again what damage has kept from moving.
     pub(super) fn left_alone_until(&self) -> GameTick {
-        let later = self.tiering.observers(|seen| seen.policy().cold_after_ticks);
-        GameTick::new(self.tiering.now().get().saturating_add(later.max(1)))
+        let later = self.activity.tiering.observers(|seen| seen.policy().cold_after_ticks);
+        GameTick::new(self.activity.tiering.now().get().saturating_add(later.max(1)))
     }
 
     /// Deletes the heat of cubes that have nothing to grow cold any more.
@@ -323,12 +320,13 @@ impl Inner {
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
             // What cannot be read may be a warm cluster, or a hot row.
             let has_any = || -> Result<bool, Error> {
-                Ok(self.engine()?.get(space, &row_key)?.is_some() || self.hot_rows(cube, 0)?.0.rows > 0)
+                Ok(self.shared.engine()?.get(space, &row_key)?.is_some()
+                    || self.hot_rows(cube, 0)?.0.rows > 0)
             };
             match has_any() {
                 Ok(true) => {}
                 Ok(false) => {
-                    let is_left = self.tiering.observers(|seen| {
+                    let is_left = self.activity.tiering.observers(|seen| {
                         let is_left = seen.heat().last_access(cube) == last_access;
                         if is_left {
                             seen.heat().forget(cube);
@@ -348,7 +346,7 @@ impl Inner {
             return Ok(());
         }
         let guards = self.heat_of_cold(&mut batch, &forgotten)?;
-        match self.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
+        match self.shared.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
             // A move has noted when such a cluster was accessed: the rows are deleted another time.
             Err(EngineError::Conflict { .. }) => {
                 for (cube, _) in &forgotten {
@@ -367,7 +365,7 @@ impl Inner {
             let known: &mut GameTick = latest.entry(cube.cluster(ClusterTier::L2)).or_default();
             *known = (*known).max(*last_access);
         }
-        let (engine, mut guards) = (self.engine()?, Vec::new());
+        let (engine, mut guards) = (self.shared.engine()?, Vec::new());
         for (cluster, last_access) in latest {
             let (known, guard) = read_cold_heat(&*engine, cluster)?;
             // Where nobody noted it, it stays unknown.

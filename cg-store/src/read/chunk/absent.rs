@@ -5,20 +5,20 @@ use std::ops::{Bound, ControlFlow};
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkPos, ClusterTier, Space, key};
 
-use crate::api::world::Inner;
 use crate::engine::{Readable, ReadableExt as _};
 use crate::read::cache::{Absence, Ticket};
+use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-impl Inner {
+impl ReadState {
     /// Asks about the cubes of a chunk that was found absent, if it is time to; says whether they are known to hold
     /// nothing now.
     ///
     /// Costs up to five looks into the engine, for each 4³ cube at most once.
     pub(super) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
         // What is queued is not in the engine. Asked behind the ticket: what is queued later is announced behind it.
-        if !self.cache.is_cube_to_be_asked(at) || !self.queue.is_empty() {
+        if !self.cache.is_cube_to_be_asked(at) || !self.pending.is_empty() {
             return false;
         }
         // Whatever fails here fails whoever asks for a chunk: of its cubes nothing is learnt.
@@ -27,10 +27,10 @@ impl Inner {
 
     fn ask_about_cubes(&self, at: ChunkAt) -> Result<Absence, Error> {
         // Between two looks a move may carry rows from where the second looks to where the first has looked.
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
         let cold = at.pos.cluster(ClusterTier::L2);
-        Counters::add(&self.counters.engine_reads, 1);
+        Counters::add(&self.shared.counters.engine_reads, 1);
         if view.get(Space::ClusterL2, &key::cluster(at.dimension, cold))?.is_some() {
             return Ok(Absence::Unknowable);
         }
@@ -49,10 +49,10 @@ impl Inner {
 
     /// Whether there is any row from one key to another.
     fn has_row(&self, view: &dyn Readable, family: Family, keys: [&[u8]; 2]) -> Result<bool, Error> {
-        Counters::add(&self.counters.engine_reads, 1);
+        Counters::add(&self.shared.counters.engine_reads, 1);
         let [first, last] = keys.map(Bound::Included);
         let found = view.scan(family, (first, last), |_, _| {
-            Counters::add(&self.counters.keys_scanned, 1);
+            Counters::add(&self.shared.counters.keys_scanned, 1);
             ControlFlow::Break(())
         })?;
         Ok(found.is_some())

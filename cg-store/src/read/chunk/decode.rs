@@ -5,15 +5,15 @@ use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
 use cg_registry::{Catalog, Schema, UpgradeFunctions, Upgrader};
 
 use super::StoredChunk;
-use crate::api::world::Inner;
+use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-impl Inner {
+impl ReadState {
     /// Decodes a stored chunk and upgrades it in memory. Upgrading is no change: nothing is written.
     pub(crate) fn decode(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
-        Counters::add(&self.counters.chunks_decoded, 1);
-        decode(catalog, &self.options.upgrades, stored)
+        Counters::add(&self.shared.counters.chunks_decoded, 1);
+        decode(catalog, &self.shared.options.upgrades, stored)
     }
 }
 

@@ -18,9 +18,11 @@ pub use cubes::Area;
 pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::{find_many, find_many_in};
+pub(crate) use load::{LoadResult, panicked};
 pub use load::{Peek, PendingChunks};
 pub use still::Still;
-pub(crate) use walk::{walk, walk_live, walk_one};
+pub(crate) use still::StillWorld;
+pub(crate) use walk::{positions_in, walk, walk_live, walk_one};
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
 #[derive(Debug, Clone, Copy)]

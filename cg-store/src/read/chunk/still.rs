@@ -10,36 +10,34 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, SchemaView
 use cg_registry::Catalog;
 
 use super::find_many::find_many_in;
-use crate::api::world::{Inner, World};
 use crate::engine::{Engine, Readable as _, Snapshot};
 use crate::read::cache::{ChunkCache, Moment};
 use crate::read::delta::{WithDeltas, fold_stored};
 use crate::read::iterate::entities;
+use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 /// The world as it was at one moment, in the engine and in memory alike.
 pub(crate) struct StillWorld<'w> {
-    world: &'w Inner,
+    world: &'w ReadState,
     view: Snapshot<'w>,
     moment: Moment,
     catalog: Arc<Catalog>,
     with_deltas: WithDeltas,
 }
 
-impl Inner {
-    /// The world as it is now. Waits until nothing is queued and for a commit under way, so that memory and
-    /// engine say the same. The engine is the world's own, borrowed for as long as the value is held.
+impl ReadState {
+    /// The world as it is now. The caller holds the commit lock and nothing is queued, so that memory and engine say the
+    /// same. The engine is the world's own, borrowed for as long as the value is held.
     pub(crate) fn still<'w>(&'w self, engine: &'w dyn Engine) -> Result<StillWorld<'w>, Error> {
-        self.check_open()?;
-        let _no_commit = self.commit_alone()?;
         let view = engine.snapshot()?;
         Ok(StillWorld {
             with_deltas: WithDeltas::of(&view)?,
             world: self,
             view,
             moment: self.cache.moment(),
-            catalog: self.registry.catalog(),
+            catalog: self.shared.registry.catalog(),
         })
     }
 }
@@ -68,14 +66,14 @@ impl StillWorld<'_> {
                 None => missed.push(*at),
             }
         }
-        Counters::add(&world.counters.cache_hits, (at.len() - missed.len()) as u64);
+        Counters::add(&world.shared.counters.cache_hits, (at.len() - missed.len()) as u64);
         if missed.is_empty() {
             return Ok(absent);
         }
-        Counters::add(&world.counters.cache_misses, missed.len() as u64);
-        world.tiering.touch(missed.iter().copied());
+        Counters::add(&world.shared.counters.cache_misses, missed.len() as u64);
+        world.observer.missed(&missed);
         // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
-        let found = find_many_in(&self.view, &world.counters, &missed, |chunk| {
+        let found = find_many_in(&self.view, &world.shared.counters, &missed, |chunk| {
             let stored = if self.with_deltas.has(chunk.at) {
                 let fold = || fold_stored(&self.view, &self.catalog, chunk);
                 world.read_folded(&self.catalog, chunk, fold)?
@@ -103,42 +101,7 @@ impl StillWorld<'_> {
 ///
 /// Chunks come from memory where memory has them as they were then. It keeps old rows alive: hold it no longer than needed.
 pub struct Still<'w> {
-    still: StillWorld<'w>,
-}
-
-impl World {
-    /// Shows the world as it is now, to be read for a while: for snapshots, maps and exports of one state.
-    ///
-    /// Waits until nothing is queued and for a commit under way; the closure runs on the calling thread, without a lock.
-    ///
-    /// ```
-    /// use cg_format::ChunkSource;
-    /// use cg_store::prelude::*;
-    /// # let world = World::temporary(&[], &WorldOptions::default())?;
-    /// # let overworld = world.register_dimension("game:overworld")?;
-    /// # let [air, stone] = world.register_blocks([":air", "game:stone"])?;
-    /// # let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
-    /// # let put = |block| world.transaction(|tx| {
-    /// #     tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
-    /// #     Ok::<_, Box<dyn std::error::Error>>(())
-    /// # });
-    /// put(air)?;
-    /// let then = world.still(|still| {
-    ///     put(stone)?;
-    ///     let chunk = still.lookup(at)?.here().expect("it was there");
-    ///     Ok::<_, Box<dyn std::error::Error>>(chunk.block(LocalPos::new(0, 0, 0)))
-    /// })??;
-    /// assert_eq!(then, air);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Closed`], and what a queued write failed with.
-    pub fn still<T>(&self, read: impl FnOnce(&Still<'_>) -> T) -> Result<T, Error> {
-        let engine = self.settled()?.engine()?;
-        let still = Still { still: self.settled()?.still(&*engine)? };
-        Ok(read(&still))
-    }
+    pub(crate) still: StillWorld<'w>,
 }
 
 impl Still<'_> {

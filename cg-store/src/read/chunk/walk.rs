@@ -11,7 +11,6 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, Dimension, Tier};
 use super::StoredChunk;
 use super::cubes::{Area, Cubes};
 use super::walk_cube::{OpenCluster, walk_cube};
-use crate::api::world::Inner;
 use crate::engine::Readable;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -55,23 +54,24 @@ impl Live<'_, '_> {
     }
 }
 
-impl Inner {
-    /// The stored chunks of a box.
-    ///
-    /// Tells them from keys and from the directories of clusters: no chunk is decoded and no group decompressed.
-    pub(crate) fn positions_in(&self, dimension: Dimension, area: ChunkBox) -> Result<Vec<ChunkAt>, Error> {
-        let mut found = Vec::new();
-        let area = Area::Box(dimension, area);
-        let failed =
-            walk_live(&self.settled_engine()?.snapshot()?, &self.counters, area, |live| match live {
-                Ok(live) => {
-                    found.push(live.place().0);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => ControlFlow::Break(error),
-            })?;
-        failed.map_or(Ok(found), Err)
-    }
+/// The stored chunks of a box.
+///
+/// Tells them from keys and from the directories of clusters: no chunk is decoded and no group decompressed.
+pub(crate) fn positions_in(
+    view: &dyn Readable,
+    counters: &Counters,
+    dimension: Dimension,
+    area: ChunkBox,
+) -> Result<Vec<ChunkAt>, Error> {
+    let mut found = Vec::new();
+    let failed = walk_live(view, counters, Area::Box(dimension, area), |live| match live {
+        Ok(live) => {
+            found.push(live.place().0);
+            ControlFlow::Continue(())
+        }
+        Err(error) => ControlFlow::Break(error),
+    })?;
+    failed.map_or(Ok(found), Err)
 }
 
 /// Shows every live chunk of an area to `visit`, until it breaks.

@@ -11,10 +11,10 @@ use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
 use cg_registry::{Catalog, Schema};
 
 use super::{Said, WithDeltas};
-use crate::api::world::Inner;
 use crate::engine::{Readable, ReadableExt as _};
 use crate::read::chunk::decode::{decode_as_stored, schema_of};
 use crate::read::chunk::{Area, StoredChunk, walk};
+use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
 
 /// Decodes a chunk with the schema of its row and applies what its deltas say; its version is that of the last.
@@ -122,8 +122,8 @@ pub(crate) struct Folding<'v> {
 
 impl<'v> Folding<'v> {
     /// Reads the keys of all deltas.
-    pub(crate) fn of(world: &Inner, view: &'v dyn Readable) -> Result<Self, Error> {
-        Ok(Self { view, catalog: world.registry.catalog(), with_deltas: WithDeltas::of(view)? })
+    pub(crate) fn of(read: &ReadState, view: &'v dyn Readable) -> Result<Self, Error> {
+        Ok(Self { view, catalog: read.shared.registry.catalog(), with_deltas: WithDeltas::of(view)? })
     }
 
     /// The version of a chunk whose row has one.
@@ -151,11 +151,11 @@ impl<'v> Folding<'v> {
 
 /// As [`walk`], every chunk with its deltas folded in. Reads the keys of all deltas first.
 pub(crate) fn walk_folded<B>(
-    world: &Inner,
+    read: &ReadState,
     view: &dyn Readable,
     area: Area,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let folding = Folding::of(world, view)?;
-    walk(view, &world.counters, area, |stored| folding.show(stored, &mut visit))
+    let folding = Folding::of(read, view)?;
+    walk(view, &read.shared.counters, area, |stored| folding.show(stored, &mut visit))
 }

@@ -5,7 +5,7 @@
 //!
 //! **Invariants**.
 //! - A delta has the schema generation of the row that it goes on, and is applied before that row is upgraded.
-//! - The batch that saves or deletes a chunk as a whole deletes its deltas. So does maintenance, which [folds](settle) them
+//! - The batch that saves or deletes a chunk as a whole deletes its deltas. So does maintenance, which [folds](crate::maintain) them
 //!   into the row in time.
 //! - [`DeltaIndex`] names every chunk that has deltas, and may name some that have none any more: a look-up that it
 //!   does not send to the deltas has none to miss. What they say it has in memory too, within a bound.
@@ -14,14 +14,11 @@ mod fold;
 mod index;
 mod known;
 mod said;
-mod settle;
-mod waiting;
 
 pub(crate) use fold::{Folding, fold_said, fold_stored, read, show_folded, walk_folded};
 pub(crate) use index::{DeltaIndex, Deltas};
 pub(crate) use known::WithDeltas;
 pub(crate) use said::Said;
-pub(crate) use waiting::{Unsettled, Which};
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;

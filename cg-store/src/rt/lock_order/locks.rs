@@ -70,10 +70,6 @@ impl<T, R: Ranked> Mutex<T, R> {
         Some(MutexGuard { guard, held: Held::take(Some(R::RANK)) })
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.lock.get_mut()
-    }
-
     pub(crate) fn into_inner(self) -> T {
         self.lock.into_inner()
     }

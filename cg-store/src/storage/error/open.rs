@@ -7,7 +7,7 @@ use cg_format::key::Family;
 
 use super::hex;
 use crate::engine::EngineError;
-use crate::kinds::record::RecordShape;
+use crate::storage::record_shape::RecordShape;
 
 /// Why a directory does not open as a world. No byte of it was changed.
 #[derive(Debug, thiserror::Error)]

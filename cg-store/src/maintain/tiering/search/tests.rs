@@ -30,10 +30,10 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
     while world.fold_opacity(usize::MAX).unwrap() > 0 {}
     // The search for unfolded tiles is another one.
     ticks(&world, 0, 60);
-    let inner = world.unsettled();
-    inner.keep_all_heat().unwrap();
-    let _ = inner.tiering.take_written();
-    inner.maintenance.work(|work| work.known = Known::default().with_capacity(remembered));
+    let rooms = world.rooms();
+    rooms.maintain.keep_all_heat().unwrap();
+    let _ = rooms.maintain.activity.tiering.take_written();
+    rooms.maintain.maintenance.work(|work| work.known = Known::default().with_capacity(remembered));
     (world, places)
 }
 
@@ -65,7 +65,8 @@ fn a_world_is_searched_without_reading_its_rows() {
     let (moves, work) = ticks(&world, 10, 1000);
     assert_eq!((moves, work.keys_scanned, work.engine_reads), (MoveCounts::default(), 0, 0));
     world
-        .unsettled()
+        .rooms()
+        .maintain
         .maintenance
         .work(|work| assert!(!work.known.is_searched(), "there is something to be read"));
     // When it is due, each row is read once, and each cluster is one move.
@@ -79,7 +80,7 @@ fn a_world_is_searched_without_reading_its_rows() {
     assert_eq!(work.keys_scanned, chunks + clusters * 64 * 2, "each row once, behind two seeks for its cube");
     let (moves, work) = ticks(&world, DAY, 200);
     assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
-    world.unsettled().maintenance.work(|work| assert!(work.known.is_searched()));
+    world.rooms().maintain.maintenance.work(|work| assert!(work.known.is_searched()));
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn what_is_saved_while_little_is_remembered_grows_cold_too() {
 fn a_search_that_was_lost_begins_again() {
     let (world, _) = opened((0..40).map(|n: i64| [n * 16, 0, 0]), 1 << 16);
     ticks(&world, 1, 10);
-    world.unsettled().tiering.lose_track_of_writes();
+    world.rooms().maintain.activity.tiering.lose_track_of_writes();
     let (_, work) = ticks(&world, 11, 10);
     assert_eq!(work.keys_scanned, 40 * 3, "each cluster is found once more");
     ticks(&world, DAY, 100);

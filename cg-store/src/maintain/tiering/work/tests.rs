@@ -50,9 +50,9 @@ fn stored(engine: MemEngine, options: &WorldOptions, places: &[i64]) -> (World, 
 fn beside_busy_threads<T: Send>(world: &World, run: impl FnOnce() -> T + Send) -> T {
     let (held, receiver) = channel::<()>();
     let receiver = Arc::new(Mutex::new(receiver));
-    for _ in 0..world.unsettled().pool.thread_count() {
+    for _ in 0..world.rooms().shared.pool.thread_count() {
         let receiver = Arc::clone(&receiver);
-        world.unsettled().pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
+        world.rooms().shared.pool.spawn(move || assert!(receiver.lock().recv().is_err(), "nothing is sent"));
     }
     thread::scope(|scope| {
         let (sender, receiver) = channel();
@@ -178,21 +178,25 @@ fn a_panic_behind_a_tick_does_not_pass_for_a_closed_world() {
 #[test]
 fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
     let (world, all, _) = stored(MemEngine::new(), &apart(), &[0]);
-    let inner = world.unsettled();
+    let rooms = world.rooms();
     let seen = ChunkAt::new(all[0].dimension, ChunkPos::constant(40, 0, 0));
-    inner.tiering.touch([seen]);
+    rooms.maintain.activity.tiering.touch([seen]);
     let cube = CubeAt::of(seen);
     let mut work = Work::default();
     work.sweep.heat_only = vec![(cube, GameTick::new(0))];
     // Whoever looks at an absent or a cold chunk leaves no row.
-    inner.tiering.set_now(GameTick::new(50));
-    inner.tiering.touch([seen]);
-    inner.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
-    let heat = inner.tiering.observers(|seen| seen.heat().get(cube)).map(|heat| heat.last_access);
+    rooms.maintain.activity.tiering.set_now(GameTick::new(50));
+    rooms.maintain.activity.tiering.touch([seen]);
+    rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
+    let heat =
+        rooms.maintain.activity.tiering.observers(|seen| seen.heat().get(cube)).map(|heat| heat.last_access);
     assert_eq!((heat, work.sweep.heat_only.len()), (Some(GameTick::new(50)), 0));
     // Without time nothing is looked at, and nothing is lost.
     work.sweep.heat_only = vec![(cube, GameTick::new(50))];
-    inner.forget_heat(&mut work, Due::until(GameTick::new(50), Some(std::time::Instant::now()))).unwrap();
+    rooms
+        .maintain
+        .forget_heat(&mut work, Due::until(GameTick::new(50), Some(std::time::Instant::now())))
+        .unwrap();
     assert_eq!(work.sweep.heat_only, [(cube, GameTick::new(50))]);
 }
 
@@ -210,20 +214,21 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
         Ok::<_, Error>(())
     });
     drop(saved.unwrap());
-    let inner = world.unsettled();
-    inner.keep_all_heat().unwrap();
+    let rooms = world.rooms();
+    rooms.maintain.keep_all_heat().unwrap();
     // The sweep met three cubes with heat and nothing else; then one was saved in, and one of those grew warm.
     let [hot, warm, empty] = [0, 4, 8].map(|x| CubeAt::of(at(x)));
-    inner.tiering.touch([at(8)]);
-    inner.keep_all_heat().unwrap();
-    let heat = inner.tiering.observers(|seen| heat_after_move(seen, warm, GameTick::new(0)));
-    demote_warm(&*inner.engine().unwrap(), &inner.counters, warm, heat).unwrap();
+    rooms.maintain.activity.tiering.touch([at(8)]);
+    rooms.maintain.keep_all_heat().unwrap();
+    let heat =
+        rooms.maintain.activity.tiering.observers(|seen| heat_after_move(seen, warm, GameTick::new(0)));
+    demote_warm(&*rooms.shared.engine().unwrap(), &rooms.shared.counters, warm, heat).unwrap();
     let mut work = Work::default();
-    let last_access = |cube| inner.tiering.observers(|seen| seen.heat().last_access(cube));
+    let last_access = |cube| rooms.maintain.activity.tiering.observers(|seen| seen.heat().last_access(cube));
     work.sweep.heat_only = [hot, warm, empty].map(|cube| (cube, last_access(cube))).into();
-    inner.forget_heat(&mut work, Due::until(GameTick::new(0), None)).unwrap();
+    rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(0), None)).unwrap();
     let has_heat =
-        |x| inner.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
+        |x| rooms.shared.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
     assert_eq!([0, 4, 8].map(has_heat), [true, true, false]);
     assert!(work.sweep.heat_only.is_empty());
 }
@@ -250,7 +255,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
     world.forget_before(u64::MAX).unwrap();
-    let is_begun = || world.unsettled().maintenance.work(|work| work.forgetting.is_some());
+    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.forgetting.is_some());
     beside_busy_threads(&world, || {
         for now in 10..2000 {
             let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();

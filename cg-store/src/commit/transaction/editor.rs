@@ -1,39 +1,13 @@
-//! A world as a source of chunks and a transaction as a sink, so that layers above work on any of them.
+//! A transaction as a sink and an editor of chunks, so that layers above work on any of them.
 
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource, Lookup, SchemaView};
+use cg_format::{ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
 
-use crate::api::world::World;
-use crate::commit::transaction::Transaction;
+use super::Transaction;
 use crate::storage::error::Error;
-
-impl ChunkSource for World {
-    type Error = Error;
-
-    fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        Ok(self.settled_for(&[at])?.stored(at)?.map(|stored| stored.chunk))
-    }
-
-    fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        let found = self.unsettled().settled_many(at);
-        found.into_iter().map(|found| Ok(found?.map(|stored| stored.chunk))).collect()
-    }
-
-    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
-        Arc::new(self.catalog().current_schema())
-    }
-}
-
-impl EntitySource for World {
-    type Error = Error;
-
-    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        World::entity(self, id)
-    }
-}
 
 impl ChunkSink for Transaction<'_> {
     type Error = Error;

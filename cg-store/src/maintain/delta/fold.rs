@@ -6,10 +6,10 @@ use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Lookup, Space};
 
-use super::fold_stored;
-use crate::api::world::Inner;
 use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
+use crate::maintain::state::MaintainState;
 use crate::read::chunk::find_in;
+use crate::read::delta::fold_stored;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::written::Written;
@@ -34,7 +34,7 @@ struct Settling {
     last: u64,
 }
 
-impl Inner {
+impl MaintainState {
     /// Puts a chunk as its row and its deltas say into a row of its own, of the same version and schema generation, and
     /// deletes the deltas.
     ///
@@ -47,15 +47,15 @@ impl Inner {
 
     /// Reads what is to be written; `None` if no delta is.
     fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
-        let engine = self.engine()?;
+        let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
         let row_key = key::chunk(at);
         let guard = match view.get(Space::ChunkL0, &row_key)? {
             Some(row) => Guard::same(Space::ChunkL0, row_key, &row),
             None => Guard::absent(Space::ChunkL0, row_key),
         };
-        let catalog = self.registry.catalog();
-        let found = find_in(&view, &self.counters, at, |stored| {
+        let catalog = self.shared.registry.catalog();
+        let found = find_in(&view, &self.shared.counters, at, |stored| {
             let (chunk, version) = fold_stored(&view, &catalog, stored)?;
             Ok((chunk, version, stored.version, stored.schema_generation))
         })?;
@@ -82,16 +82,16 @@ impl Inner {
     fn settle_as_read(&self, settling: Settling) -> Result<Settled, Error> {
         let Settling { at, batch, guard, last } = settling;
         let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), Written::of(&batch));
-        match self.engine()?.commit(batch.rearranging(), &[guard], Level::Process) {
+        match self.shared.engine()?.commit(batch.rearranging(), &[guard], Level::Process) {
             Ok(_) => {}
             Err(EngineError::Conflict { .. }) => return Ok(Settled::Overtaken),
             Err(error) => return Err(error.into()),
         }
-        self.tiering.wrote(put);
-        self.deltas.forget_up_to(at, last);
-        Counters::add(&self.counters.chunks_settled, 1);
-        Counters::add(&self.counters.rows_written, rows);
-        Counters::add(&self.counters.bytes_written, bytes);
+        self.activity.tiering.wrote(put);
+        self.read.deltas.forget_up_to(at, last);
+        Counters::add(&self.shared.counters.chunks_settled, 1);
+        Counters::add(&self.shared.counters.rows_written, rows);
+        Counters::add(&self.shared.counters.bytes_written, bytes);
         Ok(Settled::Done)
     }
 }
@@ -142,58 +142,58 @@ mod tests {
     #[test]
     fn a_save_in_between_makes_folding_give_up() {
         let (world, at, [stone, glass]) = world();
-        let inner = world.unsettled();
-        let saved = inner.settling(at).unwrap().unwrap();
+        let rooms = world.rooms();
+        let saved = rooms.maintain.settling(at).unwrap().unwrap();
         save(&world, at, glass, stone);
         set(&world, at.dimension, 2, stone);
         let before = stored(&world, at);
-        assert_eq!(inner.settle_as_read(saved).unwrap(), Settled::Overtaken);
-        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before, 1));
-        let deleted = inner.settling(at).unwrap().unwrap();
+        assert_eq!(rooms.maintain.settle_as_read(saved).unwrap(), Settled::Overtaken);
+        assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 1));
+        let deleted = rooms.maintain.settling(at).unwrap().unwrap();
         let delete = world.transaction(|tx| {
             tx.delete(at);
             Ok::<_, Error>(())
         });
         drop(delete.unwrap());
-        assert_eq!(inner.settle_as_read(deleted).unwrap(), Settled::Overtaken);
-        assert_eq!((stored(&world, at), inner.settle_deltas(at).unwrap()), (None, Settled::Nothing));
+        assert_eq!(rooms.maintain.settle_as_read(deleted).unwrap(), Settled::Overtaken);
+        assert_eq!((stored(&world, at), rooms.maintain.settle_deltas(at).unwrap()), (None, Settled::Nothing));
     }
 
     #[test]
     fn a_delta_in_between_goes_on_the_new_row() {
         let (world, at, [stone, _]) = world();
-        let inner = world.unsettled();
-        let settling = inner.settling(at).unwrap().unwrap();
+        let rooms = world.rooms();
+        let settling = rooms.maintain.settling(at).unwrap().unwrap();
         set(&world, at.dimension, 3, stone);
         let before = stored(&world, at);
-        assert_eq!(inner.settle_as_read(settling).unwrap(), Settled::Done);
-        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before.clone(), 1));
-        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Done);
-        assert_eq!((stored(&world, at), inner.deltas.commits(at).len()), (before, 0));
-        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Nothing);
+        assert_eq!(rooms.maintain.settle_as_read(settling).unwrap(), Settled::Done);
+        assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before.clone(), 1));
+        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Done);
+        assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 0));
+        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Nothing);
     }
 
     #[test]
     fn a_move_in_between_is_no_change() {
         let (world, at, _) = world();
-        let inner = world.unsettled();
+        let rooms = world.rooms();
         let before = stored(&world, at);
         let warm = |world: &World| {
             let heat = cg_tiering::Heat { last_access: cg_tiering::GameTick::new(0), moved_at: None };
-            let inner = world.unsettled();
+            let rooms = world.rooms();
             crate::maintain::move_tier::demote_warm(
-                &*inner.engine().unwrap(),
-                &inner.counters,
+                &*rooms.shared.engine().unwrap(),
+                &rooms.shared.counters,
                 CubeAt::of(at),
                 heat,
             )
             .unwrap()
         };
-        let of_hot = inner.settling(at).unwrap().unwrap();
+        let of_hot = rooms.maintain.settling(at).unwrap().unwrap();
         warm(&world);
-        assert_eq!(inner.settle_as_read(of_hot).unwrap(), Settled::Overtaken, "its row is gone");
+        assert_eq!(rooms.maintain.settle_as_read(of_hot).unwrap(), Settled::Overtaken, "its row is gone");
         assert_eq!(stored(&world, at), before);
-        assert_eq!(inner.settle_deltas(at).unwrap(), Settled::Done, "out of the cluster");
+        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Done, "out of the cluster");
         assert_eq!(stored(&world, at), before);
         warm(&world);
         assert_eq!(stored(&world, at), before);

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use cg_format::ChunkAt;
 use cg_tiering::{CubeAt, GameTick};
 
-use super::settle::Settled;
-use super::{MAX_CHUNKS, MAX_DELTAS};
-use crate::api::world::Inner;
+use super::fold::Settled;
+use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, Told};
+use crate::read::delta::{MAX_CHUNKS, MAX_DELTAS};
 use crate::storage::error::Error;
 
 /// A chunk whose cube was not accessed for so long is folded.
@@ -33,7 +33,7 @@ pub(crate) enum Which {
     All,
 }
 
-impl Inner {
+impl MaintainState {
     /// Folds deltas of chunks that wait for it, and returns of how many. What is damaged stays as it is, and is told.
     ///
     /// Costs a look into two maps for each chunk that is considered; of one that is folded the reads of a load, and the
@@ -47,22 +47,23 @@ impl Inner {
     ) -> Result<usize, Error> {
         let (mut settled, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
         // Whoever waits again waits for the next time.
-        for _ in 0..self.deltas.len().min(most) {
+        for _ in 0..self.read.deltas.len().min(most) {
             if due.is_over() {
                 break;
             }
-            let Some((at, commits)) = self.deltas.next_waiting() else { break };
+            let Some((at, commits)) = self.read.deltas.next_waiting() else { break };
             let had = (commits.last().copied().unwrap_or(0), commits.len());
             let is_due = match which {
                 Which::All => true,
                 Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
             };
             if !is_due || unsettled.0.get(&at) == Some(&had) {
-                self.deltas.wait_again(at);
+                self.read.deltas.wait_again(at);
                 continue;
             }
             // Asked before: the index names a delta before it is written.
-            let is_on_its_way = self.engine.reached()[0].get() < had.0 || self.queue.chunk(at).is_some();
+            let is_on_its_way =
+                self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
             match self.settle_deltas(at) {
                 Ok(Settled::Done) => {
                     settled += 1;
@@ -77,18 +78,18 @@ impl Inner {
                     unsettled.keep(at, had);
                 }
                 Err(error) => {
-                    self.deltas.wait_again(at);
+                    self.read.deltas.wait_again(at);
                     return Err(error);
                 }
             }
             // If a delta came in between, it waits for the next time.
-            self.deltas.wait_again(at);
+            self.read.deltas.wait_again(at);
         }
         Ok(settled)
     }
 
     fn is_idle(&self, at: ChunkAt, due: Due) -> bool {
-        let last_access = self.tiering.observers(|seen| seen.heat().last_access(CubeAt::of(at)));
+        let last_access = self.activity.tiering.observers(|seen| seen.heat().last_access(CubeAt::of(at)));
         due.at().since(last_access) >= IDLE_TICKS
     }
 }
@@ -141,22 +142,22 @@ mod tests {
         saved.unwrap();
         world.flush().unwrap();
 
-        let inner = world.unsettled();
+        let rooms = world.rooms();
         let (mut unsettled, mut told) = (Unsettled::default(), Told::default());
         let mut settle = || {
             let due = Due::when_nobody_comes(GameTick::new(0));
-            inner.settle_waiting(&mut unsettled, Which::All, due, &mut told).unwrap()
+            rooms.maintain.settle_waiting(&mut unsettled, Which::All, due, &mut told).unwrap()
         };
         let (sender, receiver) = channel();
         *step.lock() = Some(receiver);
         world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
-        while !inner.deltas.has(at) {
+        while !rooms.read.deltas.has(at) {
             std::thread::yield_now();
         }
         assert_eq!(settle(), 0, "it is not there yet");
         drop(sender);
         world.flush().unwrap();
         assert_eq!(settle(), 1);
-        assert!(!inner.deltas.has(at));
+        assert!(!rooms.read.deltas.has(at));
     }
 }

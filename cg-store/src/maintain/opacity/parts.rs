@@ -5,8 +5,8 @@ use std::ops::{Bound, ControlFlow};
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension};
 
-use super::TileKey;
 use crate::engine::{Readable, ReadableExt as _};
+use crate::kinds::opacity::TileKey;
 use crate::read::chunk::{Area, Cubes};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;

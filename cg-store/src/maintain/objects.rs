@@ -7,17 +7,18 @@ use cg_format::Space;
 use cg_format::frame::version_of;
 use cg_format::key::Family;
 
-use super::{ObjectKey, decode};
-use crate::api::world::Inner;
 use crate::engine::{ALL_KEYS, Batch, EngineError, Met, scan_skipping_damage};
+use crate::kinds::object::decode;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
 
-impl Inner {
+impl MaintainState {
     /// The keys of objects that commits before this one deleted. Costs a scan of all objects. What cannot be read is not
     /// forgotten.
     pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {
         let mut found = Vec::new();
-        scan_skipping_damage(&*self.engine()?, Family::Object, ALL_KEYS, |met| {
+        scan_skipping_damage(&*self.shared.engine()?, Family::Object, ALL_KEYS, |met| {
             if let Met::Row(key, row) = met
                 && is_mark(key, row, commit)
             {
@@ -38,7 +39,7 @@ impl Inner {
     ) -> Result<Vec<ConflictKey>, Error> {
         /// So many keys are read under the commit lock at once.
         const AT_ONCE: usize = 4096;
-        let (engine, mut forgotten) = (self.engine()?, Vec::new());
+        let (engine, mut forgotten) = (self.shared.engine()?, Vec::new());
         let limit_bytes = engine.caps().max_batch_bytes;
         for _ in 0..AT_ONCE {
             let fits = |key: &ObjectKey| {

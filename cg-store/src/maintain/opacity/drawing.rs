@@ -8,11 +8,12 @@ use cg_format::opacity::{Patch, TileView, fold};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, key};
 use cg_registry::Catalog;
 
-use super::{Column, TileKey};
-use crate::api::world::Inner;
+use super::Column;
 use crate::engine::Readable;
+use crate::kinds::opacity::TileKey;
 use crate::read::chunk::{Area, StoredChunk};
 use crate::read::delta::walk_folded;
+use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
@@ -30,21 +31,21 @@ impl Drawing {
     /// # Errors
     /// If the engine fails.
     pub(crate) fn of(
-        world: &Inner,
+        read: &ReadState,
         view: &dyn Readable,
         catalog: &Catalog,
         column: Column,
     ) -> Result<Self, Error> {
         let mut drawing = Self::default();
         let area = Area::Box(column.dimension(), column.area());
-        let failed = walk_folded(world, view, area, |stored| {
+        let failed = walk_folded(read, view, area, |stored| {
             match stored {
                 Err(Error::Corrupt(damage)) => drawing.unread.extend(place_of(&damage)),
                 // Of what lies in damaged files nobody can even say where it is.
                 Err(error @ Error::Engine(_)) => return ControlFlow::Break(error),
                 Err(_) => {}
                 Ok(stored) => {
-                    Counters::add(&world.counters.chunks_decoded, 1);
+                    Counters::add(&read.shared.counters.chunks_decoded, 1);
                     match outline(catalog, stored) {
                         Some(outline) => drawing.add(stored.at, &outline),
                         None => drawing.unread.push(ChunkBox::new(stored.at.pos, stored.at.pos)),

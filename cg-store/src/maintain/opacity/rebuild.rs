@@ -9,56 +9,20 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 
-use super::{Column, Drawing, Part, TileKey, each_part};
-use crate::api::world::{Inner, World};
+use super::{Column, Drawing, Part, each_part};
 use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
+use crate::kinds::opacity::TileKey;
+use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
 /// How often a tile is drawn while others commit over it, before they are made to wait for it.
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
-impl World {
-    /// Draws the opacity map again from the chunks; returns how many tiles were replaced: those that were wrong, and
-    /// those whose patches were not folded in yet.
-    ///
-    /// Columns of 256×256 blocks are read one after the other, each from a snapshot; then each of their tiles is
-    /// replaced with its patches in one small commit, unless it stands as it should. A tile over which somebody committed meanwhile is
-    /// drawn again. Commits go on all the while. Stopped in the middle, every tile is as it was or as it should be.
-    ///
-    /// Costs one read and one decoding of every chunk, and about six seeks more per cube of 16³ chunks. Memory holds
-    /// the outlines of one column's chunks, half a KiB each. A snapshot is held all the while, so that rows which are
-    /// replaced meanwhile keep their space until the end. Damaged chunks are taken to hide nothing.
-    ///
-    /// # Errors
-    /// If the engine fails, or was opened for reading only; [`Error::NoRoom`].
-    pub fn rebuild_opacity(&self) -> Result<u64, Error> {
-        let inner = self.settled()?;
-        inner.check_open()?;
-        if inner.engine()?.caps().read_only {
-            return Err(EngineError::OpenedReadOnly.into());
-        }
-        inner.check_room()?;
-        // Which parts there are is asked of one state; what belongs into them, of the newest.
-        let engine = inner.settled_engine()?;
-        let view = engine.snapshot()?;
-        let mut redrawn = 0;
-        each_part(&view, &inner.counters, |part| {
-            inner.check_room()?;
-            match part {
-                Part::Column(column) => inner.redraw_column(column, &mut redrawn)?,
-                Part::Stray(tile) => redrawn += u64::from(inner.redraw_tile(tile)?),
-            }
-            Ok(())
-        })?;
-        Ok(redrawn)
-    }
-}
-
-impl Inner {
+impl MaintainState {
     /// Draws a column's tiles from one reading of it.
     fn redraw_column(&self, column: Column, redrawn: &mut u64) -> Result<(), Error> {
-        let begun = self.commits.begin();
+        let begun = self.commit.log.begin();
         let drawing = self.draw(column)?;
         for tile in column.tiles() {
             let drawn = drawing.tile(&tile)?;
@@ -74,22 +38,27 @@ impl Inner {
     /// Draws one tile; whether it was replaced.
     fn redraw_tile(&self, tile: TileKey) -> Result<bool, Error> {
         let Some(column) = Column::of_tile(&tile) else {
-            return self.replace(&mut self.commit_alone()?, tile, None);
+            return self.replace(&mut self.commit.commit_alone()?, tile, None);
         };
         for _ in 0..TRIES_OUTSIDE_THE_LOCK {
-            let begun = self.commits.begin();
+            let begun = self.commit.log.begin();
             let drawn = self.draw(column)?.tile(&tile)?;
             if let Some(replaced) = self.replace_if_settled(begun.at, tile, drawn.as_deref())? {
                 return Ok(replaced);
             }
         }
-        let mut committing = self.commit_alone()?;
+        let mut committing = self.commit.commit_alone()?;
         let drawn = self.draw(column)?.tile(&tile)?;
         self.replace(&mut committing, tile, drawn.as_deref())
     }
 
     fn draw(&self, column: Column) -> Result<Drawing, Error> {
-        Drawing::of(self, &self.settled_engine()?.snapshot()?, &self.registry.catalog(), column)
+        Drawing::of(
+            &self.read,
+            &self.commit.settled_engine()?.snapshot()?,
+            &self.shared.registry.catalog(),
+            column,
+        )
     }
 
     /// Replaces a tile by what was drawn behind a commit; `None` if a chunk over it was written since.
@@ -99,7 +68,7 @@ impl Inner {
         tile: TileKey,
         drawn: Option<&[u8]>,
     ) -> Result<Option<bool>, Error> {
-        let mut committing = self.commit_alone()?;
+        let mut committing = self.commit.commit_alone()?;
         let is_stale = Column::of_tile(&tile).is_some_and(|column| {
             committing.chunks_written_since(since, column.dimension(), column.area()).next().is_some()
         });
@@ -115,7 +84,7 @@ impl Inner {
     ) -> Result<bool, Error> {
         let mut batch = Batch::new();
         let mut stands = false;
-        self.engine()?.scan(
+        self.shared.engine()?.scan(
             Family::OpacityMap,
             (Bound::Included(&tile[..]), Bound::Unbounded),
             |key, row| {
@@ -139,15 +108,40 @@ impl Inner {
         if batch.is_empty() {
             return Ok(false);
         }
-        let seq = self.commit_past_queue(batch, [])?;
+        let seq = self.commit.commit_past_queue(batch, [])?;
         committing.publish(seq, []);
         Ok(true)
+    }
+}
+
+impl MaintainState {
+    /// See [`World::rebuild_opacity`](crate::World::rebuild_opacity).
+    pub(crate) fn rebuild_opacity(&self) -> Result<u64, Error> {
+        self.shared.check_open()?;
+        if self.shared.engine()?.caps().read_only {
+            return Err(EngineError::OpenedReadOnly.into());
+        }
+        self.commit.check_room()?;
+        // Which parts there are is asked of one state; what belongs into them, of the newest.
+        let engine = self.commit.settled_engine()?;
+        let view = engine.snapshot()?;
+        let mut redrawn = 0;
+        each_part(&view, &self.shared.counters, |part| {
+            self.commit.check_room()?;
+            match part {
+                Part::Column(column) => self.redraw_column(column, &mut redrawn)?,
+                Part::Stray(tile) => redrawn += u64::from(self.redraw_tile(tile)?),
+            }
+            Ok(())
+        })?;
+        Ok(redrawn)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::World;
     use crate::WorldOptions;
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos, key};
@@ -166,20 +160,20 @@ mod tests {
             saved.unwrap();
         };
         save(at(0, 0));
-        let inner = world.unsettled();
+        let rooms = world.rooms();
         let tile = key::opacity_tile(at(0, 0));
         let column = Column::of_tile(&tile).unwrap();
         let drawn_then = |meanwhile: ChunkAt| {
-            let begun = inner.commits.begin();
-            let drawn = inner.draw(column).unwrap().tile(&tile).unwrap();
+            let begun = rooms.commit.log.begin();
+            let drawn = rooms.maintain.draw(column).unwrap().tile(&tile).unwrap();
             save(meanwhile);
-            inner.replace_if_settled(begun.at, tile, drawn.as_deref()).unwrap()
+            rooms.maintain.replace_if_settled(begun.at, tile, drawn.as_deref()).unwrap()
         };
         let runs = |x| world.opacity(flat, x, 0).unwrap().runs().to_vec();
         assert_eq!(drawn_then(at(3, 5)), None);
         assert_eq!((runs(0), runs(48)), (vec![0..=15], vec![80..=95]), "the map is as the commit left it");
         assert_eq!(drawn_then(at(4, 5)), Some(true), "beside the tile");
         assert_eq!((runs(0), runs(48), runs(64)), (vec![0..=15], vec![80..=95], vec![80..=95]));
-        assert!(!inner.redraw_tile(tile).unwrap(), "it stands as it should");
+        assert!(!rooms.maintain.redraw_tile(tile).unwrap(), "it stands as it should");
     }
 }

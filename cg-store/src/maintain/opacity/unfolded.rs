@@ -11,7 +11,7 @@ use std::ops::Bound;
 
 use cg_tiering::GameTick;
 
-use super::TileKey;
+use crate::kinds::opacity::TileKey;
 
 /// So many tiles are remembered.
 const REMEMBERED_TILES: usize = 1 << 14;

@@ -1,18 +1,15 @@
 //! Folding tiles behind ticks: a thread of the pool does it, as one tile may take longer than a tick has.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
 use super::Folding;
-use crate::api::world::Inner;
+use crate::maintain::background::{Awaited, Background};
+use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, Told};
-use crate::rt::pool;
-use crate::rt::visits::Visitor;
 use crate::storage::error::Error;
 
 /// The one tile that may be in the making.
 #[derive(Debug, Default)]
 pub(crate) struct TileBehind {
-    making: Option<Receiver<Made>>,
+    making: Option<Background<Made>>,
 }
 
 /// What became of a tile, and the damage that was met on the way.
@@ -31,7 +28,7 @@ pub(crate) struct FoldedTiles {
     pub(crate) is_all: bool,
 }
 
-impl Inner {
+impl MaintainState {
     /// Folds tiles that are known to have patches, one after the other, and returns when the deadline is there: the tile
     /// that is being folded by then is met again by the next call.
     ///
@@ -39,7 +36,6 @@ impl Inner {
     /// As [`fold_known_tile`](Self::fold_known_tile).
     pub(crate) fn fold_until(
         &self,
-        visitor: &Visitor<Inner>,
         behind: &mut TileBehind,
         due: Due,
         told: &mut Told,
@@ -49,20 +45,22 @@ impl Inner {
             let making = match behind.making.take() {
                 Some(making) => making,
                 None if due.is_over() => return Ok(folded),
-                None if self.unfolded.lock().next(self.tiering.now()).is_none() => {
+                None if self.activity.unfolded.lock().next(self.activity.tiering.now()).is_none() => {
                     folded.is_all = true;
                     return Ok(folded);
                 }
-                None => self.fold_behind(visitor.clone()),
+                None => self.in_background("folding a tile of the opacity map", |world| {
+                    let mut damage = Vec::new();
+                    let folding = world.fold_known_tile(&mut damage);
+                    Ok(Made { folding, damage })
+                }),
             };
-            let Made { folding, damage } = match due.receive(&making) {
-                Ok(made) => made,
-                Err(RecvTimeoutError::Timeout) => {
+            let Made { folding, damage } = match making.wait(due) {
+                Awaited::Done(made) => made?,
+                Awaited::Running(making) => {
                     behind.making = Some(making);
                     return Ok(folded);
                 }
-                // The thread went away with the world.
-                Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
             };
             for damage in &damage {
                 told.tell(damage);
@@ -76,20 +74,5 @@ impl Inner {
                 }
             }
         }
-    }
-
-    fn fold_behind(&self, visitor: Visitor<Inner>) -> Receiver<Made> {
-        let (sender, receiver) = channel();
-        self.pool.spawn(move || {
-            let mut damage = Vec::new();
-            let folded = visitor.visit(|world| {
-                pool::told("folding a tile of the opacity map", || world.fold_known_tile(&mut damage))
-            });
-            if let Ok(folding) = folded {
-                // Nobody waits for it if the world is being closed.
-                let _ = sender.send(Made { folding, damage });
-            }
-        });
-        receiver
     }
 }

@@ -1,0 +1,190 @@
+//! Reading chunks: one, many, in columns, in the background.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use cg_format::chunk::Chunk;
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
+
+use crate::api::world::World;
+use crate::commit::state::CommitState;
+use crate::read::cache::{CacheStats, Column, KeepId};
+use crate::read::chunk::{LoadResult, Peek, PendingChunks, StoredChunk, panicked};
+use crate::rt::pool::caught;
+use crate::storage::error::Error;
+use crate::storage::options;
+
+impl World {
+    /// A chunk, or `None` if it is not stored: generate it then.
+    ///
+    /// Costs a look into memory; else one key read when hot, up to three when cold, and decoding. May block on disk.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
+    pub fn load(&self, at: ChunkAt) -> LoadResult {
+        Ok(self.applied_for(&[at])?.read.stored(at)?.here().map(|stored| stored.chunk))
+    }
+
+    /// Shows a chunk to a closure, if it is stored. For readers who do not need to hold it: nothing is counted up and
+    /// down, so threads that look at the same chunks do not wait for each other.
+    ///
+    /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
+    /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
+    /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
+    /// [`cache_stats`](Self::cache_stats).
+    ///
+    /// No lock is held while the closure runs, so it may use the world.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    #[inline]
+    pub fn with<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
+        let rooms = self.applied_for(&[at])?;
+        rooms.shared.check_open()?;
+        match rooms.read.cache.show(at, show) {
+            Ok(shown) => {
+                rooms.read.cache.count_hit();
+                rooms.read.note_asked(at, true);
+                Ok(Some(shown))
+            }
+            Err((show, known)) => {
+                let found = rooms.read.known_or_stored(at, known)?;
+                Ok(found.here().map(|stored| show(&stored.chunk)))
+            }
+        }
+    }
+
+    /// A chunk and its version: the commit that last changed its content.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_versioned(&self, at: ChunkAt) -> Result<Option<(Arc<Chunk>, u64)>, Error> {
+        let stored = self.applied_for(&[at])?.read.stored(at)?;
+        Ok(stored.here().map(|stored| (stored.chunk, stored.version)))
+    }
+
+    /// Many chunks, one result per position in the order asked. A damaged row fails the chunks in it and no others.
+    ///
+    /// Costs one engine call for all that are hot, then one read for each cluster that may hold one of the rest; each
+    /// 4³ group with a chunk that is asked for is decompressed once.
+    pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        self.rooms().commit.load_many(at)
+    }
+
+    /// A chunk if memory has it. Never reads from disk and never waits for it. Of a column into which something was
+    /// [handed over](Self::hand_over) that is not accepted yet, memory does not say anything.
+    pub fn peek(&self, at: ChunkAt) -> Peek {
+        let rooms = self.rooms();
+        if rooms.commit.awaits_acceptance(&[at]) {
+            return Peek::NotLoaded;
+        }
+        match rooms.read.cache.get(at) {
+            Ok(found) => {
+                rooms.read.note_asked(at, true);
+                found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
+            }
+            Err(_) => Peek::NotLoaded,
+        }
+    }
+
+    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
+    pub fn forget_chunks(&self) {
+        self.rooms().read.cache.clear();
+    }
+
+    /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
+    ///
+    /// Should loading panic, in a function of the host for example, each of the chunks answers
+    /// [`Error::LoadPanicked`].
+    pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
+        let (sender, receiver) = channel();
+        let (world, at) = (self.rooms().commit.visitor.clone(), at.to_vec());
+        self.rooms().shared.pool.spawn(move || {
+            // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
+            let load = |world: &CommitState| {
+                world.await_acceptance(&at);
+                world.load_many(&at)
+            };
+            if let Ok(found) = world.visit(|world| caught(|| load(world))) {
+                let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
+            }
+        });
+        PendingChunks { receiver }
+    }
+
+    /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.
+    ///
+    /// Costs one key read when hot, up to three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is damaged, and what `read` returns.
+    pub fn view<T>(
+        &self,
+        at: ChunkAt,
+        read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let rooms = self.applied()?;
+        if rooms.read.pending.chunk(at).is_some() {
+            rooms.commit.drain()?;
+        }
+        Ok(rooms.read.find_folded(at, read)?.here())
+    }
+
+    /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.
+    pub const MAX_COLUMN_CHUNKS: u64 = options::MAX_COLUMN_CHUNKS;
+
+    /// The chunks of a column between two heights, both included, by one look into memory.
+    ///
+    /// All of it is of one moment if memory has it, or else if nothing is committed into the column while it is put
+    /// together; else each chunk is as [`load`](Self::load) has it. Absent chunks are part of it.
+    ///
+    /// Costs one look if the same heights were asked for before and nothing was committed into the column since; else
+    /// a look for each chunk and [`load_many`](Self::load_many) for those that memory does not have. Columns
+    /// hold their chunks themselves, whether or not these are in memory one by one. From the first call on a
+    /// quarter of [`cache_bytes`](crate::WorldOptions::cache_bytes) is theirs, so that both together stay under the
+    /// bound; what both hold is counted twice. Ask for the same heights each time: other heights are another column.
+    ///
+    /// # Errors
+    /// [`Error::Position`] outside the world; [`Error::ColumnTooHigh`] for more chunks than
+    /// [`MAX_COLUMN_CHUNKS`](Self::MAX_COLUMN_CHUNKS); [`Error::Corrupt`] if a chunk of it is damaged, and then ask for its chunks one by one.
+    #[inline]
+    pub fn column(
+        &self,
+        dimension: Dimension,
+        x: i64,
+        z: i64,
+        ys: RangeInclusive<i64>,
+    ) -> Result<Column, Error> {
+        let rooms = self.rooms();
+        rooms.shared.check_open()?;
+        let (lowest, highest) = ys.into_inner();
+        if rooms.commit.has_hand_overs() {
+            rooms.commit.settle_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
+        }
+        rooms.read.column(dimension, x, z, (lowest, highest))
+    }
+
+    /// Keeps the chunks of a box in memory: what is there and what is loaded or saved later is not evicted, whatever
+    /// else is asked for. It loads nothing; [`request`](Self::request) does. Forgotten when the world is closed.
+    ///
+    /// Kept chunks are beside [`cache_bytes`](crate::WorldOptions::cache_bytes), not under it: the rest of the cache
+    /// is as large as before, and [`cache_stats`](Self::cache_stats) says what they take. Not to be confused with
+    /// [`pin`](Self::pin) and [`hold`](Self::hold), which say in which tier chunks lie on disk and keep nothing in memory.
+    ///
+    /// Costs a look at every chunk in memory, and waits for a commit under way.
+    pub fn keep_in_memory(&self, dimension: Dimension, place: ChunkBox) -> KeepId {
+        self.rooms().read.cache.keep(dimension, place)
+    }
+
+    /// Lets what was kept be evicted again, unless another kept box has it. Says whether it was kept. Costs as much as
+    /// [`keep_in_memory`](Self::keep_in_memory).
+    pub fn let_go(&self, id: KeepId) -> bool {
+        self.rooms().read.cache.let_go(id)
+    }
+
+    /// What the chunks in memory take.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.rooms().read.cache.stats()
+    }
+}

@@ -1,0 +1,47 @@
+//! The opacity map.
+
+use cg_format::Dimension;
+
+use crate::api::world::World;
+use crate::kinds::opacity::{self, OpacityColumn};
+use crate::storage::error::Error;
+
+impl World {
+    /// The opaque parts of the column of blocks at (x, z). Chunks that are not stored hide nothing.
+    ///
+    /// Costs one scan over the tile of 64×64 columns and its patches since the last folding.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
+    pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
+        let engine = self.applied()?.commit.settled_engine()?;
+        let _at_rest = engine.at_rest()?;
+        opacity::column(&*engine, dimension, x, z)
+    }
+
+    /// Folds up to `tiles` tiles whose patches have gathered; returns how many were folded. Ticks leave a tile alone for
+    /// some seconds after they folded it; this does not.
+    ///
+    /// # Errors
+    /// As [`opacity`](Self::opacity); [`Error::NoRoom`].
+    pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
+        self.applied()?.maintain.fold_opacity(tiles)
+    }
+
+    /// Draws the opacity map again from the chunks; returns how many tiles were replaced: those that were wrong, and
+    /// those whose patches were not folded in yet.
+    ///
+    /// Columns of 256×256 blocks are read one after the other, each from a snapshot; then each of their tiles is
+    /// replaced with its patches in one small commit, unless it stands as it should. A tile over which somebody committed meanwhile is
+    /// drawn again. Commits go on all the while. Stopped in the middle, every tile is as it was or as it should be.
+    ///
+    /// Costs one read and one decoding of every chunk, and about six seeks more per cube of 16³ chunks. Memory holds
+    /// the outlines of one column's chunks, half a KiB each. A snapshot is held all the while, so that rows which are
+    /// replaced meanwhile keep their space until the end. Damaged chunks are taken to hide nothing.
+    ///
+    /// # Errors
+    /// If the engine fails, or was opened for reading only; [`Error::NoRoom`].
+    pub fn rebuild_opacity(&self) -> Result<u64, Error> {
+        self.applied()?.maintain.rebuild_opacity()
+    }
+}

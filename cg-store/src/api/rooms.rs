@@ -1,0 +1,129 @@
+//! What keeps a world open.
+//!
+//! **Invariant**: when the last clone of a [`World`](crate::World) is gone, so is the engine, and its directory can be
+//! opened again. Tickets and background work hold a [`Visitor`](crate::rt::visits::Visitor), which keeps nothing open;
+//! closing waits for visits that have begun.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cg_format::ChunkAt;
+use cg_tiering::{GameTick, Observers};
+
+use crate::admin::Admin;
+use crate::commit::state::CommitState;
+use crate::commit::steady_sync::SteadySync;
+use crate::commit::write_behind::WriteBehind;
+use crate::maintain::activity::Activity;
+use crate::maintain::state::MaintainState;
+use crate::maintain::tiering::Tiering;
+use crate::read::state::ReadState;
+use crate::rt::visits::Visits;
+use crate::storage::durability::Durability;
+use crate::storage::error::{Error, OpenError};
+use crate::storage::shared::Shared;
+
+/// The rooms of an open world, which all its clones share; closes the world when it is dropped.
+pub(crate) struct Rooms {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) read: Arc<ReadState>,
+    pub(crate) commit: Arc<CommitState>,
+    pub(crate) maintain: Arc<MaintainState>,
+    visits: Arc<Visits>,
+    /// Absent where nothing outlives the process, nothing is written, or the host wants none.
+    sync: Option<SteadySync>,
+}
+
+impl Rooms {
+    /// Puts the rooms of a world on each other, and syncs its commits if they are to outlive the process. The game clock
+    /// goes on at `clock`.
+    pub(crate) fn new(shared: Shared, clock: GameTick) -> Result<Self, Error> {
+        let shared = Arc::new(shared);
+        let observers = Observers::new(shared.options.tiers, clock);
+        let activity = Arc::new(Activity::new(&shared, Tiering::new(observers, clock)));
+        let queue = Arc::new(WriteBehind::new(shared.options.queue_bytes));
+        let pending = Arc::clone(&queue);
+        let read = Arc::new(ReadState::new(Arc::clone(&shared), pending, Arc::clone(&activity) as _)?);
+        let visits = Arc::default();
+        let commit = CommitState::new(Arc::clone(&read), queue, Arc::clone(&activity) as _, &visits)?;
+        let maintain = MaintainState::new(Arc::clone(&commit), activity, clock, &visits);
+        maintain.know_if_empty();
+        let sync = Self::start_sync(&commit)?;
+        Ok(Self { shared, read, commit, maintain, visits, sync })
+    }
+
+    fn start_sync(commit: &CommitState) -> Result<Option<SteadySync>, Error> {
+        let caps = commit.shared.engine()?.caps();
+        if !caps.durable || caps.read_only || commit.shared.options.durability == Durability::Fast {
+            return Ok(None);
+        }
+        let started = SteadySync::start(commit.visitor.clone());
+        Ok(Some(started.map_err(|error| OpenError::Threads { source: error.into() })?))
+    }
+
+    /// The rooms after everything that was handed over before is accepted or refused.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if something waits for that.
+    #[inline]
+    pub(crate) fn applied(&self) -> Result<&Self, Error> {
+        self.commit.settle_hand_overs()?;
+        Ok(self)
+    }
+
+    /// The same, as far as it concerns the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`applied`](Self::applied).
+    #[inline]
+    pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Self, Error> {
+        if self.commit.has_hand_overs() {
+            self.commit.settle_for(at)?;
+        }
+        Ok(self)
+    }
+
+    /// The room above maintenance.
+    pub(crate) fn admin(&self) -> Admin<'_> {
+        Admin::new(&self.maintain)
+    }
+
+    /// Closes the world, if it is not closed yet.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        let Self { shared, commit, .. } = self;
+        commit.hand_overs.end();
+        let settled = commit.settle_hand_overs();
+        if shared.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if settled.is_err() {
+            commit.give_hand_overs_up();
+        }
+        // What is being committed is committed; what comes later finds the engine closed. Held until the registry is
+        // folded: a registration under way would find its rows folded away before it is in the catalog.
+        let _committing = commit.log.commit();
+        let drained = commit.drain();
+        let engine = shared.engine()?;
+        let folded = if engine.caps().read_only || drained.is_err() {
+            Ok(())
+        } else {
+            shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
+        };
+        engine.close()?;
+        settled.and(drained).and(folded).and_then(|()| commit.check_hand_overs())
+    }
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, world = ?self.shared, "closing the world failed");
+        }
+        let [_, synced] = self.shared.slot.reached();
+        self.visits.end(synced.get());
+        if let Some(sync) = &mut self.sync {
+            sync.end();
+        }
+        self.commit.end_threads();
+    }
+}

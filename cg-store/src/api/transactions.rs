@@ -1,0 +1,96 @@
+//! Changing a world: transactions, submitted batches, and going on after a failure.
+
+use crate::api::world::World;
+use crate::commit::hand_over::{HandedOver, Refused, WriteBatch};
+use crate::commit::transaction::{Committed, Transaction};
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
+
+impl World {
+    /// Runs a closure once and commits what it changed, or nothing if it returns an error.
+    ///
+    /// A transaction may be of any size: one that is larger than [`StoreLimits::batch_bytes`](crate::StoreLimits) is written in
+    /// several batches, and is seen and survives whole or not at all like any other. What it changes is held in memory.
+    ///
+    /// The commit returns at the world's [`Durability`]. Blocks on reads of what is not in memory and on other commits;
+    /// at [`Durability::Process`] on handing it to the system, at the safe levels on the disk.
+    ///
+    /// # Errors
+    /// The closure's own error; [`Error::Busy`] if it is to be queued and the queue is full; [`Error::Conflict`] if something it loaded was changed meanwhile; [`Error::Nested`] if
+    /// this thread is inside a transaction of this world; the ownership, damage and limit errors of [`Error`].
+    /// Whatever the error, nothing was written, except where it says that syncing failed.
+    pub fn transaction<T, X: From<Error>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        self.transaction_at(self.rooms().shared.options.durability, body)
+    }
+
+    /// As [`transaction`](Self::transaction), returning at a level of its own.
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction).
+    pub fn transaction_at<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        self.rooms().commit.transaction(durability, body)
+    }
+
+    /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
+    ///
+    /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
+    /// other commits. What is handed over is seen whole by every read and transaction that begins afterwards, from any
+    /// thread; one that comes before a thread of the world has accepted it waits for that.
+    /// Like a commit at [`Durability::Fast`](crate::Durability::Fast) it is written soon, and synced as the world's
+    /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest hand-overs, whole, as it
+    /// may take the newest queued commits.
+    ///
+    /// What cannot be stored is found out when it is accepted: the [ticket](HandedOver) tells, or if that is dropped,
+    /// the next [`flush`](Self::flush) or [`close`](Self::close) does. Nothing of such a batch is written then.
+    /// A segment of a segmented world accepts a batch before this returns, so inside a transaction of that segment it is
+    /// [`Error::Nested`].
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// let world = World::temporary(&[], &WorldOptions::default())?;
+    /// let overworld = world.register_dimension("game:overworld")?;
+    /// let [air] = world.register_blocks([":air"])?;
+    ///
+    /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
+    /// let mut batch = WriteBatch::new();
+    /// batch.save(at, Chunk::filled(air, &world.catalog().current_schema())?);
+    /// let ticket = world.hand_over(batch)?;
+    ///
+    /// assert!(world.load(at)?.is_some());
+    /// assert!(ticket.wait()?.seq > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the queue has no room; [`Error::NoRoom`] if the disk has too little; [`Error::Closed`]; and why the
+    /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
+    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver, Box<Refused>> {
+        self.rooms().commit.hand_over(batch)
+    }
+
+    /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
+    /// is room on the disk again. Does nothing if the world is writable.
+    ///
+    /// Commits that were accepted and not written are kept in order, and are written and synced when this returns; so
+    /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
+    /// returned [`EngineError::WriteFailed`] is afterwards there or not, as it would be after an open.
+    ///
+    /// Blocks while the engine is opened, which takes as long as [`World::open`]. Commits and reads past memory wait
+    /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if there is less room than
+    /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
+    /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
+    /// What writing the queue fails with; the world is read-only again then.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.rooms().commit.resume()
+    }
+}

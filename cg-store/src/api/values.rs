@@ -1,0 +1,86 @@
+//! Entities and properties.
+
+use std::ops::ControlFlow;
+
+use cg_format::EntityId;
+use cg_format::entity::Entity;
+
+use crate::api::world::World;
+use crate::kinds::property::{self, Property};
+use crate::storage::error::Error;
+
+impl World {
+    /// An entity as last committed, or `None` if the world does not have it. One key read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged; [`Error::EntityNotUpgraded`] if a component of it needs a
+    /// function that the host has not brought.
+    pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        self.applied()?.read.entity(id)
+    }
+
+    /// The commit that last wrote an entity, or `None` if the world does not have it. One key read, nothing decoded.
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// # let world = World::temporary(&[], &WorldOptions::default())?;
+    /// # let overworld = world.register_dimension("game:overworld")?;
+    /// # let cow = world.register_entity("game:cow")?;
+    /// # let id = EntityId::from_bytes([7; 16]);
+    /// # let nowhere = Owner::Detached(cg_format::entity::Reason::new("cargo")?);
+    /// # let place = EntityPos::new(overworld, BlockPos::new(0, 64, 0), [0.0; 3])?;
+    /// assert_eq!(world.entity_version(id)?, None);
+    /// let put = world.transaction(|tx| {
+    ///     tx.put_entity(id, Entity::new(cow, nowhere, place));
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(world.entity_version(id)?, Some(put.seq));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
+        self.applied()?.read.entity_version(id)
+    }
+
+    /// A property as last committed, or `None` if it was never set. One key read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged.
+    pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        self.applied()?.read.property(property)
+    }
+
+    /// Shows the named properties that begin with a text, ascending by name, until `visit` breaks. A damaged one is
+    /// shown as an error. Reads their rows once.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use cg_store::prelude::*;
+    /// let world = World::temporary(&[], &WorldOptions::default())?;
+    /// world.transaction(|tx| {
+    ///     for name in ["game:a/1", "game:a/2", "game:b", "other:a/3"] {
+    ///         tx.set_property(Property::Named(Name::new(name)?), Some(name.into()));
+    ///     }
+    ///     Ok::<_, Box<dyn std::error::Error>>(())
+    /// })?;
+    /// let mut names = Vec::new();
+    /// world.for_each_property("game:a/", |property| {
+    ///     names.extend(property.map(|(name, _)| name.to_owned()));
+    ///     ControlFlow::<()>::Continue(())
+    /// })?;
+    /// assert_eq!(names, ["game:a/1", "game:a/2"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn for_each_property<B>(
+        &self,
+        prefix: &str,
+        visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        property::for_each(&self.applied()?.commit.settled_engine()?.snapshot()?, prefix, visit)
+    }
+}

@@ -1,0 +1,56 @@
+//! Names get ids: the registry grows in commits of its own.
+
+use std::sync::Arc;
+
+use cg_registry::{Catalog, Changes, RegistryError};
+
+use crate::commit::state::CommitState;
+use crate::engine::Batch;
+use crate::storage::error::Error;
+use crate::storage::registry::{folded, put};
+
+impl CommitState {
+    /// Commits what a function adds to the catalog.
+    pub(crate) fn grow_names(
+        &self,
+        grow: impl FnOnce(&mut Catalog) -> Result<Changes, RegistryError>,
+    ) -> Result<Arc<Catalog>, Error> {
+        self.shared.check_open()?;
+        let mut committing = self.commit_alone()?;
+        let before = self.shared.registry.catalog();
+        let mut grown = Catalog::clone(&before);
+        let changes = grow(&mut grown)?;
+        if changes.is_empty() {
+            return Ok(before);
+        }
+        let mut batch = Batch::new();
+        for (name, bytes) in changes.encode_tail() {
+            put(&mut batch, &name, bytes);
+        }
+        let seq = self.commit_past_queue(batch, [])?;
+        let grown = Arc::new(grown);
+        self.shared.registry.replace(Arc::clone(&grown));
+        if grown.current_generation() != before.current_generation() {
+            self.read.cache.clear();
+        }
+        committing.publish(seq, []);
+        Ok(grown)
+    }
+
+    /// Takes over the names of a world that issues them for this one too, which are at least those that it has.
+    pub(crate) fn adopt_names(&self, names: &Arc<Catalog>) -> Result<(), Error> {
+        self.shared.check_open()?;
+        let mut committing = self.commit_alone()?;
+        let batch = folded(&*self.shared.engine()?, names)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let seq = self.commit_past_queue(batch, [])?;
+        let before = self.shared.registry.replace(Arc::clone(names));
+        if names.current_generation() != before.current_generation() {
+            self.read.cache.clear();
+        }
+        committing.publish(seq, []);
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Boxes of blocks in a transaction, from a flat slice in the host's order.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, Dimension};
+
+use super::Transaction;
+use crate::read::boxes::{Layout, Row, cubes, inside, unpacked};
+use crate::storage::error::Error;
+
+impl Transaction<'_> {
+    /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
+    ///
+    /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,
+    /// filled with `background`. New blocks get their components' defaults, unchanged blocks keep their data.
+    ///
+    /// # Errors
+    /// [`Error::BoxLength`], [`Error::ChunkAbsent`], [`Error::Edit`] and as [`load`](Self::load).
+    pub fn write_box<T>(
+        &mut self,
+        dimension: Dimension,
+        area: BlockBox,
+        order: CellOrder,
+        values: &[T],
+        background: BlockId,
+        mut map: impl FnMut(&T) -> Option<BlockId>,
+    ) -> Result<(), Error> {
+        let layout = Layout::new(area, order, values.len())?;
+        let schema = self.catalog().current_schema();
+        let mut blocks = unpacked();
+        for cube in cubes(area, order) {
+            let wanted: Vec<_> = cube.iter().map(|pos| ChunkAt { dimension, pos }).collect();
+            for (at, found) in wanted.iter().zip(self.load_many(&wanted)) {
+                let chunk = match found? {
+                    Some(chunk) => chunk,
+                    None if inside(area, at.pos) != [[0; 3], [15; 3]] => {
+                        return Err(Error::ChunkAbsent { at: *at });
+                    }
+                    None => Arc::new(Chunk::filled(background, &schema)?),
+                };
+                chunk.unpack(order, &mut blocks);
+                self.save(*at, chunk);
+                self.edit(*at, |chunk| {
+                    for Row { in_array, in_chunk } in layout.rows(at.pos) {
+                        for (value, index) in values[in_array].iter().zip(in_chunk) {
+                            if let Some(new) = map(value).filter(|new| *new != blocks[index])
+                                && let Some(cell) = order.cell(index as u16)
+                            {
+                                chunk.set_block(cell, new, &schema)?;
+                            }
+                        }
+                    }
+                    Ok::<_, Error>(())
+                })??;
+            }
+        }
+        Ok(())
+    }
+}

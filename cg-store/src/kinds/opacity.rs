@@ -1,0 +1,125 @@
+//! The opacity map as the store keeps it: tiles, patches above them, and where they come from.
+//!
+//! It is a cache: nothing is decided by it alone, and it can be rebuilt from the chunks. A commit whose chunk's
+//! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
+//! tile is maintenance and changes no answer.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow, RangeInclusive};
+
+use cg_format::chunk::Chunk;
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::key::{self, Family};
+use cg_format::opacity::{Patch, TileView, fold, transparent};
+use cg_format::schema::NoComponents;
+use cg_format::{BlockPos, ChunkAt, ChunkPos, ClusterTier, Dimension, SchemaView, Space};
+
+use crate::engine::{Batch, Readable, ReadableExt as _};
+use crate::storage::error::{Damage, Error};
+
+/// The key of a tile, which begins the keys of its patches too.
+pub(crate) type TileKey = [u8; key::OPACITY_TILE_LEN_BYTES];
+
+/// The opaque parts of one column of blocks, from the bottom of the world to its top.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpacityColumn {
+    runs: Vec<RangeInclusive<i64>>,
+}
+
+impl OpacityColumn {
+    /// The opaque runs, from the lowest up; no two touch.
+    pub fn runs(&self) -> &[RangeInclusive<i64>] {
+        &self.runs
+    }
+
+    /// Whether the block at a height is opaque.
+    pub fn is_opaque(&self, y: i64) -> bool {
+        let above = self.runs.partition_point(|run| *run.end() < y);
+        self.runs.get(above).is_some_and(|run| run.contains(&y))
+    }
+
+    /// The highest opaque block, or `None` if light falls through.
+    pub fn highest_opaque(&self) -> Option<i64> {
+        self.runs.last().map(|run| *run.end())
+    }
+}
+
+/// The patch that a chunk's change needs: `None` if its outline stays as it was.
+pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
+    let (old, new) = (outline(old, schema), outline(new, schema));
+    (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
+}
+
+/// The tiles that get patches from a batch, and how many each.
+pub(crate) fn patched_tiles(batch: &Batch) -> BTreeMap<TileKey, u32> {
+    let patches = batch.keys_put(Space::OpacityPatch);
+    let mut tiles = BTreeMap::new();
+    for at in patches.filter_map(|key| key::decode_opacity_patch(key).ok()) {
+        *tiles.entry(key::opacity_tile(at)).or_default() += 1;
+    }
+    tiles
+}
+
+/// The patch of a chunk that was taken away without its outline being known.
+pub(crate) fn nothing() -> Draft {
+    Draft::plain(Codec::None, 0, |out| outline(None, &NoComponents).encode(out))
+}
+
+/// A chunk's outline; an absent chunk hides nothing.
+fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
+    chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
+}
+
+/// A key behind which no patch of a tile comes: each sorts behind the tile and below its key with one more byte of ones.
+pub(crate) fn behind_tile(tile: &TileKey) -> Vec<u8> {
+    [&tile[..], &[0xff]].concat()
+}
+
+/// The opaque parts of the column of blocks at (x, z), of one view.
+pub(crate) fn column(
+    view: &dyn Readable,
+    dimension: Dimension,
+    x: i64,
+    z: i64,
+) -> Result<OpacityColumn, Error> {
+    let at = ChunkAt { dimension, pos: BlockPos::new(x, 0, z).chunk() };
+    let tile = folded(view, key::opacity_tile(at))?;
+    let bytes = tile.unwrap_or_else(|| transparent(ClusterTier::L1));
+    let view = TileView::new(&bytes).expect("folding writes sound tiles");
+    Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
+}
+
+/// A tile with its patches folded in, or `None` if there is neither.
+pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
+    let mut tile: Option<Vec<u8>> = None;
+    let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
+    let mut failed = None;
+    let behind = behind_tile(&tile_key);
+    view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
+        let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
+        let read = FrameView::open(space, key, row).and_then(|frame| {
+            if space == Space::OpacityTile {
+                TileView::new(frame.payload())?;
+                tile = Some(frame.payload().to_vec());
+            } else {
+                patches.push((key::decode_opacity_patch(key)?.pos, Patch::decode(frame.payload())?));
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(problem) => {
+                failed = Some(Damage::of_row(space, key, "a part of the opacity map", problem));
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if patches.is_empty() {
+        return Ok(tile);
+    }
+    let view = tile.as_deref().map(|bytes| TileView::new(bytes).expect("checked when it was read"));
+    Ok(Some(fold(view.as_ref(), &patches)?))
+}

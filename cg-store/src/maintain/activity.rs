@@ -1,0 +1,71 @@
+//! What maintenance learns from reads and commits, to decide by it later.
+
+use cg_format::ChunkAt;
+use cg_format::chunk::Chunk;
+use std::sync::Arc;
+
+use crate::commit::observers::{CommitObserver, PutRows};
+use crate::commit::transaction::Changes;
+use crate::maintain::opacity::Unfolded;
+use crate::maintain::prefetch::Prefetch;
+use crate::maintain::tiering::Tiering;
+use crate::read::observer::ReadObserver;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::shared::Shared;
+
+/// Accesses, players and rows since the last tick.
+pub(crate) struct Activity {
+    shared: Arc<Shared>,
+    pub(crate) tiering: Tiering,
+    /// Absent if nothing is prefetched.
+    pub(crate) prefetch: Option<Prefetch>,
+    pub(crate) unfolded: Mutex<Unfolded, rank::Unfolded>,
+}
+
+impl Activity {
+    pub(crate) fn new(shared: &Arc<Shared>, tiering: Tiering) -> Self {
+        Self {
+            prefetch: shared.options.prefetch.as_ref().map(Prefetch::new),
+            shared: Arc::clone(shared),
+            tiering,
+            unfolded: Mutex::new(Unfolded::new()),
+        }
+    }
+}
+
+impl ReadObserver for Activity {
+    fn asked(&self, at: ChunkAt, in_memory: bool) {
+        if let Some(prefetch) = &self.prefetch {
+            prefetch.asked(at, in_memory, &self.shared.counters);
+        }
+    }
+
+    fn missed(&self, at: &[ChunkAt]) {
+        self.tiering.touch(at.iter().copied());
+    }
+
+    fn loaded(&self, at: ChunkAt, chunk: Option<&Chunk>) {
+        self.tiering.recorder.loaded(at, chunk);
+    }
+}
+
+impl CommitObserver for Activity {
+    fn written(&self, rows: PutRows) {
+        self.tiering.wrote(rows.hot);
+        if !rows.patched.is_empty() {
+            self.unfolded.lock().add(rows.patched);
+        }
+    }
+
+    fn accepted(&self, changes: &Changes) {
+        self.tiering.touch(changes.chunks.iter().map(|(at, _)| *at));
+        for (at, change) in &changes.chunks {
+            self.tiering.recorder.saved(*at, change.new.as_deref());
+        }
+    }
+
+    fn reopened(&self) {
+        self.unfolded.lock().begin_again();
+        self.tiering.lose_track_of_writes();
+    }
+}

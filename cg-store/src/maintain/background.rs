@@ -1,0 +1,66 @@
+//! Jobs on the pool whose results a later tick collects.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+
+use crate::maintain::state::MaintainState;
+use crate::maintain::tiering::{Due, try_receive};
+use crate::rt::pool;
+use crate::storage::error::Error;
+
+/// A job on the pool. Dropped, it ends unseen.
+#[derive(Debug)]
+pub(crate) struct Background<T> {
+    receiver: Receiver<Result<T, Error>>,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) enum Awaited<T> {
+    /// It ended, or the world was closed before it could.
+    Done(Result<T, Error>),
+    /// It is under way.
+    Running(Background<T>),
+}
+
+impl MaintainState {
+    /// Has a thread of the pool do something, as long as the world is open. A panic of it is an error.
+    pub(crate) fn in_background<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Background<T> {
+        let (sender, receiver) = channel();
+        let visitor = self.visitor.clone();
+        self.shared.pool.spawn(move || {
+            let done = visitor.visit(|world| pool::told(operation, || work(world)));
+            if let Ok(done) = done {
+                // No tick waits for it if the world is being closed.
+                let _ = sender.send(done);
+            }
+        });
+        Background { receiver }
+    }
+}
+
+impl<T> Background<T> {
+    /// Waits until the job is done, or the deadline is there.
+    pub(crate) fn wait(self, due: Due) -> Awaited<T> {
+        let received = due.receive(&self.receiver);
+        self.awaited(received)
+    }
+
+    /// Looks whether the job is done.
+    pub(crate) fn look(self) -> Awaited<T> {
+        let received = try_receive(&self.receiver);
+        self.awaited(received)
+    }
+
+    fn awaited(self, received: Result<Result<T, Error>, RecvTimeoutError>) -> Awaited<T> {
+        match received {
+            Ok(done) => Awaited::Done(done),
+            Err(RecvTimeoutError::Timeout) => Awaited::Running(self),
+            // The thread went away with the world.
+            Err(RecvTimeoutError::Disconnected) => Awaited::Done(Err(Error::Closed)),
+        }
+    }
+}

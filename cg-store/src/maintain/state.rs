@@ -1,0 +1,54 @@
+//! What maintenance needs: where it stands between two ticks, and what it learnt meanwhile.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use cg_tiering::GameTick;
+
+use crate::commit::state::CommitState;
+use crate::maintain::activity::Activity;
+use crate::maintain::tick::Maintenance;
+use crate::read::state::ReadState;
+use crate::rt::durations::Stopwatch;
+use crate::rt::visits::{Visitor, Visits};
+use crate::storage::shared::Shared;
+
+/// The state of maintenance.
+pub(crate) struct MaintainState {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) read: Arc<ReadState>,
+    pub(crate) commit: Arc<CommitState>,
+    pub(crate) activity: Arc<Activity>,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) ticks: Stopwatch,
+    pub(crate) tick_excess: Stopwatch,
+    /// For work on the pool, which keeps no world open.
+    pub(crate) visitor: Visitor<Self>,
+}
+
+impl MaintainState {
+    /// Nothing is begun; the clock goes on where it was left.
+    pub(crate) fn new(
+        commit: Arc<CommitState>,
+        activity: Arc<Activity>,
+        clock: GameTick,
+        visits: &Arc<Visits>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| Self {
+            shared: Arc::clone(&commit.shared),
+            read: Arc::clone(&commit.read),
+            activity,
+            maintenance: Maintenance::at(clock),
+            ticks: Stopwatch::default(),
+            tick_excess: Stopwatch::default(),
+            visitor: Visitor::new(this, visits),
+            commit,
+        })
+    }
+}
+
+impl fmt::Debug for MaintainState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
+    }
+}

@@ -1,0 +1,150 @@
+//! Values beside chunks: entities, properties, objects and records, pending ones first.
+
+use std::sync::Arc;
+
+use cg_format::entity::Entity;
+use cg_format::frame::{self, FrameView, version_of};
+use cg_format::key::{self, RecordLeaf};
+use cg_format::record::Record;
+use cg_format::{EntityId, RecordId, Space};
+use cg_registry::Catalog;
+
+use crate::engine::Readable;
+use crate::kinds::entity;
+use crate::kinds::object::{self, StoredObject};
+use crate::kinds::property::Property;
+use crate::kinds::record::{decode, decode_place};
+use crate::read::state::ReadState;
+use crate::storage::error::{Damage, Error};
+use crate::storage::object_key::ObjectKey;
+
+impl ReadState {
+    pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        if let Some((_, entity)) = self.pending.entity(id) {
+            return Ok(entity);
+        }
+        let key = key::entity(id);
+        let engine = self.shared.engine()?;
+        match engine.get(Space::Entity, &key)? {
+            Some(row) => self.decode_entity(&self.shared.registry.catalog(), id, &row).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The commit that last wrote an entity, or `None` if the world does not have it.
+    pub(crate) fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
+        if let Some((version, entity)) = self.pending.entity(id) {
+            return Ok(entity.map(|_| version));
+        }
+        let engine = self.shared.engine()?;
+        let row = engine.get(Space::Entity, &key::entity(id))?;
+        Ok(row.and_then(|row| version_of(&row)))
+    }
+
+    /// Decodes an entity's row and carries its components to their newest registrations, in memory.
+    pub(crate) fn decode_entity(&self, catalog: &Catalog, id: EntityId, row: &[u8]) -> Result<Entity, Error> {
+        entity::upgrade(catalog, &self.shared.options.upgrades, id, entity::decode(id, row)?)
+    }
+
+    pub(crate) fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.found_property(property)?.map(|(bytes, _)| bytes))
+    }
+
+    /// A property with the commit that wrote it.
+    pub(crate) fn found_property(&self, property: &Property) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        if let Some((commit, bytes)) = self.pending.property(property) {
+            return Ok(bytes.map(|bytes| (bytes, commit)));
+        }
+        let (space, key) = property.row();
+        let engine = self.shared.engine()?;
+        let Some(row) = engine.get(space, key)? else { return Ok(None) };
+        let frame = FrameView::open(space, key, &row)
+            .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
+        Ok(Some((frame.payload().to_vec(), frame.header().version)))
+    }
+
+    pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
+        Ok(self.found_object(key)?.map(|(object, _)| object))
+    }
+
+    /// What is stored of an object, and the commit that wrote it.
+    pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
+        if let Some((commit, queued)) = self.pending.object(key) {
+            return Ok(Some((queued, commit)));
+        }
+        let engine = self.shared.engine()?;
+        match engine.get(Space::Object, key.as_bytes())? {
+            Some(row) => {
+                let object = object::decode(key.as_bytes(), &row)?.into();
+                Ok(Some((object, frame::version_of(&row).unwrap_or_default())))
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn stored_record(&self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
+        self.stored_records(&[id]).pop().unwrap_or(Ok(None))
+    }
+
+    /// Many records, one result for each id in the order asked: those that are queued, and two reads for all others.
+    pub(crate) fn stored_records(&self, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
+        let queued: Vec<_> = ids.iter().map(|id| self.pending.record(*id)).collect();
+        let others: Vec<_> =
+            ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
+        // Both rows of a record are of one state.
+        let read = |ids: &[RecordId]| -> Result<Vec<_>, Error> {
+            Ok(read_records(&self.shared.engine()?.snapshot_of_now()?, ids))
+        };
+        let alone = |id: &RecordId| read(&[*id])?.pop().unwrap_or(Ok(None));
+        // An engine that cannot be read says so once for each record, by being asked once for each.
+        let mut found = read(&others).unwrap_or_else(|_| others.iter().map(alone).collect()).into_iter();
+        let result = |queued: Option<(u64, Option<Arc<Record>>)>| match queued {
+            Some((_, record)) => Ok(record),
+            None => found.next().unwrap_or(Ok(None)),
+        };
+        queued.into_iter().map(result).collect()
+    }
+
+    /// A record with the commit that wrote it.
+    pub(crate) fn found_record(&self, id: RecordId) -> Result<Option<(Arc<Record>, u64)>, Error> {
+        if let Some((commit, queued)) = self.pending.record(id) {
+            return Ok(queued.map(|record| (record, commit)));
+        }
+        let engine = self.shared.engine()?;
+        let view = engine.snapshot_of_now()?;
+        let Some(place) = view.get(Space::RecordPlace, &key::record_place(id))? else { return Ok(None) };
+        let key = key::record(&decode_place(id, &place)?, id);
+        let row = view.get(Space::Record, &key)?;
+        let row = row.as_deref().unwrap_or_default();
+        let record = decode(id, &key, row)?.to_record();
+        Ok(Some((Arc::new(record), version_of(row).unwrap_or_default())))
+    }
+}
+
+/// The records of some ids as a view has them.
+fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
+    let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
+    let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
+    let leaves = ids.iter().zip(view.get_many(&asked)).map(|(id, row)| match row {
+        Ok(Some(row)) => decode_place(*id, &row).map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error.into()),
+    });
+    let leaves: Vec<Result<Option<RecordLeaf>, Error>> = leaves.collect();
+    let key = |(id, leaf): (&RecordId, &Result<Option<RecordLeaf>, Error>)| match leaf {
+        Ok(Some(leaf)) => Some(key::record(leaf, *id)),
+        _ => None,
+    };
+    let keys: Vec<_> = ids.iter().zip(&leaves).map(key).collect();
+    let asked: Vec<_> = keys.iter().flatten().map(|key| (Space::Record, &key[..])).collect();
+    let mut rows = view.get_many(&asked).into_iter();
+    let record = |(leaf, (id, key)): (Result<_, Error>, (&RecordId, &Option<Vec<u8>>))| {
+        leaf?;
+        let Some(key) = key else { return Ok(None) };
+        // A place without its record is read as an empty row: it was there.
+        let row = rows.next().transpose()?.flatten();
+        let row = row.as_deref().unwrap_or_default();
+        Ok(Some(Arc::new(decode(*id, key, row)?.to_record())))
+    };
+    leaves.into_iter().zip(ids.iter().zip(&keys)).map(record).collect()
+}

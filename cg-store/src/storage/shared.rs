@@ -1,0 +1,61 @@
+//! What every room of a world uses: its engine, its registry, its settings, its counters.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::engine::EngineError;
+use crate::rt::lock_order::{RwLock, rank};
+use crate::rt::pool::Pool;
+use crate::rt::stats::Counters;
+use crate::storage::directory::WorldFile;
+use crate::storage::error::Error;
+use crate::storage::lease::{EngineSlot, Lease};
+use crate::storage::options::{StoreLimits, WorldOptions};
+use crate::storage::record_shape::RecordShape;
+use crate::storage::registry::Registry;
+
+/// What all rooms of an open world share.
+pub(crate) struct Shared {
+    pub(crate) slot: EngineSlot,
+    pub(crate) registry: Registry,
+    pub(crate) options: WorldOptions,
+    pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
+    pub(crate) record_shape: RecordShape,
+    pub(crate) counters: Counters,
+    /// The first commit whose deletions are kept.
+    pub(crate) forgotten_before: AtomicU64,
+    pub(crate) file: WorldFile,
+    /// Where the world is stored; `None` for a world in memory.
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Shared {
+    /// # Errors
+    /// [`Error::Closed`] after the world was closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// The engine, for as long as the value is held. Waits while it is being replaced.
+    #[inline]
+    pub(crate) fn engine(&self) -> Result<Lease<'_>, EngineError> {
+        self.slot.lease()
+    }
+
+    /// The longest batch. What is longer is staged in parts, and applied part by part.
+    pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
+        // Before the limits are locked: replacing the engine takes that lock.
+        let max_batch_bytes = self.engine()?.caps().max_batch_bytes;
+        Ok(self.limits.read().batch_bytes.min(max_batch_bytes))
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("uuid", &self.file.uuid).finish_non_exhaustive()
+    }
+}
