@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) aim: Option<f64>,
 }
 
-/// Markdown, ready for `docs/benchmarks.md`.
+/// Markdown, ready for `docs/lab`.
 pub(crate) fn print(reference: &str, ours: &str, rows: &[Row]) {
     println!("| | {reference} | {ours} | ratio | aim |");
     println!("|---|--:|--:|--:|---|");

@@ -208,7 +208,7 @@ fn same(world: &World, contents: &Contents, saved: &Saved) -> Result<(), Failure
     Ok(())
 }
 
-/// Markdown, ready for `docs/benchmarks.md`.
+/// Markdown, ready for `docs/lab`.
 fn print(played: &mut [Played]) {
     println!(
         "| | made | loaded | p50 | p99 | p99.9 | max | longer than 50 ms | nothing, p99.9 | max | busy | written | on disk |"
