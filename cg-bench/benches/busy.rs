@@ -4,7 +4,7 @@
 //!
 //! | group | what is allowed |
 //! |---|---|
-//! | hand over a changed column | 2 µs until the call returns; stated: until it is accepted, until the rows are written; 1.3 × a batch of the same rows at `Process` |
+//! | submit a changed column | 2 µs until the call returns; stated: until it is accepted, until the rows are written; 1.3 × a batch of the same rows at `Process` |
 //! | save an unchanged column | stated, beside encoding and comparing its chunks |
 //! | set one block | stated, beside saving the chunk |
 //! | synced commits | 1.1 × a synced batch of the same rows; eight callers together, per commit |
@@ -159,18 +159,18 @@ enum Measured {
     UntilAccepted,
     /// The same, until its rows are written.
     UntilWritten,
-    /// One of as many calls as there are columns, each right behind the one before, as an autosave makes them.
+    /// One of as many calls as there are columns, each right after the one before, as an autosave makes them.
     InARow,
 }
 
 /// Who waits for what becomes of a column.
 #[derive(Clone, Copy)]
 enum By {
-    HandOver,
+    Submit,
     Transaction(Durability),
 }
 
-fn handed_over(busy: &mut Busy, times: u64, measured: Measured, by: By) -> Duration {
+fn submitted(busy: &mut Busy, times: u64, measured: Measured, by: By) -> Duration {
     let mut total = Duration::ZERO;
     for time in 1..=times {
         let world = busy.world.clone();
@@ -180,12 +180,12 @@ fn handed_over(busy: &mut Busy, times: u64, measured: Measured, by: By) -> Durat
             By::Transaction(durability) => {
                 black_box(save(&world, column, durability));
             }
-            By::HandOver => {
+            By::Submit => {
                 let mut batch = WriteBatch::with_capacity(column.len());
                 for (at, chunk) in column {
                     batch.save(*at, Arc::clone(chunk));
                 }
-                let ticket = black_box(world.hand_over(batch).expect("the queue has room"));
+                let ticket = black_box(world.submit(batch).expect("the queue has room"));
                 if matches!(measured, Measured::UntilAccepted) {
                     black_box(ticket.wait().expect("it can be stored").seq);
                 }
@@ -209,19 +209,19 @@ trait FlushQueue {
 
 impl FlushQueue for World {
     fn flush_queue(&self) {
-        while self.metrics().handed_over + self.metrics().queued_commits > 0 {
+        while self.metrics().submitted + self.metrics().queued_commits > 0 {
             std::thread::yield_now();
         }
     }
 }
 
-fn hand_over(criterion: &mut Criterion) {
+fn submit(criterion: &mut Criterion) {
     let mut busy = Busy::new(&options());
     let rows = busy.rows();
     let copy = busy.dir.path().join("copy");
     busy.world.checkpoint(&copy).expect("an empty directory");
     let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
-    let mut group = criterion.benchmark_group("busy: hand over a changed column");
+    let mut group = criterion.benchmark_group("busy: submit a changed column");
     group.bench_function("ref: RocksDB write batch of all its rows <= 1.3", |bench| {
         bench.iter_custom(|times| {
             let mut total = Duration::ZERO;
@@ -238,16 +238,16 @@ fn hand_over(criterion: &mut Criterion) {
     let balanced = By::Transaction(Durability::Balanced);
     for (name, measured, by) in [
         ("Process", Measured::Alone, By::Transaction(Durability::Process)),
-        ("hand_over, until it returns", Measured::Alone, By::HandOver),
-        ("hand_over, until it returns, 32 in a row, each", Measured::InARow, By::HandOver),
-        ("hand_over, until it is accepted", Measured::UntilAccepted, By::HandOver),
-        ("hand_over, until it is written", Measured::UntilWritten, By::HandOver),
+        ("submit, until it returns", Measured::Alone, By::Submit),
+        ("submit, until it returns, 32 in a row, each", Measured::InARow, By::Submit),
+        ("submit, until it is accepted", Measured::UntilAccepted, By::Submit),
+        ("submit, until it is written", Measured::UntilWritten, By::Submit),
         ("Balanced, until it returns", Measured::Alone, balanced),
         ("Balanced, until it returns, 32 in a row, each", Measured::InARow, balanced),
         ("Balanced, until it is written", Measured::UntilWritten, balanced),
     ] {
         group.bench_function(name, |bench| {
-            bench.iter_custom(|times| handed_over(&mut busy, times, measured, by));
+            bench.iter_custom(|times| submitted(&mut busy, times, measured, by));
         });
     }
     group.finish();
@@ -306,7 +306,7 @@ fn one_block(criterion: &mut Criterion) {
         chunk.palette().iter().map(|kind| kind.block).chain([cg_format::BlockId::new(0)]).collect();
     let lowest = at.pos.min_block();
     let place = BlockPos::new(lowest.x + 5, lowest.y + 5, lowest.z + 5);
-    group.bench_function("hand_over, Fast <= 3 us", |bench| {
+    group.bench_function("submit, Fast <= 3 us", |bench| {
         bench.iter_custom(|times| {
             let mut total = Duration::ZERO;
             for _ in 0..times {
@@ -315,7 +315,7 @@ fn one_block(criterion: &mut Criterion) {
                 let begun = Instant::now();
                 let mut batch = WriteBatch::new();
                 batch.set_block(busy.generator.dimension(), place, block);
-                black_box(busy.world.hand_over(batch).expect("the queue has room"));
+                black_box(busy.world.submit(batch).expect("the queue has room"));
                 total += begun.elapsed();
                 busy.world.flush_queue();
             }
@@ -381,6 +381,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(2))
         .warm_up_time(Duration::from_millis(300));
-    targets = hand_over, unchanged, one_block, synced
+    targets = submit, unchanged, one_block, synced
 }
 criterion_main!(benches);

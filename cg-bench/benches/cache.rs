@@ -37,7 +37,7 @@ struct Cached {
 
 impl Cached {
     fn new() -> Self {
-        let world = World::temporary(&[], &WorldOptions::process()).expect("nothing to reconcile");
+        let world = World::in_memory(&[], &WorldOptions::process()).expect("nothing to reconcile");
         let generator = Generator::in_world(Scene::Flat, SEED, &world).expect("new names");
         let mut positions = Vec::new();
         for x in 0..SIDE {
@@ -88,7 +88,9 @@ fn one_thread(criterion: &mut Criterion) {
         bench.iter(|| world.load(next()).expect("sound").expect("stored"));
     });
     group.bench_function("with", |bench| {
-        bench.iter(|| world.with(next(), |chunk| chunk.entities().len()).expect("sound").expect("stored"));
+        bench.iter(|| {
+            world.with_chunk(next(), |chunk| chunk.entities().len()).expect("sound").expect("stored")
+        });
     });
     group.finish();
 }
@@ -179,7 +181,7 @@ fn two_threads(criterion: &mut Criterion) {
         group.bench_function("with", |bench| {
             bench.iter_custom(|count| {
                 on_two_threads(count, positions, |at| {
-                    black_box(world.with(at, |chunk| chunk.entities().len()).expect("sound"));
+                    black_box(world.with_chunk(at, |chunk| chunk.entities().len()).expect("sound"));
                 })
             });
         });

@@ -3,7 +3,7 @@
 //! | group | what is allowed |
 //! |---|---|
 //! | edit and reset | 50 µs for one block and a reset; stated beside the same edit in the world itself |
-//! | reset | 1.5 × a reset behind 10 written chunks, behind 100,000 |
+//! | reset | 1.5 × a reset after 10 written chunks, after 100,000 |
 //! | save | 1.3 × an unsegmented world, for a changed chunk in segments of which all are open |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -65,7 +65,7 @@ fn edit_and_reset(criterion: &mut Criterion) {
                 .seq
         });
     });
-    let memory = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let memory = Overlay::in_memory(world.clone(), &options()).expect("a base");
     edits(&mut group, "in memory", &memory, dimension, place);
     let disk = Overlay::create(dir.path().join("arenas"), world.clone(), &options()).expect("is new");
     edits(&mut group, "on disk", &disk, dimension, place);
@@ -100,7 +100,7 @@ fn reset(criterion: &mut Criterion) {
     let chunk = Arc::new(Chunk::filled(BlockId::new(1), generator.schema()).expect("is registered"));
     let mut group = criterion.benchmark_group("overlay: reset");
     for (name, count) in
-        [("ref: behind 10 written chunks <= 1.5", 10), ("behind 100,000 written chunks", largest)]
+        [("ref: after 10 written chunks <= 1.5", 10), ("after 100,000 written chunks", largest)]
     {
         let place = dir.path().join(count.to_string());
         let overlay = Overlay::create(place, world.clone(), &options()).expect("an empty directory");
@@ -112,7 +112,7 @@ fn reset(criterion: &mut Criterion) {
             bench.iter_custom(|times| {
                 let mut total = Duration::ZERO;
                 for _ in 0..times {
-                    // The first reset finds all of it; those behind it find as much garbage and ten chunks of their own.
+                    // The first reset finds all of it; those after it find as much garbage and ten chunks of their own.
                     if !std::mem::take(&mut is_first) {
                         write(&overlay, &generator, 0..10, &chunk);
                     }

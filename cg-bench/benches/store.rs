@@ -86,8 +86,12 @@ fn read(criterion: &mut Criterion) {
         });
     });
     group.bench_function("view", |bench| {
-        bench
-            .iter(|| world.view(next_at(), |stored| Ok(stored.value.len())).expect("sound").expect("stored"));
+        bench.iter(|| {
+            world
+                .with_stored_bytes(next_at(), |stored| Ok(stored.value.len()))
+                .expect("sound")
+                .expect("stored")
+        });
     });
     group.finish();
 
@@ -153,7 +157,7 @@ fn save(criterion: &mut Criterion) {
         .collect();
     let mut group = criterion.benchmark_group("save chunks");
     for count in [1_usize, 64] {
-        // Cubes of 4×4×4 chunks, one behind the other along x and far from what was filled.
+        // Cubes of 4×4×4 chunks, one after the other along x and far from what was filled.
         let mut place = 0_i64;
         let mut next = |z: i64| -> Vec<(ChunkAt, Arc<Chunk>)> {
             let chunks = (0..count as i64).map(|index| {

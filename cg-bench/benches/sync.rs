@@ -17,7 +17,7 @@ use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, Chunk, ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
 use cg_store::{
-    AnswerLimits, Applied, Error, SyncClient, SyncLimits, SyncReply, SyncRequest, World, WorldOptions,
+    Error, SyncClient, SyncLimits, SyncOutcome, SyncReply, SyncRequest, SyncServerLimits, World, WorldOptions,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -62,10 +62,10 @@ impl Pair {
             });
             saved.expect("the disk has room");
         }
-        let cache = World::temporary(&[], &options()).expect("a world");
+        let cache = World::in_memory(&[], &options()).expect("a world");
         let names = server.catalog();
         let name = names.list(ListKind::Dimensions).name(dimension.get()).expect("is registered");
-        cache.register_dimension(name.as_str()).expect("a new name");
+        cache.registry().register_dimension(name.as_str()).expect("a new name");
         let client = SyncClient::open(cache).expect("nothing is there");
         let pair = Self { server, client, generator, area, places, turn: 0 };
         pair.by_area();
@@ -91,9 +91,9 @@ impl Pair {
     }
 
     /// Sends a request and its answer as bytes.
-    fn say(&self, request: &SyncRequest) -> Applied {
+    fn say(&self, request: &SyncRequest) -> SyncOutcome {
         let asked = SyncRequest::decode(&request.encode(), SyncLimits::default()).expect("is sound");
-        let reply = self.server.answer(&asked, &AnswerLimits::default()).expect("answers");
+        let reply = self.server.answer(&asked, &SyncServerLimits::default()).expect("answers");
         let told = SyncReply::decode(&reply.encode(), SyncLimits::default()).expect("is sound");
         self.client.apply(request, &told).expect("applies")
     }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn filled() -> (World, Generator) {
-        let world = World::temporary(&[], &WorldOptions::process()).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::process()).unwrap();
         let generator = Generator::in_world(Scene::Library, SEED, &world).unwrap();
         fill(&world, &generator, area(), |_| {}).unwrap();
         (world, generator)

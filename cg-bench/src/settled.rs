@@ -7,7 +7,7 @@ use cg_tiering::{GameTick, TierPolicy};
 /// An hour of game time, and ten minutes more for moves that wait for each other.
 const LONG_TICKS: u64 = 70 * 60 * GameTick::PER_SECOND;
 
-/// The policy under which chunks that nobody uses end in a tier and go no further: those of [`Tier::L1`] grow cold
+/// The policy under which chunks that nobody uses end in a tier and go no further: those of [`Tier::L1`] are demoted
 /// neither by time nor by distance.
 pub fn policy(tier: Tier) -> TierPolicy {
     match tier {
@@ -33,9 +33,9 @@ pub fn options(tier: Tier, options: WorldOptions) -> WorldOptions {
 /// Lets game time pass with nobody near until every chunk lies where the world's policy wants it, and compacts.
 ///
 /// # Errors
-/// As [`World::settle_tiers`].
+/// As [`Tiers::demote_all`](cg_store::Tiers::demote_all).
 pub fn settle(world: &World) -> Result<MoveCounts, Error> {
-    world.settle_tiers(LONG_TICKS, |_| {})
+    world.tiers().demote_all(LONG_TICKS, |_| {})
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn every_chunk_ends_in_the_tier() {
         for tier in Tier::ALL {
-            let world = World::temporary(&[], &options(tier, WorldOptions::default())).unwrap();
+            let world = World::in_memory(&[], &options(tier, WorldOptions::default())).unwrap();
             let generator = Generator::in_world(Scene::Flat, 7, &world).unwrap();
             let area = ChunkBox::new(ChunkPos::constant(-1, -1, -1), ChunkPos::constant(4, 4, 4));
             fill(&world, &generator, area, |_| {}).unwrap();

@@ -28,7 +28,7 @@ pub struct Survey {
     pub palettes: BTreeMap<u64, u64>,
     /// The length of each chunk's own bytes, ascending.
     pub chunk_bytes: Vec<u64>,
-    /// Bytes of side data behind the chunks.
+    /// Bytes of side data after the chunks.
     pub side_bytes: u64,
     /// Bytes of files that the engine keeps for all of the world.
     pub engine_bytes: u64,

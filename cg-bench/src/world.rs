@@ -106,9 +106,9 @@ impl Generator {
     /// A generator for a world, in which the names are registered first.
     ///
     /// # Errors
-    /// As [`World::register`].
+    /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register).
     pub fn in_world(scene: Scene, seed: u64, world: &World) -> Result<Self, Error> {
-        let catalog = world.register(&Self::registration())?;
+        let catalog = world.registry().register(&Self::registration())?;
         Ok(Self::new(scene, seed, &catalog).expect("all names were just registered"))
     }
 

@@ -23,7 +23,7 @@ pub struct Batch {
     keys: Vec<u8>,
     ops: Vec<StoredOp>,
     values_len_bytes: u64,
-    is_rearrangement: bool,
+    is_maintenance: bool,
 }
 
 /// A row's version at the time when the caller decided to write; the commit fails if it is another by then.
@@ -35,7 +35,7 @@ pub struct Guard {
     pub key: Box<[u8]>,
     /// Its frame's version; `None` if there must be no row.
     pub expected: Option<u64>,
-    /// Its frame's checksum, where the version alone does not tell: a rearrangement may write a row anew under the
+    /// Its frame's checksum, where the version alone does not tell: a maintenance batch may write a row anew under the
     /// version that it had.
     pub checksum: Option<u32>,
 }
@@ -83,20 +83,20 @@ impl Batch {
         Self::default()
     }
 
-    /// The same operations as a rearrangement: they change where rows lie and nothing that the rows say.
+    /// The same operations as a maintenance batch: they change where rows lie and nothing that the rows say.
     ///
-    /// A rearrangement is no commit: it takes no sequence, and rows that are stamped with the commit get the newest
+    /// A maintenance batch is no commit: it takes no sequence, and rows that are stamped with the commit get the newest
     /// commit's. So commits can be numbered before they are written, while maintenance goes on beside them. It is
     /// written like a commit, whole or not at all, and is sure to survive a power cut only if a later commit is.
     #[must_use]
-    pub const fn rearranging(mut self) -> Self {
-        self.is_rearrangement = true;
+    pub const fn maintenance(mut self) -> Self {
+        self.is_maintenance = true;
         self
     }
 
-    /// Whether it takes no sequence, see [`rearranging`](Self::rearranging).
-    pub const fn is_rearrangement(&self) -> bool {
-        self.is_rearrangement
+    /// Whether it takes no sequence, see [`maintenance`](Self::maintenance).
+    pub const fn is_maintenance(&self) -> bool {
+        self.is_maintenance
     }
 
     /// Writes a row, over whatever is there.
@@ -124,7 +124,7 @@ impl Batch {
         }
     }
 
-    /// Adds the operations of another batch behind this one's; whether this is a rearrangement stays as it is.
+    /// Adds the operations of another batch after this one's; whether this is a maintenance batch stays as it is.
     pub fn append(&mut self, other: Self) {
         let base = self.keys.len();
         self.keys.extend_from_slice(&other.keys);
@@ -210,7 +210,7 @@ impl Batch {
         let mut ops: Vec<_> = numbers.into_iter().zip(std::mem::take(&mut self.ops)).collect();
         ops.sort_by_key(|(number, _)| *number);
         for (number, op) in ops {
-            each(number, op.hand_over(&self.keys))?;
+            each(number, op.into_op(&self.keys))?;
         }
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Batch {
     pub fn drain(self, mut each: impl FnMut(Op<'_>)) {
         let Self { keys, ops, .. } = self;
         for op in ops {
-            each(op.hand_over(&keys));
+            each(op.into_op(&keys));
         }
     }
 
@@ -292,7 +292,7 @@ enum StoredOp {
 
 impl StoredOp {
     /// The operation, with its keys out of all keys.
-    fn hand_over(self, keys: &[u8]) -> Op<'_> {
+    fn into_op(self, keys: &[u8]) -> Op<'_> {
         match self {
             Self::Put { space, key, draft, stamp } => Op::Put { space, key: &keys[key], draft, stamp },
             Self::Delete { space, key } => Op::Delete { space, key: &keys[key] },

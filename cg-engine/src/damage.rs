@@ -39,7 +39,7 @@ impl Gaps {
     /// So many are remembered.
     const REMEMBERED: usize = 256;
 
-    /// Notes what a scan of a range that ends at `to` has met behind a key.
+    /// Notes what a scan of a range that ends at `to` has met after a key.
     pub fn remember(&mut self, family: Family, behind: &[u8], until: Option<&[u8]>, to: Bound<&[u8]>) {
         if self.0.len() >= Self::REMEMBERED {
             self.0.clear();
@@ -48,7 +48,7 @@ impl Gaps {
         self.0.push(Gap { family, behind, until, to: to.map(<[u8]>::to_vec) });
     }
 
-    /// Where a scan of a range is to begin: behind a gap if it would begin in one; `None` if nothing of it can be read.
+    /// Where a scan of a range is to begin: after a gap if it would begin in one; `None` if nothing of it can be read.
     pub fn behind(&self, family: Family, (from, to): KeyRange<'_>) -> Option<Bound<Vec<u8>>> {
         let is_inside = |gap: &&Gap| {
             let (key, is_behind) = match from {
@@ -69,7 +69,7 @@ impl Gaps {
     }
 }
 
-/// As [`ReadableExt::scan`](super::ReadableExt::scan), going on behind damage.
+/// As [`ReadableExt::scan`](super::ReadableExt::scan), going on after damage.
 ///
 /// A gap costs some hundred seeks.
 ///
@@ -136,9 +136,9 @@ impl Readable for Uncached<'_> {
     }
 }
 
-/// The first row that can be read again behind a key; `None` if none can before the end of the range.
+/// The first row that can be read again after a key; `None` if none can before the end of the range.
 ///
-/// Keys are taken for numbers. A seek fails from behind the key to the last one of the damaged block, so the end of that
+/// Keys are taken for numbers. A seek fails from after the key to the last one of the damaged block, so the end of that
 /// is searched for in doubling steps, and then by halving. So another damaged block far behind is not in the way; of one that
 /// is close, what lies between both may be counted to the gap.
 fn first_readable(
@@ -152,7 +152,7 @@ fn first_readable(
     let mut bad = behind.to_vec();
     bad.resize(LEN_BYTES.max(behind.len()), 0);
     let bits = bad.len() * 8;
-    // The row at a key or behind it, or nothing if that cannot be read.
+    // The row at a key or after it, or nothing if that cannot be read.
     let seek = |number: &[u8]| -> Result<Option<Option<Vec<u8>>>, EngineError> {
         // The shortest of the keys that are this number is the first of them.
         let len = number.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// What a scan over a range meets, gaps as the key behind them.
+    /// What a scan over a range meets, gaps as the key after them.
     fn met(rows: &[(&str, bool)], from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<String> {
         let rows = rows.iter().map(|(key, is_sound)| (key.as_bytes().to_vec(), *is_sound)).collect();
         let mut met = Vec::new();

@@ -132,8 +132,8 @@ impl Engine for MemEngine {
         for guard in guards {
             guard.check(lookup(&state.rows, guard.space, &guard.key).as_deref())?;
         }
-        let is_rearrangement = batch.is_rearrangement();
-        let seq = if is_rearrangement { state.last_commit } else { state.last_commit.next() };
+        let is_maintenance = batch.is_maintenance();
+        let seq = if is_maintenance { state.last_commit } else { state.last_commit.next() };
         let fault = (self.fault)(seq);
         let mut state = RwLockUpgradableReadGuard::upgrade(state);
         match fault {
@@ -150,7 +150,7 @@ impl Engine for MemEngine {
             None => {}
         }
         batch.drain(|op| state.apply(op, seq));
-        if !is_rearrangement {
+        if !is_maintenance {
             state.apply_sequence(seq);
         }
         state.batch_count += 1;
@@ -269,7 +269,7 @@ impl Readable for MemSnapshot {
     }
 }
 
-/// The rows of one family. Behind an [`Arc`], so that a reader keeps them as they are and a commit copies on write.
+/// The rows of one family. After an [`Arc`], so that a reader keeps them as they are and a commit copies on write.
 type Rows = BTreeMap<Box<[u8]>, Arc<[u8]>>;
 
 #[derive(Debug, Default)]

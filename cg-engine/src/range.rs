@@ -29,7 +29,7 @@ pub(super) fn first(from: Bound<&[u8]>) -> Option<Vec<u8>> {
     }
 }
 
-/// The first key behind the range; `None`: it reaches to the very last.
+/// The first key after the range; `None`: it reaches to the very last.
 #[cfg(feature = "rocks")]
 pub(super) fn behind(to: Bound<&[u8]>) -> Option<Vec<u8>> {
     match to {

@@ -182,7 +182,7 @@ mod tests {
         let (mut stored, mut back) = (vec![1, 2], vec![3]);
         compress(codec, raw, &mut stored);
         decompress(codec, &stored[2..], raw.len(), &mut back).unwrap();
-        assert!(back[0] == 3 && &back[1..] == raw, "{codec:?} gives back what it got, behind what was there");
+        assert!(back[0] == 3 && &back[1..] == raw, "{codec:?} gives back what it got, after what was there");
         stored.split_off(2)
     }
 

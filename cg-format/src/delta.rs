@@ -309,7 +309,7 @@ impl<'a> DeltaView<'a> {
         let added = read_references(&mut reader, "added count", "added", |_| false)?;
         let is_added = |id| added.binary_search_by_key(&id, |added| EntityId::from_bytes(*added)).is_ok();
         let removed = read_references(&mut reader, "removed count", "removed", is_added)?;
-        reader.end("bytes behind the references")?;
+        reader.end("bytes after the references")?;
         Ok(Self { sets, added, removed })
     }
 }

@@ -158,7 +158,7 @@ impl Entity {
         let owner = Owner::read(&mut reader)?;
         let position = EntityPos::read(&mut reader)?;
         let components = read_components(&mut reader)?;
-        reader.end("bytes behind the components")?;
+        reader.end("bytes after the components")?;
         Ok(Self { kind, owner, position, components })
     }
 }

@@ -42,7 +42,7 @@ pub enum Section {
     Components,
     /// The entity references of a chunk.
     Entities,
-    /// The named data behind a chunk.
+    /// The named data after a chunk.
     SideData,
     /// The header of a cluster: version, scale and offsets.
     ClusterHeader,
@@ -96,7 +96,7 @@ pub enum Section {
     SpatialRecord,
     /// A row of an overlay, before the value that it holds.
     Overlay,
-    /// An intent, or a part of what it is to carry out.
+    /// An intent, or a part of what it is to roll forward.
     Intent,
 }
 

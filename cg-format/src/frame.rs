@@ -171,7 +171,7 @@ impl<'a> FrameView<'a> {
             }
             FrameKind::Plain | FrameKind::Deltas => reader.take("payload", reader.left_bytes())?,
             FrameKind::Tombstone => {
-                reader.end("bytes behind a tombstone")?;
+                reader.end("bytes after a tombstone")?;
                 &[]
             }
             FrameKind::Cluster => reader.rest(),
@@ -319,7 +319,7 @@ impl Draft {
         bytes: Vec<u8>,
         summed_end_bytes: usize,
     ) -> Self {
-        let summed = bytes.get(LEN_BYTES..summed_end_bytes).expect("a payload lies behind the header");
+        let summed = bytes.get(LEN_BYTES..summed_end_bytes).expect("a payload lies after the header");
         let payload_sum = crc32c::crc32c(summed);
         Self { bytes, kind, codec, schema_generation, payload_sum }
     }

@@ -267,7 +267,7 @@ fn whole<'a, T>(
 ) -> Result<T, DecodeError> {
     let mut reader = Reader::new(key, Section::Key);
     let value = read(&mut reader)?;
-    reader.end("bytes behind the key")?;
+    reader.end("bytes after the key")?;
     Ok(value)
 }
 

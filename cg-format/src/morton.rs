@@ -48,7 +48,7 @@ pub fn decode_3d(code: &[u8; LEN_3D_BYTES]) -> [i64; 3] {
     out.map(unbias)
 }
 
-/// The position whose code follows; `None` behind the last.
+/// The position whose code follows; `None` after the last.
 pub fn next_3d(position: [i64; 3]) -> Option<[i64; 3]> {
     let mut code = encode_3d(position);
     for byte in code.iter_mut().rev() {
@@ -99,7 +99,7 @@ pub fn decode_2d(code: &[u8; LEN_2D_BYTES]) -> [i64; 2] {
 #[expect(clippy::indexing_slicing, reason = "an axis is 0, 1 or 2, and each array has the three of them")]
 pub fn first_in_box(from: [i64; 3], min: [i64; 3], max: [i64; 3]) -> Option<[i64; 3]> {
     let (from, mut min, mut max) = (from.map(bias), min.map(bias), max.map(bias));
-    // Where the part of the box begins that lies behind everything looked at further on.
+    // Where the part of the box begins that lies after everything looked at further on.
     let mut behind = None;
     for bit in (0..u64::BITS).rev() {
         let (here, below) = (1 << bit, (1 << bit) - 1);

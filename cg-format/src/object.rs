@@ -90,7 +90,7 @@ impl<'a> ObjectView<'a> {
         let bytes = match reader.u8("state")? {
             HERE => Some(reader.take("bytes", reader.left_bytes())?),
             DELETED => {
-                reader.end("bytes behind a deleted object")?;
+                reader.end("bytes after a deleted object")?;
                 None
             }
             found => {
@@ -163,7 +163,7 @@ mod tests {
         );
         check_error(
             &changed(16, 2),
-            expect!["object: bytes behind a deleted object must be zero or absent, found 3 (at byte 17)"],
+            expect!["object: bytes after a deleted object must be zero or absent, found 3 (at byte 17)"],
         );
         check_error(
             &encoded(&LIGHTS)[..16],

@@ -1,6 +1,6 @@
 //! The rows of an overlay: a layer of changes over a world that stays as it is.
 //!
-//! A row, behind its frame:
+//! A row, after its frame:
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | 3 | 8 | `origin version`: its version in that layer; 0 if nothing was there |
 //! | 11 | … | `value`: what a world stores of it; of state 2 the delta; nothing if deleted |
 //!
-//! An arena, behind its frame:
+//! An arena, after its frame:
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -119,7 +119,7 @@ impl<'a> OverlayRow<'a> {
         let origin = Origin { layer: reader.u8("origin layer")?, version: reader.u64("origin version")? };
         let value = match state {
             DELETED => {
-                reader.end("bytes behind a deletion")?;
+                reader.end("bytes after a deletion")?;
                 OverlayValue::Deleted
             }
             HERE => OverlayValue::Here(reader.take("value", reader.left_bytes())?),
@@ -181,7 +181,7 @@ impl ArenaRow {
         let len_bytes = reader.u16("holder length")?;
         let named = reader.clone();
         let text = reader.take("holder", len_bytes.into())?;
-        reader.end("bytes behind the arena")?;
+        reader.end("bytes after the arena")?;
         let holder = match (state, core::str::from_utf8(text)) {
             (0, Ok("")) => None,
             (1, Ok(text)) => Some(text.into()),
@@ -329,7 +329,7 @@ mod tests {
         );
         check(
             OverlayRow::decode(&[&good[..], &[1]].concat()),
-            expect!["overlay row: bytes behind a deletion must be zero or absent, found 1 (at byte 11)"],
+            expect!["overlay row: bytes after a deletion must be zero or absent, found 1 (at byte 11)"],
         );
         let mut arena = Vec::new();
         ArenaRow { lease: 1, since: 2, holder: Some("duel".into()) }.encode(&mut arena);

@@ -1,4 +1,4 @@
-//! Side data: what a host keeps with a chunk behind the chunk's own bytes: light, biomes, generation stage.
+//! Side data: what a host keeps with a chunk after the chunk's own bytes: light, biomes, generation stage.
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -14,7 +14,7 @@ use crate::{DecodeError, Problem, Section, SideKind};
 /// Bytes of an entry before its data.
 pub(crate) const HEAD_LEN_BYTES: usize = 6;
 
-/// The side data behind a chunk, checked once and then read in place.
+/// The side data after a chunk, checked once and then read in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sides<'a> {
     bytes: &'a [u8],

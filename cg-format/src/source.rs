@@ -15,28 +15,28 @@ use crate::{ChunkAt, EntityId, SchemaView};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lookup<T> {
     /// This layer holds it.
-    Here(T),
+    Found(T),
     /// This layer says that it was deleted; layers below are not asked.
-    Deleted,
+    Tombstone,
     /// This layer knows nothing of it; the layer below is asked.
-    NotHere,
+    NotFound,
 }
 
 impl<T> Lookup<T> {
     /// What the outermost layer answers: deleted and unknown chunks are both absent.
     pub fn here(self) -> Option<T> {
         match self {
-            Self::Here(value) => Some(value),
-            Self::Deleted | Self::NotHere => None,
+            Self::Found(value) => Some(value),
+            Self::Tombstone | Self::NotFound => None,
         }
     }
 
     /// The same answer about another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Lookup<U> {
         match self {
-            Self::Here(value) => Lookup::Here(f(value)),
-            Self::Deleted => Lookup::Deleted,
-            Self::NotHere => Lookup::NotHere,
+            Self::Found(value) => Lookup::Found(f(value)),
+            Self::Tombstone => Lookup::Tombstone,
+            Self::NotFound => Lookup::NotFound,
         }
     }
 }
@@ -45,7 +45,7 @@ impl<T> Lookup<T> {
 ///
 /// Ids in the chunks mean something only with the source's own registry.
 pub trait ChunkSource {
-    /// Why a chunk could not be read. Damage is an error, never [`Lookup::NotHere`].
+    /// Why a chunk could not be read. Damage is an error, never [`Lookup::NotFound`].
     type Error;
 
     /// Reads one chunk.

@@ -1,6 +1,6 @@
 //! A commit that is too large for one batch: its rows in parts, and the intent that makes them count.
 //!
-//! An intent, behind its frame:
+//! An intent, after its frame:
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | 5 | 8 | `parts length`: bytes of all parts together, without their frames |
 //! | 13 | 4 | `parts checksum`: CRC-32C over the parts, one after the other, without their frames |
 //!
-//! A part, behind its frame, is `part version` (u8, 1) and then one operation after the other to the end:
+//! A part, after its frame, is `part version` (u8, 1) and then one operation after the other to the end:
 //!
 //! | width | field |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | 4 | `key length` |
 //! | … | `key` |
 //! | 4 | put: `row length`; delete a range: `end length` |
-//! | … | put: `row`, its frame included; delete a range: `end`, the first key behind the range |
+//! | … | put: `row`, its frame included; delete a range: `end`, the first key after the range |
 //!
 //! A part without an intent means nothing.
 
@@ -91,7 +91,7 @@ impl Intent {
         let part_count = reader.u32("part count")?;
         let len_bytes = reader.u64("parts length")?;
         let checksum = reader.u32("parts checksum")?;
-        reader.end("bytes behind the intent")?;
+        reader.end("bytes after the intent")?;
         Ok(Self { part_count, len_bytes, checksum })
     }
 }
@@ -121,7 +121,7 @@ pub enum StagedOp<'a> {
         space: Space,
         /// The first key.
         from: &'a [u8],
-        /// The first key behind them.
+        /// The first key after them.
         to: &'a [u8],
     },
 }
@@ -175,7 +175,7 @@ impl PartWriter {
         Self { bytes: Vec::from([PART_VERSION]) }
     }
 
-    /// Adds an operation behind the others.
+    /// Adds an operation after the others.
     ///
     /// # Panics
     /// For a key or a row of 4 GiB or more, which no engine takes.
@@ -183,7 +183,7 @@ impl PartWriter {
         op.encode(&mut self.bytes);
     }
 
-    /// Adds the operations of another part behind the others.
+    /// Adds the operations of another part after the others.
     pub fn append(&mut self, other: Self) {
         self.bytes.extend(other.bytes.into_iter().skip(Self::EMPTY_LEN_BYTES));
     }
@@ -198,7 +198,7 @@ impl PartWriter {
         self.bytes.len()
     }
 
-    /// The part as it is stored behind its frame.
+    /// The part as it is stored after its frame.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -210,7 +210,7 @@ impl Default for PartWriter {
     }
 }
 
-/// The operations of a part in order. Ends behind the first that cannot be read. Copies and allocates nothing.
+/// The operations of a part in order. Ends after the first that cannot be read. Copies and allocates nothing.
 #[derive(Debug, Clone)]
 pub struct StagedOps<'a> {
     reader: Reader<'a>,
@@ -352,7 +352,7 @@ mod tests {
         stored.push(9);
         check_error(
             Intent::decode(&stored),
-            expect!["intent: bytes behind the intent must be zero or absent, found 1 (at byte 17)"],
+            expect!["intent: bytes after the intent must be zero or absent, found 1 (at byte 17)"],
         );
         let changed = |at: usize, byte: u8| {
             let mut bytes = part(&OPS);

@@ -1,4 +1,4 @@
-//! What was added to a catalog, as the entries behind a mark.
+//! What was added to a catalog, as the entries after a mark.
 
 use crate::block::BlockRow;
 use crate::catalog::Catalog;

@@ -226,7 +226,7 @@ fn decode_names(row: &str, bytes: &[u8], trace: Option<&Trace>) -> Result<Vec<Lo
         })?;
         out.push((offset_bytes, name));
     }
-    reader.end("bytes behind the last name").map_err(bad)?;
+    reader.end("bytes after the last name").map_err(bad)?;
     Ok(out)
 }
 
@@ -271,7 +271,7 @@ fn decode_records<T: DeserializeOwned + Fields>(
         reader.take("record", len_bytes).map_err(bad)?;
         out.push((offset_bytes, record));
     }
-    reader.end("bytes behind the last record").map_err(bad)?;
+    reader.end("bytes after the last record").map_err(bad)?;
     Ok(out)
 }
 

@@ -70,7 +70,7 @@ impl KeptComponents {
         self.entries.iter().flat_map(|(owner, all)| all.iter().map(|bytes| (*owner, bytes.as_slice())))
     }
 
-    /// Keeps one more instance, behind those of the same owner.
+    /// Keeps one more instance, after those of the same owner.
     pub fn push(&mut self, owner: Owner, bytes: Vec<u8>) {
         self.entries.entry(owner).or_default().push(bytes);
     }
@@ -148,7 +148,7 @@ impl KeptComponents {
             let len_bytes = reader.u32("length")?;
             kept.push(owner, reader.take("bytes", len_bytes as usize)?.to_vec());
         }
-        reader.end("bytes behind the last entry")?;
+        reader.end("bytes after the last entry")?;
         Ok(kept)
     }
 }
@@ -215,11 +215,11 @@ mod tests {
         );
         check(
             |bytes| bytes.push(0),
-            expect!["side data: bytes behind the last entry must be zero or absent, found 1 (at byte 81)"],
+            expect!["side data: bytes after the last entry must be zero or absent, found 1 (at byte 81)"],
         );
         check(
             |bytes| bytes[1] = 2,
-            expect!["side data: bytes behind the last entry must be zero or absent, found 24 (at byte 57)"],
+            expect!["side data: bytes after the last entry must be zero or absent, found 24 (at byte 57)"],
         );
     }
 

@@ -38,12 +38,12 @@ mod name;
 mod opacity;
 mod pack;
 mod policy;
+pub mod portable;
 pub mod reconcile;
 mod register;
 pub mod schema;
 mod shared;
 mod tables;
-pub mod travel;
 mod upgrade;
 mod view;
 

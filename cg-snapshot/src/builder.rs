@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cg_format::EntityId;
 use cg_format::entity::Entity;
 use cg_registry::Catalog;
-use cg_registry::travel::{Names, UnknownId, Used};
+use cg_registry::portable::{Names, UnknownId, Used};
 
 use crate::error::SnapshotError;
 use crate::kept::{Kept, KeptWriter};

@@ -1,4 +1,4 @@
-//! The sections that a snapshot keeps: their bytes one behind the other, in pieces that snapshots may share.
+//! The sections that a snapshot keeps: their bytes one after the other, in pieces that snapshots may share.
 //!
 //! A piece ends where the next section would make it longer than 32 KiB, so sections cost their bytes and 12 more, and
 //! what two snapshots share is at most a piece more than what is equal in them.
@@ -163,12 +163,12 @@ impl Held {
     }
 }
 
-/// Sections that are put one behind the other.
+/// Sections that are put one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct KeptWriter {
     pieces: Vec<Arc<[u8]>>,
     spots: Vec<Spot>,
-    /// The piece behind the last.
+    /// The piece after the last.
     open: Vec<u8>,
 }
 
@@ -177,7 +177,7 @@ impl KeptWriter {
         self.spots.len()
     }
 
-    /// Puts a section behind the others.
+    /// Puts a section after the others.
     pub(crate) fn push(&mut self, bytes: &[u8], checksum: u32) {
         if !self.open.is_empty() && self.open.len() + bytes.len() > PIECE_BYTES {
             self.close();

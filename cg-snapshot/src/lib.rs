@@ -38,7 +38,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod arrival;
 mod builder;
 mod capture;
 mod diff;
@@ -50,18 +49,19 @@ pub mod nbt;
 pub mod pack;
 mod places;
 mod region;
+mod remap;
 mod restore;
 pub mod schem;
 mod section;
 mod snapshot;
 
-pub use arrival::ArrivalReport;
 pub use capture::{Capture, CaptureOptions, capture};
-pub use cg_registry::travel::Names;
+pub use cg_registry::portable::Names;
 pub use diff::{Difference, diff};
 pub use error::{CaptureError, RestoreError, SnapshotError};
 pub use kept::KeptSection;
 pub use region::{Region, Section};
+pub use remap::RemapReport;
 pub use restore::{
     BlockChange, DryRun, Event, Handle, Host, Merge, Operation, OperationId, Outcome, Progress, QueueHandle,
     RestoreJob, RestoreOptions, RestoreQueue, RestoreReport, TickBudget, TickReport, Unverifiable,

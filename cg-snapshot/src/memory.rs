@@ -103,7 +103,7 @@ impl ChunkSource for Memory {
     type Error = Infallible;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Infallible> {
-        Ok(self.chunks.get(&at).map_or(Lookup::NotHere, |chunk| Lookup::Here(Arc::clone(chunk))))
+        Ok(self.chunks.get(&at).map_or(Lookup::NotFound, |chunk| Lookup::Found(Arc::clone(chunk))))
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {

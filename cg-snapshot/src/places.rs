@@ -12,7 +12,7 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// number of a kept section. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// The numbers one behind the other, lowest bit first, up to over the ends of words.
+    /// The numbers one after the other, lowest bit first, up to over the ends of words.
     words: Arc<[u64]>,
     bits: u32,
     count: usize,

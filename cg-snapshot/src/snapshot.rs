@@ -3,7 +3,7 @@
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, DecodeError, EntityId, Problem};
-use cg_registry::travel::{Names, Used};
+use cg_registry::portable::{Names, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
 

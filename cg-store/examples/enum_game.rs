@@ -24,8 +24,8 @@ impl BlockKind for Block {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let home = tempfile::tempdir()?;
     let world = World::create(home.path().join("world"), &[], &WorldOptions::default())?;
-    let blocks = world.bind::<Block>()?;
-    let cave = world.register_dimension("game:cave")?;
+    let blocks = world.registry().bind::<Block>()?;
+    let cave = world.registry().register_dimension("game:cave")?;
     let lamp = BlockPos::new(-3, -70, 12);
     world.transaction(|tx| {
         let stone = Chunk::filled(blocks.id(Block::Stone), &tx.catalog().current_schema())?;

@@ -10,8 +10,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 pub(crate) fn run(dir: &Path) -> Result<(), Box<dyn Error>> {
     let world = World::create(dir, &[], &WorldOptions::default())?;
-    let overworld = world.register_dimension("game:overworld")?;
-    let [air, stone] = world.register_blocks([":air", "game:stone"])?;
+    let overworld = world.registry().register_dimension("game:overworld")?;
+    let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
     let at = BlockPos::new(3, 70, -5);
     world.transaction(|tx| {
         let empty = Chunk::filled(air, &tx.catalog().current_schema())?;

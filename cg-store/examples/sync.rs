@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use cg_store::prelude::*;
-use cg_store::{AnswerLimits, SyncClient, SyncLimits, SyncReply, SyncRequest};
+use cg_store::{SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits};
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
@@ -49,8 +49,8 @@ fn receive(stream: &mut TcpStream, limit_bytes: usize) -> Result<Option<Vec<u8>>
 fn server() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let world = World::create(dir.path().join("world"), &[], &WorldOptions::default())?;
-    let overworld = world.register_dimension("game:overworld")?;
-    let [air, stone, _] = world.register_blocks([":air", "game:stone", "game:unused"])?;
+    let overworld = world.registry().register_dimension("game:overworld")?;
+    let [air, stone, _] = world.registry().register_blocks([":air", "game:stone", "game:unused"])?;
     world.transaction(|tx| {
         let schema = tx.catalog().current_schema();
         for pos in area()?.iter() {
@@ -81,10 +81,10 @@ fn server() -> Result<()> {
                 continue;
             }
             let request = SyncRequest::decode(&message, SyncLimits::default())?;
-            send(&mut stream, &world.answer(&request, &AnswerLimits::default())?.encode())?;
+            send(&mut stream, &world.answer(&request, &SyncServerLimits::default())?.encode())?;
         }
         // The client is offline: the server registers, builds and digs.
-        let [glass] = world.register_blocks(["game:glass"])?;
+        let [glass] = world.registry().register_blocks(["game:glass"])?;
         world.transaction(|tx| {
             tx.set_block(overworld, BlockPos::new(5, 5, 5), glass)?;
             tx.delete(ChunkAt::new(overworld, ChunkPos::new(-8, 3, -8)?));
@@ -106,8 +106,8 @@ fn client(address: &str) -> Result<()> {
             World::open(path, &[], &WorldOptions::default())?
         };
         // Its own names and ids come first.
-        world.register_blocks(["client:marker", "game:glass"])?;
-        let overworld = world.register_dimension("game:overworld")?;
+        world.registry().register_blocks(["client:marker", "game:glass"])?;
+        let overworld = world.registry().register_dimension("game:overworld")?;
         let cache = SyncClient::open(world)?;
         let mut stream = TcpStream::connect(address)?;
         let mut ask = |request: SyncRequest| -> Result<_> {

@@ -8,7 +8,7 @@
 //!
 //! # Three answers
 //! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
-//! blindly, never taken for absent; see [`World::set_aside`] and its siblings).
+//! blindly, never taken for absent; see [`Quarantine::chunk`](crate::Quarantine::chunk) and its siblings).
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.
@@ -50,30 +50,36 @@ pub use storage::directory;
 pub use admin::census::{Census, TierCensus};
 pub use admin::hash::ContentHash;
 #[cfg(feature = "rocks")]
-pub use admin::quarantine::CommitInPart;
-pub use admin::quarantine::{CHUNK_SET_ASIDE, ChunksSetAside, LostChunks, Quarantined};
+pub use admin::quarantine::SalvagedCommit;
+pub use admin::quarantine::{CHUNK_QUARANTINED, LostChunks, Quarantined, QuarantinedChunks};
 pub use admin::verify::{Finding, VerifyDepth, VerifyReport};
 pub use api::bind::{Binding, BlockKind};
+pub use api::cache::WorldCache;
 pub use api::metrics::Metrics;
 pub use api::objects::Objects;
+pub use api::opacity::OpacityMap;
+pub use api::quarantine::Quarantine;
 pub use api::records::Records;
+pub use api::registry::WorldRegistry;
 pub use api::snapshots::SnapshotReader;
+pub use api::snapshots::Snapshots;
+pub use api::tiers::Tiers;
 pub use api::world::World;
-pub use commit::hand_over::{HandedOver, Refused, WriteBatch};
+pub use commit::submit::{Refused, WriteBatch, WriteTicket};
 pub use commit::transaction::{Committed, Durable, RELEASED, Transaction, Tx, TxStore, ValueStore};
 pub use kinds::object::{Object, ObjectEntry, ObjectPage, StoredObject};
 pub use kinds::opacity::OpacityColumn;
 pub use kinds::property::Property;
 pub use kinds::record::RecordQuery;
-pub use kinds::snapshots::{DamagedSnapshot, KeptSnapshot};
+pub use kinds::snapshots::{DamagedSnapshot, SavedSnapshot};
 pub use maintain::tick::TickReport;
-pub use maintain::tiering::{DamageMet, MoveCounts, TierReport, TracePart};
+pub use maintain::tiering::{DamageReport, MoveCounts, TierReport, TracePart};
 pub use overlay::{
-    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, Merged, Overlay, OverlayDiff,
-    OverlayError, OverlayStats, OverlayTransaction, PromoteTarget, Promoted, Promotion,
+    ArenaInfo, Arenas, Base, Difference, EntityDifference, Found, Identity, MergeTarget, Merged, Overlay,
+    OverlayDiff, OverlayError, OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
 };
-pub use read::cache::{CacheStats, Column, KeepId};
-pub use read::chunk::{Area, Peek, PendingChunks, Still, StoredChunk};
+pub use read::cache::{CachePinId, CacheStats, Column};
+pub use read::chunk::{Area, LoadTicket, Peek, ReadView, StoredChunk};
 pub use read::iterate::StoredPlace;
 pub use rt::durations::Durations;
 pub use rt::stats::Stats;
@@ -89,6 +95,6 @@ pub use storage::options::{PrefetchOptions, StoreLimits, WorldOptions};
 pub use storage::record_shape::{RecordSettings, RecordShape, ShapeError};
 pub use storage::resources::Resources;
 pub use sync::{
-    AnswerLimits, Applied, MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncReply,
-    SyncRequest,
+    MessageError, SYNC_VERSION, SyncClient, SyncError, SyncLimits, SyncOutcome, SyncReply, SyncRequest,
+    SyncServerLimits,
 };

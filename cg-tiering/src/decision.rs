@@ -26,7 +26,7 @@ pub struct NextMove {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The host holds them as loaded, and what is loaded never grows colder, whatever else is true.
+    /// The host holds them as loaded, and what is loaded never is demoted, whatever else is true.
     Loaded,
     /// A player is near.
     Near {

@@ -1,4 +1,4 @@
-//! The policy: after how long, and from how far, a chunk grows cold, and what makes it hot again.
+//! The policy: after how long, and from how far, a chunk is demoted, and what makes it hot again.
 //!
 //! The rules and their order are those of CherryGrove's "Save the World": a chunk that somebody keeps loaded is hot; one
 //! that was not loaded for x minutes is warm; one that was not loaded for y minutes, or lies z blocks from the nearest
@@ -16,7 +16,7 @@ use cg_format::Tier;
 use crate::observation::Observation;
 use crate::{Decision, GameTick, NextMove, Reason};
 
-/// After how long, and from how far, chunks grow cold, and what makes them hot again.
+/// After how long, and from how far, chunks are demoted, and what makes them hot again.
 ///
 /// ```
 /// use cg_tiering::TierPolicy;
@@ -193,7 +193,7 @@ impl TierPolicy {
     }
 
     /// Whether chunks last accessed at a moment may be due for a colder tier. Where it says no nothing else need be asked.
-    pub fn may_grow_colder(&self, last_access: GameTick, now: GameTick) -> bool {
+    pub fn may_demote(&self, last_access: GameTick, now: GameTick) -> bool {
         let warm_at = last_access.get().saturating_add(self.warm_after_ticks);
         let cold_from = last_access.get().saturating_add(self.cold_after_ticks.min(self.hysteresis_ticks));
         now.get() >= warm_at.min(self.gathered(cold_from))

@@ -30,8 +30,8 @@ impl Ahead {
     /// The most chunks around a player along an axis.
     pub const MAX_REACH_CHUNKS: u8 = 32;
 
-    /// The chunks that a way enters behind the one where it begins, in the order of entering. A way through an edge or a
-    /// corner enters the chunk behind it and none beside.
+    /// The chunks that a way enters after the one where it begins, in the order of entering. A way through an edge or a
+    /// corner enters the chunk after it and none beside.
     pub fn entered(&self, path: &Path) -> Vec<ChunkPos> {
         let (from, to) = (path.from, path.to);
         let mut axes = [Axis::new(from.x, to.x), Axis::new(from.y, to.y), Axis::new(from.z, to.z)];
@@ -104,7 +104,7 @@ impl Ahead {
                         if (0..axis).any(|other| is_stepped(other) && at[other] == face(other)) {
                             continue;
                         }
-                        // Behind the end of the world there is nothing.
+                        // After the end of the world there is nothing.
                         out.extend(ChunkPos::new(x, y, z));
                     }
                 }

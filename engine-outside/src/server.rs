@@ -162,7 +162,7 @@ impl State {
     }
 
     fn apply(&mut self, batch: Batch) {
-        let is_commit = !batch.is_rearrangement();
+        let is_commit = !batch.is_maintenance();
         let seq = if is_commit { self.last_commit.next() } else { self.last_commit };
         let rows = Arc::make_mut(&mut self.rows);
         batch.drain(|op| match op {

@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for an intent or for a part of what one carries out: what decodes encodes to
+//! What holds for any bytes that are taken for an intent or for a part of what one rolls forward: what decodes encodes to
 //! the same, and a dump explains every byte of it.
 
 use cg_format::staged::{Intent, PartWriter, StagedOps};

@@ -6,7 +6,7 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
 use cg_store::prelude::{Chunk, World, WorldOptions};
 use cg_store::{
-    AnswerLimits, Error, MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, VerifyDepth,
+    Error, MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits, VerifyDepth,
 };
 
 /// Reads bytes as a message of either kind and says whether they are one. Those that are not as they were sent are refused,
@@ -51,7 +51,7 @@ fn check_sealed(bytes: &[u8]) -> bool {
 }
 
 fn world() -> World {
-    World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
+    World::in_memory(&[], &WorldOptions::default()).expect("a world in memory")
 }
 
 fn names(world: &World) -> usize {
@@ -65,8 +65,8 @@ fn stored(world: &World) -> String {
 
 fn answered(request: &SyncRequest) {
     let server = world();
-    let dimension = server.register_dimension("a:b").expect("a name");
-    let [stone] = server.register_blocks(["a:stone"]).expect("a name");
+    let dimension = server.registry().register_dimension("a:b").expect("a name");
+    let [stone] = server.registry().register_blocks(["a:stone"]).expect("a name");
     let saved = server.transaction(|tx| {
         for x in [-1, 0, 5] {
             let at = ChunkAt::new(dimension, ChunkPos::new(x, 0, 0)?);
@@ -76,7 +76,7 @@ fn answered(request: &SyncRequest) {
     });
     saved.expect("committed");
     let (before, commit) = (stored(&server), server.last_commit());
-    let limits = AnswerLimits { asked_cubes: 64, asked_areas: 4, ..AnswerLimits::default() };
+    let limits = SyncServerLimits { asked_cubes: 64, asked_areas: 4, ..SyncServerLimits::default() };
     if let Ok(reply) = server.answer(request, &limits) {
         let encoded = reply.encode();
         // The names, three chunks for each cube, and three that are listed for each area.
@@ -96,7 +96,7 @@ enum Ask {
 fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
     let cache = SyncClient::open(world()).expect("opens");
     let own = cache.world();
-    let dimension = own.register_dimension("a:b").expect("a name");
+    let dimension = own.registry().register_dimension("a:b").expect("a name");
     let at = |x| ChunkAt::new(dimension, ChunkPos::new(x, 0, 0).expect("inside the world"));
     let asked = [at(0), at(1)];
     let request = match ask {

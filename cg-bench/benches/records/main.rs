@@ -83,7 +83,7 @@ fn counts() -> &'static [u64] {
 fn world(dir: &TempDir, count: u64) -> World {
     let path = dir.path().join("world");
     let world = World::create(&path, &[], &WorldOptions::process()).expect("an empty directory");
-    world.register_dimension("game:overworld").expect("a new name");
+    world.registry().register_dimension("game:overworld").expect("a new name");
     world.records().insert((0..count).map(|n| nth(count, n))).expect("the disk has room");
     world.close().expect("the disk has room");
     drop(world);

@@ -1,4 +1,4 @@
-//! Chunks whose rows have deltas behind them.
+//! Chunks whose rows have deltas after them.
 
 use cg_bench::fill::fill;
 use cg_bench::stored::SEED;
@@ -13,7 +13,7 @@ const MOST: u64 = 16;
 
 /// A chunk at a time, in no memory but RocksDB's, which has all of them.
 pub(crate) fn folded(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("reopened: a chunk behind deltas");
+    let mut group = criterion.benchmark_group("reopened: a chunk after deltas");
     for deltas in [0, 1, 4, MOST / 2, MOST] {
         let (world, places, _dir) = with_deltas(deltas);
         let mut places = places.iter().cycle();
@@ -29,7 +29,7 @@ pub(crate) fn folded(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A world of hills that was closed and opened again, each of whose chunks has so many deltas behind it.
+/// A world of hills that was closed and opened again, each of whose chunks has so many deltas after it.
 fn with_deltas(deltas: u64) -> (World, Vec<ChunkAt>, TempDir) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("world");

@@ -1,4 +1,4 @@
-//! What a server finds again: columns of a world that was closed, chunks behind their deltas, entities on the move.
+//! What a server finds again: columns of a world that was closed, chunks after their deltas, entities on the move.
 //!
 //! | group | reference | what is allowed |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod columns;
-mod crossings;
 mod deltas;
+mod transfers;
 
 use std::time::Duration;
 
@@ -23,6 +23,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(3))
         .warm_up_time(Duration::from_millis(500));
-    targets = columns::columns, columns::areas, deltas::folded, crossings::crossings
+    targets = columns::columns, columns::areas, deltas::folded, transfers::crossings
 }
 criterion_main!(benches);

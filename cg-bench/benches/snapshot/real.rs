@@ -30,7 +30,7 @@ pub(super) fn arenas() -> Vec<Arena> {
 
 /// All that a file holds, or a corner of it, in the smallest box of chunks around it.
 fn arena(file: &Path) -> Arena {
-    let world = World::temporary(&[], &WorldOptions::default()).expect("memory is left");
+    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory is left");
     import(file, &world, &ImportOptions::default(), |_| {}).expect("a sound save");
     let catalog = Catalog::clone(&world.catalog());
     let mut places = Vec::new();

@@ -27,7 +27,7 @@ impl Stored {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let options = WorldOptions::process();
         let world = World::create(dir.path().join("world"), &[], &options).expect("an empty directory");
-        world.register(&arena.snapshot.registration(&world.catalog())).expect("new names");
+        world.registry().register(&arena.snapshot.registration(&world.catalog())).expect("new names");
         let stored = Self { world, _dir: dir };
         stored.restore(&arena.snapshot);
         stored
@@ -55,7 +55,7 @@ impl Stored {
     }
 }
 
-/// One iteration is a whole restore with the sync behind it; bringing the damage back before it takes no part.
+/// One iteration is a whole restore with the sync after it; bringing the damage back before it takes no part.
 pub(super) fn restoring(criterion: &mut Criterion) {
     let arena = LazyCell::new(Arena::generated);
     let stored = LazyCell::new(|| Stored::new(&arena));

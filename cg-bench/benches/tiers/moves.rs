@@ -62,7 +62,7 @@ fn move_all(from: &Stored, to: Tier, copy: &Path) -> Duration {
     // The threads of these resources are begun on the cores that the process has now.
     let world = World::open(copy, &[], &WorldOptions { tiers, ..options }).expect("a sound copy");
     let now = if to == Tier::L0 {
-        world.hold(from.dimension, &area()).expect("a box that can be held");
+        world.tiers().hold(from.dimension, &area()).expect("a box that can be held");
         GameTick::new(1)
     } else {
         GameTick::new(DAY)
@@ -70,7 +70,7 @@ fn move_all(from: &Stored, to: Tier, copy: &Path) -> Duration {
     let (mut left, start) = (area().count() as u64, Instant::now());
     while left > 0 {
         let moves = world.tick(now, &[], ENOUGH).expect("ticks").moves;
-        assert_eq!((moves.refused, moves.overtaken), (0, 0), "nothing is in the way");
+        assert_eq!((moves.refused, moves.conflicts), (0, 0), "nothing is in the way");
         left -= [moves.promoted, moves.warmed, moves.cooled][to as usize];
         assert!(start.elapsed() < ENOUGH, "{left} chunks are not moved");
     }

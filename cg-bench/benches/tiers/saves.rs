@@ -55,8 +55,8 @@ fn keep_moving(stored: &Stored, world: &World, done: &AtomicBool, moved: &Atomic
     while !done.load(Ordering::Acquire) {
         now += DAY;
         for is_held in [false, true] {
-            let hold =
-                is_held.then(|| world.hold(stored.dimension, &area()).expect("a box that can be held"));
+            let hold = is_held
+                .then(|| world.tiers().hold(stored.dimension, &area()).expect("a box that can be held"));
             let mut idle = 0;
             while idle < 40 && !done.load(Ordering::Acquire) {
                 let report = world.tick(GameTick::new(now), &[], BUDGET).expect("ticks");
@@ -64,7 +64,7 @@ fn keep_moving(stored: &Stored, world: &World, done: &AtomicBool, moved: &Atomic
                 moved.fetch_add(report.moves.moved(), Ordering::Relaxed);
             }
             if let Some(hold) = hold {
-                world.release(hold);
+                world.tiers().release(hold);
             }
         }
     }

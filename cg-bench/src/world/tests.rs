@@ -143,7 +143,7 @@ fn a_name_that_is_missing_is_named() {
 
 #[test]
 fn hills_come_back_from_a_store_as_they_were_made() {
-    let world: World = World::temporary(&[], &WorldOptions::process()).unwrap();
+    let world: World = World::in_memory(&[], &WorldOptions::process()).unwrap();
     let generator = Generator::in_world(Scene::Hills, SEED, &world).unwrap();
     fill(&world, &generator, area(), |_| {}).unwrap();
     let agreement = compare(&world, &generator, area(), |_| {}).unwrap().unwrap();

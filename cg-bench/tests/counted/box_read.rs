@@ -6,9 +6,9 @@ use cg_store::prelude::*;
 /// 16×4×4 chunks in each of so many cold clusters, with enough in each chunk that it matters how many are held.
 fn world(clusters: i64) -> (World, Dimension) {
     let options = WorldOptions { cache_bytes: 0, ..WorldOptions::default() };
-    let world = World::temporary(&[], &options).expect("no pack can disagree");
-    let dimension = world.register_dimension("game:overworld").expect("a name");
-    let [air, stone] = world.register_blocks([":air", "game:stone"]).expect("names");
+    let world = World::in_memory(&[], &options).expect("no pack can disagree");
+    let dimension = world.registry().register_dimension("game:overworld").expect("a name");
+    let [air, stone] = world.registry().register_blocks([":air", "game:stone"]).expect("names");
     let saved = world.transaction(|tx| {
         let schema = tx.catalog().current_schema();
         for pos in chunks(clusters).chunks().iter() {
@@ -21,7 +21,7 @@ fn world(clusters: i64) -> (World, Dimension) {
         Ok::<_, Box<dyn std::error::Error>>(())
     });
     saved.expect("the chunks are sound");
-    world.settle_tiers(1 << 30, |_| {}).expect("settles");
+    world.tiers().demote_all(1 << 30, |_| {}).expect("settles");
     (world, dimension)
 }
 

@@ -22,7 +22,7 @@ fn player(dimension: cg_format::Dimension, block: BlockPos) -> PlayerAt {
 
 /// Threads of the store.
 const THREADS: usize = 2;
-/// So many promotions go on beside each other behind ticks.
+/// So many promotions go on beside each other in the background.
 const UNDER_WAY: usize = 8 * THREADS;
 
 /// A settled world to which a player has just come back: he stands in the middle and has asked for what he sees.
@@ -36,11 +36,11 @@ impl Return {
     fn new() -> Self {
         let resources = Some(Resources::new(64 << 20, THREADS));
         let options = WorldOptions { cache_bytes: 0, resources, ..WorldOptions::default() };
-        let world = World::temporary(&[], &options).expect("in memory");
+        let world = World::in_memory(&[], &options).expect("in memory");
         let generator = Generator::in_world(Scene::Hills, 7, &world).expect("registers");
         let area = ChunkBox::new(ChunkPos::constant(-8, -4, -8), ChunkPos::constant(7, 7, 7));
         fill(&world, &generator, area, |_| {}).expect("fills");
-        world.settle_tiers(DAY, |_| {}).expect("settles");
+        world.tiers().demote_all(DAY, |_| {}).expect("settles");
         let player = player(generator.dimension(), BlockPos::new(3, 70, 5));
         let view = ChunkBox::new(ChunkPos::constant(-5, -1, -5), ChunkPos::constant(5, 7, 5));
         let view: Vec<_> = view.iter().map(|pos| ChunkAt::new(generator.dimension(), pos)).collect();
@@ -64,7 +64,8 @@ impl Return {
     fn not_hot_of(&self, asked: impl Fn(&CubeAt) -> bool) -> BTreeMap<CubeAt, u64> {
         let mut waiting = BTreeMap::new();
         for at in self.view.iter().filter(|at| asked(&CubeAt::of(**at))) {
-            let tier = self.world.view(*at, |stored| Ok(stored.tier)).expect("sound").expect("stored");
+            let tier =
+                self.world.with_stored_bytes(*at, |stored| Ok(stored.tier)).expect("sound").expect("stored");
             if tier != Tier::L0 {
                 let distance = distance_blocks(CubeAt::of(*at), self.player.block);
                 waiting.insert(CubeAt::of(*at), distance);
@@ -141,12 +142,12 @@ fn flying_over_a_settled_real_world_writes_a_tenth_of_what_it_reads_at_most() {
     let world = World::create(dir.path().join("world"), &[], &options).expect("creates");
     let imported = import(&region, &world, &ImportOptions::default(), |_| {}).expect("imports");
     assert!(imported.imported_chunks > 5_000, "{} chunks", imported.imported_chunks);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let census = world.census().expect("counts");
     assert_eq!(census.tier(Tier::L2).chunks, imported.imported_chunks, "the whole world is cold");
     let hash = world.content_hash().expect("hashes");
 
-    let dimension = world.dimension("minecraft:overworld").expect("the save has it");
+    let dimension = world.catalog().dimension("minecraft:overworld").expect("the save has it");
     let (before, mut now, mut seen) =
         (world.stats(), 0, ChunkBox::around(ChunkPos::constant(-99, 0, -99), 0).expect("small"));
     // Four lanes over the region, 30 blocks in a second, and four ticks in it.

@@ -101,7 +101,7 @@ pub fn join<'a, Id: 'a>(
 impl<Id> EntityRecord<Id> {
     /// Moves the feet: `Pos` says so afterwards, and every other byte stays.
     ///
-    /// A `Pos` that is no list of three doubles is replaced by one, and one that is missing is put behind the other
+    /// A `Pos` that is no list of three doubles is replaced by one, and one that is missing is put after the other
     /// fields. What else an NBT says of places, such as the block that a painting hangs on, is left as it is.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl<Id> EntityRecord<Id> {
             && riders.offset_bytes as usize >= to
             && to > from
         {
-            // It begins behind a field that may have another length now.
+            // It begins after a field that may have another length now.
             let offset_bytes = riders.offset_bytes as usize - (to - from) + written.len();
             riders.offset_bytes = u32::try_from(offset_bytes).expect("a column's NBT is limited below 4 GiB");
         }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// An entity by its UUID.
     #[arg(long, value_name = "UUID")]
     entity: Option<Uuid>,
-    /// A copy of a row that was set aside, as `cg quarantine list` prints it.
+    /// A copy of a row that was quarantined, as `cg quarantine list` prints it.
     #[arg(long, num_args = 3, value_names = ["SPACE", "KEY", "COMMIT"])]
     quarantined: Option<Vec<String>>,
 }

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         None => chunk_pos(args.chunk.as_deref().unwrap_or_default())?,
     };
     let at = ChunkAt::new(dimension, pos);
-    let found = world.view(at, |stored| {
+    let found = world.with_stored_bytes(at, |stored| {
         let how = Stored {
             version: stored.version,
             tier: tier_name(stored.tier),

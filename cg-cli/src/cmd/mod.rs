@@ -127,7 +127,7 @@ impl Command {
     }
 }
 
-/// The name behind an id of a list; an id that was never issued is shown as a number.
+/// The name after an id of a list; an id that was never issued is shown as a number.
 fn name_of(catalog: &Catalog, list: ListKind, id: u64) -> String {
     catalog.list(list).name(id).map_or_else(|| format!("#{id}"), Name::to_string)
 }

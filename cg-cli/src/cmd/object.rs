@@ -31,7 +31,7 @@ pub(crate) struct List {
     /// Only keys that begin so.
     #[arg(long, value_name = "KEY", default_value = "")]
     prefix: String,
-    /// Only keys behind this one.
+    /// Only keys after this one.
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
     /// At most so many.

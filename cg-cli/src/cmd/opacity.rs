@@ -46,7 +46,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     let Command::Rebuild(args) = command;
     let world = args.world.open_for_writing()?;
     let changed_blocks = if args.game_table { Some(apply_game_table(&world)?) } else { None };
-    let replaced_tiles = out.watch_chunks("chunks drawn", &world, || world.rebuild_opacity())??;
+    let replaced_tiles = out.watch_chunks("chunks drawn", &world, || world.opacity().rebuild())??;
     world.close()?;
     out.print(&Report { changed_blocks, replaced_tiles })?;
     Ok(Outcome::Good)
@@ -64,7 +64,7 @@ fn apply_game_table(world: &DiskWorld) -> Result<u64, Failure> {
         )));
     }
     let wrong = wrong_by_game_table(&catalog);
-    world.set_opacity(&wrong)?;
+    world.registry().set_opacity(&wrong)?;
     Ok(wrong.len() as u64)
 }
 

@@ -17,8 +17,10 @@ use crate::output::{Failure, Outcome, Output, counted};
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Diff(Diff),
-    Promote(Promote),
-    SetAside(SetAside),
+    #[command(alias = "promote")]
+    Merge(Merge),
+    #[command(alias = "set-aside")]
+    Salvage(Salvage),
 }
 
 /// List what an arena shows otherwise than the world that it lies over.
@@ -36,7 +38,7 @@ pub(crate) struct Diff {
 ///
 /// Refused if the world has changed what the arena wrote over. The arena is empty afterwards. JSON: `{"arena":N,"changes":N}`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Promote {
+pub(crate) struct Merge {
     #[command(flatten)]
     layers: LayersArg,
     #[command(flatten)]
@@ -48,7 +50,7 @@ pub(crate) struct Promote {
 /// What the other parts write is there afterwards. Works on the arenas alone, and needs them closed. What is not damaged is
 /// left alone (exit code 1).
 #[derive(Debug, clap::Args)]
-pub(crate) struct SetAside {
+pub(crate) struct Salvage {
     /// The directory of the arenas, which holds `overlay`.
     #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
     arenas: PathBuf,
@@ -106,7 +108,7 @@ struct EntityLine {
 }
 
 #[derive(Debug, Serialize)]
-struct PromoteReport {
+struct MergeReport {
     arena: u32,
     changes: u64,
 }
@@ -114,10 +116,10 @@ struct PromoteReport {
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::Diff(args) => diff(args, out),
-        Command::Promote(args) => promote(args, out),
-        Command::SetAside(args) => {
+        Command::Merge(args) => merge(args, out),
+        Command::Salvage(args) => {
             args.yes.confirm(LOST)?;
-            let found = Arenas::<DiskWorld>::set_aside_damaged_commit(&args.arenas, &options())?;
+            let found = Arenas::<DiskWorld>::salvage_commit(&args.arenas, &options())?;
             show_commit(found, "run `cg overlay diff` now", out)
         }
     }
@@ -161,7 +163,7 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-fn promote(args: &Promote, out: &Output) -> Result<Outcome, Failure> {
+fn merge(args: &Merge, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
     args.yes.confirm(&format!(
         "arena {arena} would be merged into {} and be empty afterwards",
@@ -169,10 +171,10 @@ fn promote(args: &Promote, out: &Output) -> Result<Outcome, Failure> {
     ))?;
     let base = world.open_for_writing()?;
     let overlay = Arenas::open(arenas, base.clone(), &world.options())?.resume(*arena)?;
-    let promoted = overlay.promote_into(&base)?;
+    let merged = overlay.merge_into(&base)?;
     drop(overlay);
     base.close()?;
-    out.print(&PromoteReport { arena: *arena, changes: promoted.changes })?;
+    out.print(&MergeReport { arena: *arena, changes: merged.changes })?;
     Ok(Outcome::Good)
 }
 
@@ -220,7 +222,7 @@ impl fmt::Display for DiffReport {
     }
 }
 
-impl fmt::Display for PromoteReport {
+impl fmt::Display for MergeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} merged from arena {}", counted(self.changes, "change"), self.arena)
     }

@@ -112,9 +112,9 @@ fn captured(world: &DiskWorld, area: BlockBox, args: &Args, out: &Output) -> Res
     let options =
         CaptureOptions { name: "pack".into(), created_ms: now.as_millis() as u64, contents: Contents::ALL };
     let progress = out.progress_of("sections captured", area.chunks().count() as u64);
-    let captured = world.still(|still| {
-        let source = Watched { source: still, progress: &progress };
-        capture(&source, still.catalog(), region, &options)
+    let captured = world.read_view(|view| {
+        let source = Watched { source: view, progress: &progress };
+        capture(&source, view.catalog(), region, &options)
     });
     progress.finish_and_clear();
     captured?.map_err(Failure::failed)

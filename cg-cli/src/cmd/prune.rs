@@ -31,7 +31,7 @@ const CHUNKS_AT_ONCE: usize = 256;
 /// in it with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
 /// import kept of the column beside its chunks: height maps, structures, points of interest. Spatial records stay unless
 /// `--with-records` is given, other objects always. Stopped in the middle, it may be run again.
-/// The disk gets the room back as the engine compacts, or at once with `cg tiers settle`. JSON:
+/// The disk gets the room back as the engine compacts, or at once with `cg tiers demote`. JSON:
 /// `{"dimension":NAME,"chunks":N,"entities":N,"bytes":N,"records":N,"leftovers":N,"unknown":N,"deleted":bool}`, where bytes
 /// are those of the chunks before the engine compresses them.
 #[derive(Debug, clap::Args)]
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let leftovers = left.emptied_by(chunks, &world)?;
         leftover_count += leftovers.len() as u64;
         for at in chunks {
-            let held = world.view(*at, |stored| {
+            let held = world.with_stored_bytes(*at, |stored| {
                 Ok((stored.value.len() as u64, world.decode(stored)?.entities().len() as u64))
             })?;
             let (chunk_bytes, chunk_entities) = held.unwrap_or_default();

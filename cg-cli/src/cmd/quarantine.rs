@@ -1,10 +1,10 @@
-//! `cg quarantine`: damaged rows that were set aside, so that one of them never blocks a world.
+//! `cg quarantine`: damaged rows that were quarantined, so that one of them never blocks a world.
 
 use std::fmt;
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
-use cg_store::{CommitInPart, ObjectKey};
+use cg_store::{ObjectKey, SalvagedCommit};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -13,15 +13,17 @@ use super::object::key as object_key;
 use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex, unhex};
 
-/// List, set aside and forget damaged rows.
+/// List, quarantine and forget damaged rows.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     List(List),
-    SetAside(SetAside),
-    Forget(Forget),
+    #[command(alias = "set-aside")]
+    Add(Add),
+    #[command(alias = "forget")]
+    Delete(Delete),
 }
 
-/// List what was set aside: one line per copy, those of one row from the oldest.
+/// List what was quarantined: one line per copy, those of one row from the oldest.
 ///
 /// A line begins with SPACE, KEY and COMMIT: `cg dump --quarantined SPACE KEY COMMIT` shows the copy, `forget` deletes
 /// it. JSON: `{"quarantined":[{"space","key","commit","bytes"}]}`.
@@ -34,17 +36,17 @@ pub(crate) struct List {
 /// Set damaged chunks, an entity, an object, a record or a commit aside: the row is kept in quarantine, and what it held is
 /// absent from then on. Writes.
 ///
-/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of a box all damaged chunks are set
-/// aside, and sound ones are left alone; what can be read around them is written anew, so that nothing there is in the way of any
+/// A chunk may then be generated again or restored from a backup; its entities stay, detached. Of a box all damaged chunks are
+/// quarantined, and sound ones are left alone; what can be read around them is written anew, so that nothing there is in the way of any
 /// command. `cg verify` prints the box. Of an entity, the chunk
 /// that refers to it is searched for in the whole world, and lets go of it. An object counts from 0 when it is written
 /// anew. A record that is sound is found again if its place is damaged or lost. Of a large commit that keeps the world
-/// closed, as it is to be carried out and a part of it is damaged, what the other parts write is there afterwards; restore
+/// closed, as it is to be rolled forward and a part of it is damaged, what the other parts write is there afterwards; restore
 /// a checkpoint if there is one. A segment and the root of a segmented world are worlds too: `WORLD/root`. What is not
 /// damaged is left alone (exit code 1).
 #[derive(Debug, clap::Args)]
 #[group(id = "damaged", required = true, multiple = false, args = ["corners", "chunk", "entity", "object", "record", "commit"])]
-pub(crate) struct SetAside {
+pub(crate) struct Add {
     #[command(flatten)]
     world: WorldArg,
     #[command(flatten)]
@@ -72,7 +74,7 @@ pub(crate) struct SetAside {
 
 /// Delete one copy from quarantine for good. Writes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Forget {
+pub(crate) struct Delete {
     #[command(flatten)]
     world: WorldArg,
     /// What the row was, as `list` names it.
@@ -104,7 +106,7 @@ struct Row {
 /// So many chunks are looked at, which takes about a minute.
 const MAX_BOX_CHUNKS: u128 = 1 << 24;
 
-/// What is to be set aside.
+/// What is to be quarantined.
 enum Damaged {
     Box(ChunkBox),
     Chunk(ChunkPos),
@@ -125,7 +127,7 @@ impl Damaged {
     }
 }
 
-impl SetAside {
+impl Add {
     fn damaged(&self) -> Result<Damaged, Failure> {
         let Self { area, chunk, entity, object, record, .. } = self;
         if let Some(blocks) = area.get() {
@@ -153,14 +155,14 @@ struct Done {
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::List(args) => list(args, out),
-        Command::SetAside(args) if args.commit => set_aside_commit(args, out),
-        Command::SetAside(args) => set_aside(args, out),
-        Command::Forget(args) => forget(args, out),
+        Command::Add(args) if args.commit => salvage_commit(args, out),
+        Command::Add(args) => quarantine_chunk(args, out),
+        Command::Delete(args) => delete(args, out),
     }
 }
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
-    let rows = args.world.open()?.quarantined()?;
+    let rows = args.world.open()?.quarantine().list()?;
     let rows = rows.into_iter().map(|row| Row {
         space: space_name(row.space),
         key: hex(&row.key),
@@ -171,7 +173,7 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
+fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let damaged = args.damaged()?;
     let what = damaged.noun();
     args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
@@ -185,14 +187,14 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
                 )));
             }
             let dimension = args.dimension.find(&world.catalog())?;
-            let done = world.set_aside_box(dimension, bounds)?;
+            let done = world.quarantine().chunks_in(dimension, bounds)?;
             world.close()?;
             let chunks = counted(done.chunks, "chunk");
             let what = if done.is_clear {
-                format!("{chunks} set aside; nothing in the box is damaged any more")
+                format!("{chunks} quarantined; nothing in the box is damaged any more")
             } else {
                 format!(
-                    "{chunks} set aside; damage there costs chunks outside of the box too: run `cg verify`"
+                    "{chunks} quarantined; damage there costs chunks outside of the box too: run `cg verify`"
                 )
             };
             out.print(&Done { done: done.is_clear, what })?;
@@ -203,48 +205,54 @@ fn set_aside(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
             let dimension = args.dimension.find(&catalog)?;
             let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
             let (x, y, z) = (pos.x(), pos.y(), pos.z());
-            (world.set_aside(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
+            (world.quarantine().chunk(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
         }
-        Damaged::Entity(uuid) => (world.set_aside_entity(EntityId::new(uuid))?, format!("entity {uuid}")),
-        Damaged::Object(key) => (world.set_aside_object(&key)?, format!("object `{key}`")),
-        Damaged::Record(uuid) => (world.set_aside_record(RecordId::new(uuid))?, format!("record {uuid}")),
+        Damaged::Entity(uuid) => (world.quarantine().entity(EntityId::new(uuid))?, format!("entity {uuid}")),
+        Damaged::Object(key) => (world.quarantine().object(&key)?, format!("object `{key}`")),
+        Damaged::Record(uuid) => (world.quarantine().record(RecordId::new(uuid))?, format!("record {uuid}")),
     };
     world.close()?;
-    let what = if done { "was set aside" } else { "is not damaged and was left alone" };
+    let what = if done { "was quarantined" } else { "is not damaged and was left alone" };
     out.print(&Done { done, what: format!("{which} {what}") })?;
     Ok(Outcome::good_if(done))
 }
 
-/// What is asked before a commit is set aside.
+/// What is asked before a commit is quarantined.
 pub(crate) const LOST: &str = "what the damaged parts of the commit would have written would be lost";
 
-fn set_aside_commit(args: &SetAside, out: &Output) -> Result<Outcome, Failure> {
+fn salvage_commit(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(LOST)?;
-    let found = DiskWorld::set_aside_damaged_commit(args.world.path(), &args.world.options())?;
+    let found = DiskWorld::salvage_commit(args.world.path(), &args.world.options())?;
     show_commit(found, "run `cg verify` now", out)
 }
 
 /// Says what became of a damaged commit, and what is to be done next.
-pub(crate) fn show_commit(found: Option<CommitInPart>, next: &str, out: &Output) -> Result<Outcome, Failure> {
+pub(crate) fn show_commit(
+    found: Option<SalvagedCommit>,
+    next: &str,
+    out: &Output,
+) -> Result<Outcome, Failure> {
     let done = found.is_some();
     let what = match found {
         None => "no commit is damaged, and nothing was done".to_owned(),
-        Some(CommitInPart { carried_out_parts, lost }) => {
+        Some(SalvagedCommit { rolled_forward_parts, lost }) => {
             let rows = lost.iter().map(|(row, what)| format!("\n  {}: {what}", hex(row)));
             let rows: String = rows.collect();
-            format!("{carried_out_parts} parts of the commit were carried out; set aside:{rows}\n{next}")
+            format!(
+                "{rolled_forward_parts} parts of the commit were rolled forward; quarantined:{rows}\n{next}"
+            )
         }
     };
     out.print(&Done { done, what })?;
     Ok(Outcome::good_if(done))
 }
 
-fn forget(args: &Forget, out: &Output) -> Result<Outcome, Failure> {
-    let Forget { space, key, commit, .. } = args;
+fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
+    let Delete { space, key, commit, .. } = args;
     let (of, row, by) = copy_named(space, key, commit)?;
     args.yes.confirm("the quarantined row would be deleted for good")?;
     let world = args.world.open_for_writing()?;
-    let done = world.forget_quarantined(of, &row, by)?;
+    let done = world.quarantine().delete(of, &row, by)?;
     world.close()?;
     let what = if done { "was forgotten" } else { "is not in quarantine" };
     out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;
@@ -283,7 +291,7 @@ impl fmt::Display for Listed {
         }
         for Row { space, key, commit, bytes } in &self.quarantined {
             let bytes = bytes_text(*bytes as u64);
-            writeln!(f, "{space} {key} {commit}  set aside by commit {commit}, {bytes}")?;
+            writeln!(f, "{space} {key} {commit}  quarantined by commit {commit}, {bytes}")?;
         }
         Ok(())
     }

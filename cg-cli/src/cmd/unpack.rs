@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let registration = registration(&pack, &world.catalog());
         let new_names = args.names.check(&registration)?;
         if new_names > 0 {
-            world.register(&registration)?;
+            world.registry().register(&registration)?;
         }
         let put = if args.steps.in_steps { put::in_steps } else { put::at_once };
         let done = put(&pack, &world, options)?;
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         (done, catalog, new_names)
     } else if makes_world(args.world.path())? {
         // As the world that would be made: an empty one.
-        would_do(args, &pack, &World::temporary(&[], &args.world.options())?, options)?
+        would_do(args, &pack, &World::in_memory(&[], &args.world.options())?, options)?
     } else {
         would_do(args, &pack, &args.world.open()?, options)?
     };
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         entities_put: region.entities_put,
         entities_deleted: region.entities_deleted,
         entities_kept: region.entities_kept,
-        components_left: region.arrival.components_left,
+        components_left: region.remap.components_left,
         by_kind,
     };
     out.print(&report)?;

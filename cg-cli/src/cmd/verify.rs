@@ -68,7 +68,7 @@ impl Lost {
         let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
         let (first, last) = (bounds.blocks().min(), bounds.blocks().max());
         let command = format!(
-            "cg quarantine set-aside {} --dimension {dimension} --box {} {} {} {} {} {} --yes",
+            "cg quarantine add {} --dimension {dimension} --box {} {} {} {} {} {} --yes",
             quoted(&world.display().to_string()),
             first.x,
             first.y,

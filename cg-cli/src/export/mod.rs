@@ -10,9 +10,9 @@
 //! use cg_cli::export::{ExportOptions, export};
 //! use cg_store::prelude::*;
 //!
-//! let world = World::temporary(&[], &WorldOptions::default())?;
-//! let overworld = world.register_dimension("minecraft:overworld")?;
-//! let [stone] = world.register_blocks(["minecraft:stone"])?;
+//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let overworld = world.registry().register_dimension("minecraft:overworld")?;
+//! let [stone] = world.registry().register_blocks(["minecraft:stone"])?;
 //! world.transaction(|tx| {
 //!     let schema = tx.catalog().current_schema();
 //!     tx.save(ChunkAt::new(overworld, ChunkPos::new(-1, 4, 0)?), Chunk::filled(stone, &schema)?);

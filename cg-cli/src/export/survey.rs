@@ -153,7 +153,7 @@ fn not_for_saves(world: &World, only: Option<Dimension>, report: &mut ExportRepo
         }
         ControlFlow::<()>::Continue(())
     })?;
-    report.missed("snapshots", world.snapshots()?.len() as u64);
+    report.missed("snapshots", world.snapshots().list()?.len() as u64);
     Ok(())
 }
 

@@ -138,7 +138,7 @@ impl<'a> Importer<'a> {
         }
         let name = name::of(&self.region().dimension).map_err(Error::from)?;
         self.dimension_name = name::text(name.as_str());
-        self.dimension = self.world.register_dimension(name.as_str())?;
+        self.dimension = self.world.registry().register_dimension(name.as_str())?;
         Ok(())
     }
 
@@ -292,7 +292,7 @@ impl<'a> Importer<'a> {
                 new.entities.push(name);
             }
         }
-        if new == Registration::default() { Ok(catalog) } else { Ok(self.world.register(&new)?) }
+        if new == Registration::default() { Ok(catalog) } else { Ok(self.world.registry().register(&new)?) }
     }
 
     /// Writes everything pending with the progress, in one transaction.

@@ -94,7 +94,7 @@ impl Importer<'_> {
         self.entities(slot, catalog, entities)
     }
 
-    /// Adds to a column that the world keeps the chunks that it lacks, which were set aside or deleted, if all that it has
+    /// Adds to a column that the world keeps the chunks that it lacks, which were quarantined or deleted, if all that it has
     /// are the save's: the column is never one of two saves. Returns how many.
     fn complete(&mut self, slot: Slot, old: &Old, mut new: BTreeMap<ChunkAt, Chunk>, rest: Vec<u8>) -> usize {
         if !self.rest_fits(slot, new.first_key_value().map(|(_, chunk)| chunk), &rest) {
@@ -150,7 +150,7 @@ impl Importer<'_> {
         self.unreadable(slot, reason);
     }
 
-    /// Puts what no chunk of a column holds behind the lowest chunk, or into a property when there is none.
+    /// Puts what no chunk of a column holds after the lowest chunk, or into a property when there is none.
     fn put_rest(
         &mut self,
         x: i32,

@@ -6,7 +6,7 @@
 //!
 //! Last come the files that are no regions, `level.dat` before all.
 //!
-//! Every transaction also stores how far it came. An import that was killed continues behind its last transaction when
+//! Every transaction also stores how far it came. An import that was killed continues after its last transaction when
 //! it is run again, and reports as if it had never stopped. If the save changed meanwhile, the rest is imported as it is
 //! now, and the report names the files of which a part was read before. The save is only read.
 //!
@@ -24,10 +24,10 @@
 //! region.put(Slot::of_column(0, 0), &write::column(&column)?, 0)?;
 //! region.finish()?;
 //!
-//! let world = World::temporary(&[], &WorldOptions::default())?;
+//! let world = World::in_memory(&[], &WorldOptions::default())?;
 //! let report = import(save.path(), &world, &ImportOptions::default(), |_| {})?;
 //! assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
-//! let overworld = world.dimension("minecraft:overworld").expect("the save has it");
+//! let overworld = world.catalog().dimension("minecraft:overworld").expect("the save has it");
 //! let chunk = world.load(ChunkAt::new(overworld, ChunkPos::new(0, -4, 0)?))?.expect("a stored chunk");
 //! let stone = chunk.block(LocalPos::new(0, 0, 0));
 //! assert_eq!(world.catalog().block_name(stone).unwrap().as_str(), "minecraft:stone");
@@ -294,7 +294,7 @@ pub fn import(
             let mut waiting: VecDeque<(Job, Receiver<Prepared>)> = VecDeque::new();
             let mut jobs = jobs(file, importer.next_slot());
             loop {
-                // Each thread has one job at work and one behind it; the results of the rest would only wait.
+                // Each thread has one job at work and one after it; the results of the rest would only wait.
                 while waiting.len() < threads * 2 {
                     let Some(job) = jobs.next() else { break };
                     let (sender, receiver) = sync_channel(1);

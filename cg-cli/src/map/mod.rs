@@ -7,9 +7,9 @@
 //! ```
 //! use cg_cli::map::{MapOptions, render};
 //! use cg_store::prelude::*;
-//! let world = World::temporary(&[], &WorldOptions::default())?;
-//! let overworld = world.register_dimension("game:overworld")?;
-//! let [grass] = world.register_blocks(["game:grass_block"])?;
+//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let overworld = world.registry().register_dimension("game:overworld")?;
+//! let [grass] = world.registry().register_blocks(["game:grass_block"])?;
 //! world.transaction(|tx| {
 //!     let schema = tx.catalog().current_schema();
 //!     tx.save(ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?), Chunk::filled(grass, &schema)?);

@@ -267,7 +267,7 @@ impl<'w> Surface<'w> {
     fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) -> bool {
         let (catalog, area) = (self.catalog, self.area);
         let (paints, blocks) = (&mut self.paints, &mut self.blocks);
-        let looked = self.world.view(ChunkAt::new(self.dimension, pos), |stored| {
+        let looked = self.world.with_stored_bytes(ChunkAt::new(self.dimension, pos), |stored| {
             let Some(schema) = catalog.schema(stored.schema_generation) else {
                 return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
             };

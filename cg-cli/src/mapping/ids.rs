@@ -63,7 +63,7 @@ impl Ids {
     fn register_with(world: &World, sides: &[&str]) -> Result<Self, Error> {
         let name = |text: &str| Name::new(text).expect("a literal name");
         let component = |text: &str| ComponentOffer::variable(name(text));
-        let catalog = world.register(&Registration {
+        let catalog = world.registry().register(&Registration {
             components: [BLOCK_ENTITY, ENTITY_NBT, ENTITY_ORIGIN].map(component).into(),
             sides: sides.iter().copied().map(name).collect(),
             ..Registration::default()

@@ -158,7 +158,7 @@ impl Origin {
             let corner = BlockPos::new(corner()?, corner()?, corner()?);
             Some(InSchematic { pos, corner, is_id_added: links & ID_ADDED != 0 })
         };
-        reader.end("bytes behind the origin")?;
+        reader.end("bytes after the origin")?;
         let vehicle = vehicle.map(EntityId::from_bytes);
         Ok(Self { place, data_version, column, index, vehicle, riders, schematic })
     }

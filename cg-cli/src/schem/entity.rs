@@ -1,6 +1,6 @@
 //! Entities between a schematic and a world.
 //!
-//! The NBT is kept byte for byte, riders inside; only a kind that it does not say is put behind it. Where it stands is
+//! The NBT is kept byte for byte, riders inside; only a kind that it does not say is put after it. Where it stands is
 //! the entity's position, as for every entity of a world.
 
 use cg_format::entity::{Entity, EntityPos, Owner};

@@ -107,8 +107,8 @@ pub fn export(
     // Before the work, not after it.
     let mut out = NewFile::create(file).map_err(|error| failed(file, SchemError::Io(error).into()))?;
     let head = SchemHead::sized([width, height, length]);
-    let written = world.still(|still| {
-        let mut survey = Survey::new(still, dimension, area);
+    let written = world.read_view(|view| {
+        let mut survey = Survey::new(view, dimension, area);
         write(&mut survey, slabs, &mut out, head, *options, &mut watch)
     });
     let report = written.map_err(ExportError::Store)?.map_err(|trouble| failed(file, trouble))?;

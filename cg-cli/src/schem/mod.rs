@@ -16,8 +16,8 @@
 //! writer.block_entities(&[])?;
 //! std::fs::write(dir.path().join("two.schem"), writer.finish(&[])?)?;
 //!
-//! let world = World::temporary(&[], &WorldOptions::default())?;
-//! let overworld = world.register_dimension("minecraft:overworld")?;
+//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let overworld = world.registry().register_dimension("minecraft:overworld")?;
 //! let file = SchemFile::read(&dir.path().join("two.schem"))?;
 //! let corner = BlockPos::new(-1, 64, 7);
 //! let report = import(&file, &world, overworld, corner, |_| {})?;

@@ -81,7 +81,7 @@ impl Importer<'_> {
             self.file.schematic.entities().map(|entity| name::of_entity_kind(&entity.id)).collect();
         new.entities =
             kinds.into_iter().filter(|kind| catalog.entity_type(kind.as_str()).is_none()).collect();
-        Ok(if new == Registration::default() { catalog } else { self.world.register(&new)? })
+        Ok(if new == Registration::default() { catalog } else { self.world.registry().register(&new)? })
     }
 
     pub(super) fn kinds(&self, catalog: &Catalog) -> Result<Vec<Option<Kind>>, ImportError> {

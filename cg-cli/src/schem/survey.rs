@@ -11,7 +11,7 @@ use cg_format::{
 };
 use cg_registry::{Catalog, ListKind};
 use cg_snapshot::schem::{BlockEntity, MAX_STATES, SchemEntity, SchemError};
-use cg_store::{Error, Still};
+use cg_store::{Error, ReadView};
 
 use super::biomes::Biomes;
 use super::slab::{Part, Slab};
@@ -57,7 +57,7 @@ impl Shown {
 
 /// What a box holds.
 pub(super) struct Survey<'s, 'w> {
-    still: &'s Still<'w>,
+    view: &'s ReadView<'w>,
     catalog: Arc<Catalog>,
     ids: Ids,
     dimension: Dimension,
@@ -76,11 +76,11 @@ pub(super) struct Survey<'s, 'w> {
 }
 
 impl<'s, 'w> Survey<'s, 'w> {
-    pub(super) fn new(still: &'s Still<'w>, dimension: Dimension, area: BlockBox) -> Self {
-        let catalog = Arc::clone(still.catalog());
+    pub(super) fn new(view: &'s ReadView<'w>, dimension: Dimension, area: BlockBox) -> Self {
+        let catalog = Arc::clone(view.catalog());
         let ids = Ids::find(&catalog);
         Self {
-            still,
+            view,
             catalog,
             ids,
             dimension,
@@ -149,7 +149,7 @@ impl<'s, 'w> Survey<'s, 'w> {
                 return Ok(());
             }
             let at: Vec<ChunkAt> = some.iter().map(|part| ChunkAt::new(self.dimension, part.pos)).collect();
-            for (part, found) in some.into_iter().zip(self.still.lookup_many(&at)) {
+            for (part, found) in some.into_iter().zip(self.view.lookup_many(&at)) {
                 let chunk = self.found(&part, found.map(Lookup::here), pass)?;
                 visit(self, part, chunk)?;
             }
@@ -333,7 +333,7 @@ impl<'s, 'w> Survey<'s, 'w> {
         let mut roots: Vec<(u32, EntityId)> = Vec::new();
         let (dimension, area, ids) = (self.dimension, self.area, self.ids);
         let mut damaged = 0;
-        self.still.for_each_entity(|found| {
+        self.view.for_each_entity(|found| {
             match found {
                 Ok((id, entity)) => {
                     let position = entity.position;
@@ -350,8 +350,8 @@ impl<'s, 'w> Survey<'s, 'w> {
         roots.sort_unstable();
         let mut out = Vec::new();
         for (_, id) in roots {
-            let Some(entity) = self.still.entity(id)? else { continue };
-            let whole = crate::export::whole_entity(self.still, &self.catalog, id, &entity)?;
+            let Some(entity) = self.view.entity(id)? else { continue };
+            let whole = crate::export::whole_entity(self.view, &self.catalog, id, &entity)?;
             let nbt = match whole {
                 crate::export::Whole::Rides => continue,
                 crate::export::Whole::NoNbt => {

@@ -29,10 +29,10 @@ fn options() -> WorldOptions {
 fn world_over<E: Engine>(engine: E) -> Result<World, Error> {
     let world = World::over(engine, Uuid::from_u128(5), |_| Ok(()), &options())?;
     if world.catalog().dimension("game:arena").is_none() {
-        world.register_dimension("game:arena")?;
-        world.register_blocks([":air", "game:stone", "game:glass"])?;
-        world.register_entity("game:sheep")?;
-        world.register_side("game:light")?;
+        world.registry().register_dimension("game:arena")?;
+        world.registry().register_blocks([":air", "game:stone", "game:glass"])?;
+        world.registry().register_entity("game:sheep")?;
+        world.registry().register_side("game:light")?;
     }
     Ok(world)
 }
@@ -133,7 +133,7 @@ fn few() -> impl Iterator<Item = i64> {
     (0..8).chain((8..).step_by(5))
 }
 
-/// The power goes at one commit after the other; what is opened again is as before the restore or as behind it.
+/// The power goes at one commit after the other; what is opened again is as before the restore or as after it.
 fn check<T: Target, O: Fn() -> Result<T, Error>>(place: impl Fn(&Fuse) -> O) {
     let (mut seen_before, mut seen_after) = (0, 0);
     for commits in few() {

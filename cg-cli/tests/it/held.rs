@@ -86,7 +86,8 @@ pub(crate) fn count(world: &World) -> Held {
     let stopped = world.for_each_property("", |property| {
         let (property, bytes) = property.expect("no damage");
         let (dimension, ..) = name::column_of_property(property).expect("nothing else is left behind");
-        let dimension = world.dimension(name::of(&dimension).unwrap().as_str()).expect("registered");
+        let dimension =
+            world.catalog().dimension(name::of(&dimension).unwrap().as_str()).expect("registered");
         rests.push((dimension.get(), bytes.to_vec()));
         ControlFlow::<()>::Continue(())
     });

@@ -41,7 +41,7 @@ fn check(file: &str) {
     assert_eq!(report.imported_chunks, held.chunks, "{file}");
     assert_eq!(report.entities, held.entities.values().sum::<u64>() + held.riders, "{file}");
     assert_eq!(report.detached, held.detached, "{file}");
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     for sample in truth["samples_xyz_state"].as_array().expect("a list") {
         let pos = numbers(sample, 0);
         let found = held::state(&world, overworld, pos);
@@ -63,7 +63,7 @@ fn check(file: &str) {
 #[track_caller]
 fn check_settled(file: &str, truth: &Value, dir: &Path, world: World, source: &Path) {
     let (hash, chunks) = (world.content_hash().expect("no damage"), world.census().expect("counts").chunks());
-    let counts = world.settle_tiers(30 * 24 * 60 * 60 * 20, |_| {}).expect("settles");
+    let counts = world.tiers().demote_all(30 * 24 * 60 * 60 * 20, |_| {}).expect("settles");
     assert_eq!((counts.cooled, counts.refused), (chunks, 0), "{file}");
     world.close().expect("closed");
     drop(world);

@@ -347,7 +347,7 @@ fn a_world_that_is_not_empty_needs_a_word() {
     assert_eq!((kept.entities, hash(&world)), (0, before.clone()));
 
     // A host digs into one chunk, deletes another and moves a bat.
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     let dug = BlockPos::new(1, 2, 3);
     let gone = ChunkAt::new(overworld, ChunkPos::new(1, -128, 0).expect("inside"));
     let edit = world.transaction(|tx| {
@@ -399,7 +399,7 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
 
     let (world, report) = imported(&save, &dir.path().join("world"));
     assert_eq!((report.entities, report.detached), (3, 1));
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     let owner = |id: u128| {
         world.entity(EntityId::new(uuid::Uuid::from_u128(id))).expect("no damage").expect("stored").owner
     };
@@ -481,7 +481,7 @@ fn the_first_of_two_files_with_one_column_wins_however_it_is_merged() {
         assert_eq!(lost(&merged), lost(&report), "{merge:?}");
         assert_eq!(hash(&world), expected, "{merge:?}");
     }
-    // Stopped behind each transaction, it still knows what it met.
+    // Stopped after each transaction, it still knows what it met.
     for stop_after_transactions in 1..4 {
         let options = |stop| ImportOptions {
             merge: Some(Merge::Replace),
@@ -511,7 +511,7 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
     let slots = slots.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let (world, _) = imported(&save, &dir.path().join("world"));
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     let moved = [20.25, 66.5, 5.75];
     let pig = EntityId::new(uuid::Uuid::from_u128(1));
     let put = world.transaction(|tx| {
@@ -533,7 +533,7 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
     assert_eq!(entities, [(0, vec![cow]), (1, vec![pig_there])]);
 
     let (again, _) = imported(&out, &dir.path().join("again"));
-    assert_eq!(again.dimension("minecraft:overworld"), Some(overworld));
+    assert_eq!(again.catalog().dimension("minecraft:overworld"), Some(overworld));
     let there = again.entity(pig).expect("no damage").expect("came back");
     assert_eq!(there.position, EntityPos::from_f64(overworld, moved).expect("a position"));
 }

@@ -19,7 +19,7 @@ use crate::worlds;
 const CORNER: BlockPos = BlockPos::new(-37, 70, 205);
 const AIR: &str = "minecraft:air";
 
-/// The names of all saves, the oldest first: `house2.6b` comes behind `house2.5` and before `house2.6c`.
+/// The names of all saves, the oldest first: `house2.6b` comes after `house2.5` and before `house2.6c`.
 fn saves(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder.join("schem/series_house"))
         .expect("a folder")
@@ -56,9 +56,9 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
     let Some(folder) = worlds::folder() else { return };
     let files = saves(&folder);
     assert_eq!(files.len(), 19);
-    let world = World::temporary(&[], &WorldOptions::default()).expect("memory takes it");
-    let overworld = world.register_dimension("minecraft:overworld").expect("a name");
-    let [air] = world.register_blocks([AIR]).expect("a name");
+    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory takes it");
+    let overworld = world.registry().register_dimension("minecraft:overworld").expect("a name");
+    let [air] = world.registry().register_blocks([AIR]).expect("a name");
     let sizes = files.iter().map(|path| SchemFile::read(path).expect("a schematic").schematic.size());
     let [x, y, z] =
         sizes.fold([0; 3], |most: [u16; 3], size| std::array::from_fn(|axis| most[axis].max(size[axis])));
@@ -82,7 +82,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
         let name = path.file_stem().expect("a name").to_string_lossy();
         let options = CaptureOptions::named(name);
         let region = Region::new(overworld, area);
-        let taken = world.still(|still| capture(still, &world.catalog(), region, &options));
+        let taken = world.read_view(|still| capture(still, &world.catalog(), region, &options));
         snapshots.push(taken.expect("reads").expect("is captured"));
     }
 
@@ -148,7 +148,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
     let together = snapshots[0].memory_bytes() + pairs.sum::<usize>();
     let names_together: usize = snapshots[0].names().memory_bytes()
         + snapshots.windows(2).map(|pair| pair[1].names().memory_beside(pair[0].names())).sum::<usize>();
-    println!("{together} in memory behind that, of which names {names_together}");
+    println!("{together} in memory after that, of which names {names_together}");
     println!(
         "{} sections kept, {} different; {all_bytes} bytes, {distinct_bytes} of different ones; {shared} bytes shared \
          with the save before; {alone} in memory before that, of which names {names}; the files take {files_bytes}",

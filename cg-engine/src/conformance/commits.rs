@@ -40,7 +40,7 @@ pub(super) fn a_rearrangement_takes_no_sequence(engine: &dyn Engine) {
     moved.put(Space::Object, b"b", row(b"2"), Stamp::Commit);
     moved.put(Space::Object, b"c", row(b"3"), Stamp::Keep(9));
     let seq = engine
-        .commit(moved.rearranging(), &[Guard::version(Space::Object, b"a", 1)], Level::Process)
+        .commit(moved.maintenance(), &[Guard::version(Space::Object, b"a", 1)], Level::Process)
         .expect("commits");
     assert_eq!((seq, engine.last_commit()), (CommitSeq::new(1), CommitSeq::new(1)));
     let keys: [(Space, &[u8]); 3] =
@@ -51,7 +51,7 @@ pub(super) fn a_rearrangement_takes_no_sequence(engine: &dyn Engine) {
     let mut again = Batch::new();
     again.put(Space::Object, b"b", row(b"other"), Stamp::Commit);
     let same = || Guard::same(Space::Object, b"b", &before);
-    engine.commit(again.rearranging(), &[same()], Level::Process).expect("it is the row");
+    engine.commit(again.maintenance(), &[same()], Level::Process).expect("it is the row");
     assert_eq!(version(engine, b"b"), Some(1), "of the same version");
     let refused = engine.commit(Batch::new(), &[same()], Level::Process);
     assert!(

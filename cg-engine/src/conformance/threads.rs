@@ -85,7 +85,7 @@ pub(super) fn committers_do_not_lose_each_other(engine: &dyn Engine) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS).len(), 200);
 }
 
-/// The guard makes a read and a write one step: no increment is lost, whether it is a commit or a rearrangement, and
+/// The guard makes a read and a write one step: no increment is lost, whether it is a commit or a maintenance batch, and
 /// whatever is compared before the engine takes its lock.
 pub(super) fn guarded_increments_add_up(engine: &dyn Engine) {
     const EACH: u8 = 40;
@@ -102,7 +102,7 @@ pub(super) fn guarded_increments_add_up(engine: &dyn Engine) {
                     let mut batch = Batch::new();
                     put(&mut batch, b"count", &[frame.payload()[0] + 1]);
                     if worker % 2 == 0 {
-                        batch = batch.rearranging();
+                        batch = batch.maintenance();
                     }
                     let absent = |n| Guard::absent(SPACE, [worker, n]);
                     let mut guards: Vec<_> = (0..50).map(absent).collect();

@@ -29,7 +29,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// Guards hold when the sequence is given, under one short lock; syncing happens outside it, once for
     /// all commits that wait for it, and so may comparing guards, as long as what is written meanwhile is compared again. An empty batch is a commit like any other. Returns when `level` is reached.
     ///
-    /// A [rearrangement](Batch::rearranging) takes no sequence: the newest commit's is returned, and no level but
+    /// A [maintenance batch](Batch::maintenance) takes no sequence: the newest commit's is returned, and no level but
     /// [`Level::Process`] is promised.
     ///
     /// # Errors
@@ -87,8 +87,8 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// The newest commit, or [`CommitSeq::NONE`] before the first.
     fn last_commit(&self) -> CommitSeq;
 
-    /// How many batches were applied since the engine was opened, rearrangements included. Two reads with the same number
-    /// before and behind them saw one state, or two of which the second has one batch more than the first: a batch may be
+    /// How many batches were applied since the engine was opened, maintenance batches included. Two reads with the same number
+    /// before and after them saw one state, or two of which the second has one batch more than the first: a batch may be
     /// seen a moment before it is counted.
     fn batch_count(&self) -> u64;
 

@@ -14,12 +14,12 @@
 //!
 //! A crash leaves a *prefix* of what was written, and a power cut may leave the file longer than what of it reached the
 //! disk: then the rest reads as zeros, from a border between two of the disk's sectors on. RocksDB drops a prefix's last
-//! part without a word, and rightly. But it drops as much when the damaged length of an older record points behind the
+//! part without a word, and rightly. But it drops as much when the damaged length of an older record points after the
 //! end of the file, and it steps over a zeroed page in silence; and a record that ends in such zeros it takes for damage.
-//! So those are told apart here: a record that reaches behind the end is damaged, not cut off, if some shorter length fits
+//! So those are told apart here: a record that reaches after the end is damaged, not cut off, if some shorter length fits
 //! its checksum; and zeros must reach to the end of the file.
 //!
-//! What cannot be told: a damaged last record whose own bytes are all zero behind the last border inside it. It looks
+//! What cannot be told: a damaged last record whose own bytes are all zero after the last border inside it. It looks
 //! like one that was being written. Only the floor can say that it was promised.
 
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct LogEnd {
     pub record_count: u64,
     /// Where the last whole record ends.
     pub whole_bytes: u64,
-    /// What lies behind it: the start of a record that was being written, or zeros.
+    /// What lies after it: the start of a record that was being written, or zeros.
     pub torn_bytes: u64,
     /// How the record that was being written breaks off; `None` if there is none.
     pub tear: Option<Tear>,
@@ -72,14 +72,14 @@ pub struct Damage {
 pub enum LogProblem {
     /// The data does not have the stored checksum.
     Checksum,
-    /// The record reaches behind the log's end, yet its checksum fits with this length.
+    /// The record reaches after the log's end, yet its checksum fits with this length.
     Length {
         /// The length stored.
         found: u16,
         /// The length that fits.
         fits: u16,
     },
-    /// The record reaches behind its block.
+    /// The record reaches after its block.
     CrossesBlock,
     /// No record of ours has this type.
     Type(u8),
@@ -102,7 +102,7 @@ impl fmt::Display for LogProblem {
             Self::Length { found, fits } => {
                 write!(f, "a record's length is {found}, but its checksum fits {fits} bytes")
             }
-            Self::CrossesBlock => f.write_str("a record reaches behind its block"),
+            Self::CrossesBlock => f.write_str("a record reaches after its block"),
             Self::Type(found) => write!(f, "a record has the unknown type {found}"),
             Self::Order(found) => write!(f, "a record part of type {found} is out of order"),
             Self::DataBehindZeros => f.write_str("data follows a zeroed part"),
@@ -231,12 +231,12 @@ impl Scanner {
         let crc = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
         let len = u16::from_le_bytes([l0, l1]);
         if !matches!(kind, 1..=4 | 9 | 10 | 130) {
-            // Zeros with data behind them are no record type but a part that was wiped.
+            // Zeros with data after them are no record type but a part that was wiped.
             let wiped = header == [0; HEADER_BYTES];
             return Err(if wiped { LogProblem::DataBehindZeros } else { LogProblem::Type(kind) });
         }
         if usize::from(len) > behind.len() {
-            // A length behind the end of the file is a cut, one behind the block is not; but a shorter length
+            // A length after the end of the file is a cut, one after the block is not; but a shorter length
             // that fits the checksum shows that all of the record is there and the length is wrong.
             let fits = shorter_fit(crc, kind, behind);
             return match fits {
@@ -274,7 +274,7 @@ impl Scanner {
 }
 
 /// Whether what is wrong with a record is that it reads as zeros from a border between two sectors on. `rest` begins with
-/// the record and ends with its block; that the zeros go on behind it is for the caller to see.
+/// the record and ends with its block; that the zeros go on after it is for the caller to see.
 fn is_wiped(rest: &[u8], offset_bytes: u64, problem: LogProblem) -> bool {
     let Some(last) = rest.iter().rposition(|byte| *byte != 0) else { return false };
     // Blocks are whole sectors, so a border of the file is one of the block.

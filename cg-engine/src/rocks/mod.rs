@@ -198,7 +198,7 @@ impl RocksEngine {
         guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
     }
 
-    /// Compares the guards, and finishes the frames of a rearrangement, before it takes the lock in which other commits
+    /// Compares the guards, and finishes the frames of a maintenance batch, before it takes the lock in which other commits
     /// would wait; what was written meanwhile is compared again under it.
     fn commit_guarded(&self, batch: Batch, guards: &[Guard]) -> Result<CommitSeq, EngineError> {
         let (since, then) = {
@@ -208,8 +208,8 @@ impl RocksEngine {
         };
         let compared = self.check_guards(guards);
         let rows = Rows::of(&batch);
-        // Nothing that a rearrangement was made of is newer than that.
-        let sealed = if batch.is_rearrangement() { Ok(self.seal(batch, then)) } else { Err(batch) };
+        // Nothing that a maintenance batch was made of is newer than that.
+        let sealed = if batch.is_maintenance() { Ok(self.seal(batch, then)) } else { Err(batch) };
         let mut newest = self.newest.lock();
         let touched = newest.watch.end(since, guards);
         compared?;
@@ -235,7 +235,7 @@ impl RocksEngine {
         rows: &Rows,
     ) -> Result<(), EngineError> {
         let written = self.db.write_opt(sealed, &self.writes);
-        // Whether a write that failed is there nobody knows, and nothing is written behind it.
+        // Whether a write that failed is there nobody knows, and nothing is written after it.
         newest.watch.note(rows);
         written.map_err(|error| self.fail(self.writing("write the log", error)))?;
         newest.seq = seq;
@@ -244,13 +244,13 @@ impl RocksEngine {
         Ok(())
     }
 
-    /// The batch as RocksDB takes it, every frame finished; behind those of a commit the sequence's row.
+    /// The batch as RocksDB takes it, every frame finished; after those of a commit the sequence's row.
     fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
         // An operation costs RocksDB a few bytes beside its key and value.
         let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
         let mut sealed = WriteBatch::with_capacity_bytes(capacity);
         let family = |space: Space| self.family(space.family());
-        let is_rearrangement = batch.is_rearrangement();
+        let is_maintenance = batch.is_maintenance();
         batch.drain(|op| match op {
             Op::Put { space, key, draft, stamp } => {
                 let value = draft.seal(space, key, stamp.version(seq.get()));
@@ -259,7 +259,7 @@ impl RocksEngine {
             Op::Delete { space, key } => sealed.delete_cf(family(space), key),
             Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
         });
-        if !is_rearrangement {
+        if !is_maintenance {
             sealed.put_cf(family(Space::WorldMeta), COMMIT_SEQUENCE_KEY, seq.row());
         }
         sealed
@@ -338,7 +338,7 @@ impl Engine for RocksEngine {
             let mut newest = self.newest.lock();
             self.check_writable()?;
             let rows = if newest.watch.is_watched() { Rows::of(&batch) } else { Rows::default() };
-            let seq = if batch.is_rearrangement() { newest.seq } else { newest.seq.next() };
+            let seq = if batch.is_maintenance() { newest.seq } else { newest.seq.next() };
             let sealed = self.seal(batch, seq);
             self.write(&mut newest, seq, sealed, &rows)?;
             seq

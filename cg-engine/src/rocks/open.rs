@@ -292,7 +292,7 @@ pub(super) fn is_manifest(name: &str) -> bool {
 }
 
 /// Reads the manifest and the logs to their ends. Only the newest log that holds commits may end in a record that was not
-/// written to its end: behind a hole nothing may go on. The manifest is synced before anything relies on it.
+/// written to its end: after a hole nothing may go on. The manifest is synced before anything relies on it.
 fn scan_logs(dir: &Path, manifest: &str) -> Result<Replay, EngineError> {
     let end = scan(dir, manifest)?;
     if end.tear == Some(Tear::Zeros) {

@@ -44,7 +44,7 @@ pub(super) fn database(budget: &Budget) -> Options {
     options.set_max_background_jobs(budget.thread_count() as i32);
     options.set_max_open_files(-1);
     // Each thread that opens files keeps the memory in which it read their ends; RocksDB's sixteen keep eight megabytes of
-    // it behind opening a million chunks.
+    // it after opening a million chunks.
     options.set_max_file_opening_threads(budget.thread_count() as i32);
     options.set_skip_stats_update_on_db_open(true);
     options.set_avoid_unnecessary_blocking_io(true);

@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 use super::super::batch::Batch;
 use super::super::{COMMIT_SEQUENCE_KEY, Guard};
 
-/// So many rows are remembered at most, eight bytes each. Behind that all rows count as written.
+/// So many rows are remembered at most, eight bytes each. After that all rows count as written.
 const REMEMBERED_ROWS: usize = 1 << 16;
 
 /// What was written since the first of those began who watch now.
@@ -56,7 +56,7 @@ fn hash_of(space: Space, key: &[u8]) -> u64 {
 impl Rows {
     pub(super) fn of(batch: &Batch) -> Self {
         let mut hashes: Vec<_> = batch.places().map(|(space, key)| hash_of(space, key)).collect();
-        if !batch.is_rearrangement() {
+        if !batch.is_maintenance() {
             // The engine adds it to every commit.
             hashes.push(hash_of(Space::WorldMeta, COMMIT_SEQUENCE_KEY));
         }
@@ -153,7 +153,7 @@ mod tests {
         let guard = vec![Guard::version(Space::WorldMeta, COMMIT_SEQUENCE_KEY, 1)];
         let mut watch = Watch::default();
         let since = watch.begin();
-        watch.note(&Rows::of(&puts(&[b"x"]).rearranging()));
+        watch.note(&Rows::of(&puts(&[b"x"]).maintenance()));
         assert_eq!(watch.end(since, &guard), vec![]);
         let since = watch.begin();
         watch.note(&Rows::of(&puts(&[b"x"])));

@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// Adds an instance behind all others.
+    /// Adds an instance after all others.
     pub(super) fn push(&mut self, at: CellLayer, new: &[u8]) {
         self.instances.push(at);
         match &mut self.data {

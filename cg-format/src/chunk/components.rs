@@ -1,4 +1,4 @@
-//! Component columns: the data of all instances of a component, one behind the other.
+//! Component columns: the data of all instances of a component, one after the other.
 //!
 //! A column says neither how many instances it has nor how wide one is: the blocks of the chunk and the schema say so.
 //! That is what makes any instance reachable by its number without separators and without room for blocks that do not
@@ -33,7 +33,7 @@ pub(super) enum DataView<'a> {
 /// The part of a component section that the schema does not explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnreadView<'a> {
-    /// Columns of this component and of all behind it are in the unread part.
+    /// Columns of this component and of all after it are in the unread part.
     pub(super) from: ComponentId,
     pub(super) bytes: &'a [u8],
     /// The kinds in the chunk that may own some of it.

@@ -479,7 +479,7 @@ impl NewColumn {
         Ok(Self { column: Column::new(component, shape), shape, default: default.to_vec() })
     }
 
-    /// Adds an instance behind all others, and returns the bytes that it has.
+    /// Adds an instance after all others, and returns the bytes that it has.
     pub(super) fn push(&mut self, at: CellLayer, bytes: Option<&[u8]>) -> Result<usize, EditError> {
         let bytes = bytes.unwrap_or(&self.default);
         check_width(self.column.component, self.shape, bytes)?;

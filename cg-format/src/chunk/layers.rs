@@ -107,7 +107,7 @@ impl<'a> LayersView<'a> {
         next - self.first(cell)
     }
 
-    /// The place of the first entry of a cell, or of a cell behind it.
+    /// The place of the first entry of a cell, or of a cell after it.
     fn first(&self, cell: LocalPos) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {

@@ -60,7 +60,7 @@ pub struct Chunk {
 /// The part of a component section that the schema did not explain, kept byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unread {
-    /// Columns of this component and of all behind it are in the unread part.
+    /// Columns of this component and of all after it are in the unread part.
     pub(super) from: ComponentId,
     pub(super) bytes: Box<[u8]>,
     /// The kinds in the chunk that may own some of it.
@@ -121,7 +121,7 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Decodes a stored value: a chunk and the side data behind it, to the end.
+    /// Decodes a stored value: a chunk and the side data after it, to the end.
     ///
     /// The schema is the generation that the chunk was encoded with, which its frame names.
     ///

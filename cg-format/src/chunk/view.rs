@@ -50,7 +50,7 @@ pub struct ChunkView<'a> {
 }
 
 impl<'a> ChunkView<'a> {
-    /// Checks a stored value: the chunk's bytes and the side data behind them, to the end.
+    /// Checks a stored value: the chunk's bytes and the side data after them, to the end.
     ///
     /// The schema is the generation that the chunk was encoded with, which its frame names.
     ///

@@ -115,7 +115,7 @@ pub(super) struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Reads a directory; the reader stands behind it afterwards.
+    /// Reads a directory; the reader stands after it afterwards.
     pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
         let start = reader.clone();
         let head = Head::parse(reader)?;

@@ -245,7 +245,7 @@ impl<'a> StoredCluster<'a> {
             let groups_len_bytes = directory.body_len_bytes().min(body.len());
             reader.take("group", groups_len_bytes)?;
         }
-        reader.end("bytes behind the groups")?;
+        reader.end("bytes after the groups")?;
         Ok(Self { version: header.version, codec: header.codec, directory, body, body_offset_bytes })
     }
 }

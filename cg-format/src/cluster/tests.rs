@@ -62,7 +62,7 @@ fn read(tier: ClusterTier, row: &[u8]) -> Result<(Chunks, Vec<DecodeError>), Dec
                 .map(|group| group.as_ref().map(|group| group.bytes().to_vec()))
                 .map_err(Clone::clone)
         };
-        assert_eq!(bytes(&after), bytes(&alone), "group {group} behind another");
+        assert_eq!(bytes(&after), bytes(&alone), "group {group} after another");
     }
     for group in cluster.groups() {
         match cluster.group(group, &mut Limits::default()) {

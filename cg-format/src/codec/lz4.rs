@@ -12,7 +12,7 @@
 const MIN_MATCH: usize = 4;
 /// A length that goes on.
 const GOES_ON: u8 = 15;
-/// Short literals and repeats are copied in fixed widths, whatever is needed of them: no call, no loop. What lies behind is
+/// Short literals and repeats are copied in fixed widths, whatever is needed of them: no call, no loop. What lies after is
 /// written over, or nobody asks for it.
 const LITERALS: usize = 16;
 const SHORT: usize = 18;
@@ -68,7 +68,7 @@ fn distance(bytes: [u8; 2]) -> usize {
     u16::from_le_bytes(bytes).into()
 }
 
-/// A length that begins in a token, and what lies behind it. It is at most 255 times as large as the input is long.
+/// A length that begins in a token, and what lies after it. It is at most 255 times as large as the input is long.
 fn length(begun: u8, mut input: &[u8]) -> Option<(usize, &[u8])> {
     let mut len = usize::from(begun);
     if begun == GOES_ON {
@@ -114,7 +114,7 @@ fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
             *byte = *source;
         }
     }
-    // So many of its bytes are whole repeats; those behind them are written over by the next.
+    // So many of its bytes are whole repeats; those after them are written over by the next.
     let whole = MIDDLING / source.len() * source.len();
     let mut rest = repeated;
     while let Some(window) = rest.first_chunk_mut() {

@@ -104,7 +104,7 @@ fn wrong_references_are_named() {
     check_changed(
         REMOVED_AT - 4,
         &[1],
-        expect!["delta: bytes behind the references must be zero or absent, found 16 (at byte 67)"],
+        expect!["delta: bytes after the references must be zero or absent, found 16 (at byte 67)"],
     );
     check_changed(REMOVED_AT, &id(2).to_bytes(), expect!["delta: removed 0 appears twice (at byte 67)"]);
     check_changed(

@@ -157,7 +157,7 @@ fn wrong_components_are_named() {
         COW_COUNT_AT,
         &[1],
         expect![
-            "component section: bytes behind the components must be zero or absent, found 15 (at byte 111)"
+            "component section: bytes after the components must be zero or absent, found 15 (at byte 111)"
         ],
     );
     check_changed(
@@ -184,7 +184,7 @@ fn wrong_components_are_named() {
     check_error(
         &longer,
         expect![
-            "component section: bytes behind the components must be zero or absent, found 1 (at byte 126)"
+            "component section: bytes after the components must be zero or absent, found 1 (at byte 126)"
         ],
     );
 }

@@ -77,7 +77,7 @@ fn a_tombstone_is_a_bare_header() {
     );
     check(
         &resealed(bytes.iter().copied().chain([1]).collect(), |_| ()),
-        expect!["frame: bytes behind a tombstone must be zero or absent, found 1 (at byte 24)"],
+        expect!["frame: bytes after a tombstone must be zero or absent, found 1 (at byte 24)"],
     );
     check(
         &resealed(bytes, |header| header[2] = 1),

@@ -7,7 +7,7 @@ use crate::DecodeError;
 
 /// Bytes of an intent's key.
 pub const INTENT_LEN_BYTES: usize = 1 + 8;
-/// Bytes of the key of a part of what an intent is to carry out.
+/// Bytes of the key of a part of what an intent is to roll forward.
 pub const STAGED_LEN_BYTES: usize = INTENT_LEN_BYTES + 4;
 
 /// The key of a piece of work that is to be rolled forward; numbers are given out in rising order.
@@ -26,7 +26,7 @@ pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// The key of a part of what an intent is to carry out. A part's key begins with its intent's, so it sorts behind it.
+/// The key of a part of what an intent is to roll forward. A part's key begins with its intent's, so it sorts after it.
 pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
     let mut rest = [0; STAGED_LEN_BYTES - 1];
     let (head, tail) = rest.split_at_mut(8);

@@ -81,7 +81,7 @@ pub fn decode_overlay_object(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
     })
 }
 
-/// The key of a property that a lease wrote: behind the lease the key that it has in a world.
+/// The key of a property that a lease wrote: after the lease the key that it has in a world.
 pub fn overlay_property(number: u64, key: &[u8]) -> Vec<u8> {
     [&lease(number)[..], key].concat()
 }

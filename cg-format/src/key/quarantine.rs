@@ -1,4 +1,4 @@
-//! Keys of damaged rows that were set aside.
+//! Keys of damaged rows that were quarantined.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::space::QUARANTINE_TAG;
 use super::{Space, whole};
 use crate::{DecodeError, Problem};
 
-/// The key under which a damaged row is set aside by a commit: a row that is damaged again has another copy.
+/// The key under which a damaged row is quarantined by a commit: a row that is damaged again has another copy.
 pub fn quarantine(space: Space, row: &[u8], commit_seq: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 + row.len() + 8);
     out.extend([QUARANTINE_TAG, space.byte()]);

@@ -40,7 +40,7 @@ pub const fn record_len_bytes(level_count: usize) -> usize {
 /// The way from a table down to a leaf: which of the table's roots, which of the root's children, and so on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RecordPath {
-    /// Those behind the last level are zero.
+    /// Those after the last level are zero.
     numbers: [u32; RECORD_MAX_LEVELS],
     level_count: u8,
 }

@@ -41,7 +41,7 @@ pub enum Space {
     Heat = 13,
     /// The commit that last changed each cluster cube.
     ChangeMark = 14,
-    /// Damaged rows that were set aside.
+    /// Damaged rows that were quarantined.
     Quarantine = 15,
     /// A commit too large for one batch, to be rolled forward, and its parts: told by the length of their keys.
     Intent = 16,

@@ -107,7 +107,7 @@ fn wrong_keys_are_named() {
     );
     check(
         &message(decode_chunk(&[chunk(at(0, 0, 0, 0)).as_slice(), &[0]].concat()).unwrap_err()),
-        expect!["key: bytes behind the key must be zero or absent, found 1 (at byte 32)"],
+        expect!["key: bytes after the key must be zero or absent, found 1 (at byte 32)"],
     );
     check(
         &message(decode_chunk(&[0; 32]).unwrap_err()),
@@ -151,7 +151,7 @@ fn wrong_keys_are_named() {
     );
     check(
         &message(decode_intent(&[4; 10]).unwrap_err()),
-        expect!["key: bytes behind the key must be zero or absent, found 1 (at byte 9)"],
+        expect!["key: bytes after the key must be zero or absent, found 1 (at byte 9)"],
     );
     check(
         &message(decode_quarantine(&[3, 99, 0]).unwrap_err()),

@@ -117,7 +117,7 @@ impl Patch {
             };
         }
         let stored: [u8; COLUMNS_LEN_BYTES] = reader.array("columns")?;
-        reader.end("bytes behind the columns")?;
+        reader.end("bytes after the columns")?;
         let (words, _) = stored.as_chunks::<2>();
         let mut patch = Self::uniform(false);
         for (column, word) in patch.columns.iter_mut().zip(words) {

@@ -280,7 +280,7 @@ fn wrong_patches_are_named() {
     );
     check_error(
         Patch::decode(&[0; 513]),
-        expect!["opacity patch: bytes behind the columns must be zero or absent, found 1 (at byte 512)"],
+        expect!["opacity patch: bytes after the columns must be zero or absent, found 1 (at byte 512)"],
     );
 }
 

@@ -7,7 +7,7 @@
 //! | 9 | 4 × (columns + 1) | `column offsets`: u32 from the very start, column `x·side + z` |
 //! | 16,397 or 262,157 | 8 each | `boundaries`: i64 y, column by column, ascending |
 //!
-//! The offset behind the last column is the length of the value.
+//! The offset after the last column is the length of the value.
 
 use alloc::vec::Vec;
 

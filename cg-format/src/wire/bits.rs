@@ -1,6 +1,6 @@
 //! Packed bits: value i of width b lies in bits `[i·b, (i+1)·b)` of a little-endian bit stream.
 //!
-//! No padding stands between values, so a value may cross bytes; bits behind the last value are zero. Eight values
+//! No padding stands between values, so a value may cross bytes; bits after the last value are zero. Eight values
 //! of width b take exactly b bytes: the bulk kernels work on such groups, one kernel per width.
 
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ pub const fn max_value(width: u32) -> u32 {
     ((1_u64 << width) - 1) as u32
 }
 
-/// One value. Bits behind the end read as zero.
+/// One value. Bits after the end read as zero.
 ///
 /// A load, a shift and a mask; the width is at most [`MAX_WIDTH`].
 #[inline]
@@ -49,7 +49,7 @@ pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
     shifted as u32 & max_value(width)
 }
 
-/// Replaces one value; the bits of `value` above the width are dropped. A value behind the end is not written.
+/// Replaces one value; the bits of `value` above the width are dropped. A value after the end is not written.
 #[inline]
 pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
     let bit = index as u64 * u64::from(width);
@@ -67,7 +67,7 @@ pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
     }
 }
 
-/// Unpacks the first `out.len()` values. Bits behind the end read as zero.
+/// Unpacks the first `out.len()` values. Bits after the end read as zero.
 ///
 /// # Panics
 /// If the width is above [`MAX_WIDTH`].

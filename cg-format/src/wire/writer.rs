@@ -10,7 +10,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Appends behind what the buffer already holds; offsets count from there.
+    /// Appends after what the buffer already holds; offsets count from there.
     pub const fn new(out: &'a mut Vec<u8>) -> Self {
         let start = out.len();
         Self { out, start }

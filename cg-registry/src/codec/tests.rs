@@ -179,7 +179,7 @@ fn damage_names_row_offset_and_value() {
     check(
         with("blocks", |bytes| bytes.push(0)),
         expect![
-            "row `blocks`: name list: bytes behind the last name must be zero or absent, found 1 (at byte 39)"
+            "row `blocks`: name list: bytes after the last name must be zero or absent, found 1 (at byte 39)"
         ],
     );
     check(
@@ -207,7 +207,7 @@ fn damage_names_row_offset_and_value() {
     check(
         with("blockSchemas", |bytes| bytes[8] = 2),
         expect![
-            "row `blockSchemas`: records: bytes behind the last record must be zero or absent, found 37 (at byte 66)"
+            "row `blockSchemas`: records: bytes after the last record must be zero or absent, found 37 (at byte 66)"
         ],
     );
     check(

@@ -8,10 +8,10 @@ use super::ComponentSpec;
 /// The recorded way from an old registration to the one that replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Conversion {
-    /// The bytes are kept from the front; what is new behind them comes from the new default.
+    /// The bytes are kept from the front; what is new after them comes from the new default.
     Prefix,
     /// Each field is found by its name; new fields come from the new default, a wider field is filled with zeros
-    /// behind the old bytes, which keeps an unsigned little-endian number.
+    /// after the old bytes, which keeps an unsigned little-endian number.
     Fields,
     /// A function of the host, asked for by the component's name.
     Function,

@@ -21,7 +21,7 @@ const FIXED_LEN_BYTES: usize = SIGNATURE.len() + 4 + 4;
 /// The longest head: both names have 65,535 bytes.
 const MAX_LEN_BYTES: u32 = 101 + 2 * 65_535;
 
-/// Reads what a snapshot file says of itself, and nothing behind it.
+/// Reads what a snapshot file says of itself, and nothing after it.
 ///
 /// # Errors
 /// [`SnapshotError::Decode`] if it is no snapshot or damaged, [`SnapshotError::Io`] if it cannot be read.
@@ -85,7 +85,7 @@ fn decode(bytes: &[u8], trace: Option<&Trace>) -> Result<SnapshotInfo, DecodeErr
         let (field, found) = ("dimension name", dimension.len() as u64);
         here.error(Problem::OutOfRange { field, found, allowed: "`namespace:identifier`" })
     })?;
-    reader.end("bytes behind the head")?;
+    reader.end("bytes after the head")?;
     Ok(SnapshotInfo {
         name,
         region,
@@ -124,7 +124,7 @@ fn at_most(
     if found > max { Err(here.error(Problem::OutOfRange { field, found, allowed })) } else { Ok(found) }
 }
 
-/// A text behind its length of 2 bytes.
+/// A text after its length of 2 bytes.
 pub(super) fn text<'a>(
     reader: &mut Reader<'a>,
     len_field: &'static str,

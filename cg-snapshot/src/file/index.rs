@@ -63,7 +63,7 @@ impl Index {
         let kept = read_kept(&mut reader, info)?;
         let groups = read_groups(&mut reader, kept.len() as u64)?;
         let places = read_places(&mut reader, info)?;
-        reader.end("bytes behind the places")?;
+        reader.end("bytes after the places")?;
         Ok(Self { kept, groups, places })
     }
 }

@@ -3,7 +3,7 @@
 //! | offset | width | part |
 //! |---|---|---|
 //! | 0 | 31 + n | head: what the snapshot is of and how large it is, with a checksum; readable alone |
-//! | … | 14 + n each | names, index and entities: each behind its length and checksum, compressed |
+//! | … | 14 + n each | names, index and entities: each after its length and checksum, compressed |
 //! | … | n each | groups of sections, each compressed alone, where the index says |
 //!
 //! Ids in sections and entities mean what the names say. Every field and the reasons are in `docs/format/snapshot.md`.

@@ -6,8 +6,8 @@ use cg_format::wire::{Reader, Trace, Writer};
 use cg_format::{
     BlockId, ComponentId, ComponentShape, DecodeError, EntityTypeId, Limits, Problem, Section, SideKind,
 };
+use cg_registry::portable::{Listed, NamedBlock, NamedComponent, Names};
 use cg_registry::schema::Field;
-use cg_registry::travel::{Listed, NamedBlock, NamedComponent, Names};
 use cg_registry::{ComponentSpec, Name};
 
 use super::head::{text, write_text};
@@ -87,7 +87,7 @@ pub(super) fn decode(raw: &[u8], limits: &mut Limits, trace: Option<&Trace>) -> 
         Ok((SideKind::new(kind), name(&mut reader)?))
     });
     let sides = sides.collect::<Result<_, DecodeError>>()?;
-    reader.end("bytes behind the names")?;
+    reader.end("bytes after the names")?;
     Ok(Names { blocks, components, entities, sides })
 }
 

@@ -1,4 +1,4 @@
-//! A part of a file: bytes behind their lengths and a checksum, compressed. Snapshots and packs are made of them.
+//! A part of a file: bytes after their lengths and a checksum, compressed. Snapshots and packs are made of them.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -55,7 +55,7 @@ impl<'t, R: Read> Input<'t, R> {
         len_bytes: usize,
     ) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = Vec::new();
-        // Behind an error nobody knows where the reader stands: whoever goes on has to seek.
+        // After an error nobody knows where the reader stands: whoever goes on has to seek.
         let at = std::mem::replace(&mut self.offset_bytes, NOWHERE);
         self.reader.by_ref().take(len_bytes as u64).read_to_end(&mut bytes)?;
         let (needed, left) = (len_bytes as u64, bytes.len() as u64);

@@ -7,7 +7,7 @@ use cg_format::codec::decompress;
 use cg_format::entity::Entity;
 use cg_format::wire::{Reader, Trace};
 use cg_format::{DecodeError, EntityId, Limits, Problem, Section};
-use cg_registry::travel::Names;
+use cg_registry::portable::Names;
 
 use super::index::{Group, Index, Kept};
 use super::part::{Input, Kind};
@@ -193,7 +193,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         match self.input.read(Section::SnapshotGroup, "end", 1) {
             Ok(byte) if unverifiable == Unverifiable::Fail => {
                 let found = byte.first().copied().unwrap_or_default().into();
-                let problem = Problem::NotZero { field: "bytes behind the last group", found };
+                let problem = Problem::NotZero { field: "bytes after the last group", found };
                 Err(DecodeError::new(Section::SnapshotGroup, end, problem).into())
             }
             Ok(_) | Err(SnapshotError::Decode(_)) => Ok(()),
@@ -289,7 +289,7 @@ fn decode_entities(
         drop(components);
         entities.push((id, entity));
     }
-    reader.end("bytes behind the entities")?;
+    reader.end("bytes after the entities")?;
     Ok(entities)
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use cg_format::entity::Entity;
 use cg_format::{BlockBox, BlockId, BlockPos, Dimension, EntityId};
 use cg_registry::Name;
-use cg_registry::travel::{NamedBlock, Names};
+use cg_registry::portable::{NamedBlock, Names};
 
 use super::index::{Group, Index, Kept};
 use super::part::Kind;
@@ -31,7 +31,7 @@ fn info(sections: u64, entities: u64) -> SnapshotInfo {
     }
 }
 
-/// Parts and groups behind a head, by Zstandard.
+/// Parts and groups after a head, by Zstandard.
 fn file(info: &SnapshotInfo, names: &Names, index: &Index, entities: &[u8], groups: &[u8]) -> Vec<u8> {
     let mut file = head::encode(info);
     let parts: [(Kind, &[u8]); 3] =
@@ -74,7 +74,7 @@ fn a_file_of_a_hundred_thousand_groups_is_read_as_it_is_long() {
         let section = file.section(index as usize).expect("sound").expect("there");
         assert_eq!(section.bytes(), [index as u8]);
     }
-    assert_eq!(file.section(sections as usize).expect("behind the end"), None);
+    assert_eq!(file.section(sections as usize).expect("after the end"), None);
     let snapshot = file.load(Unverifiable::Fail).expect("sound");
     let numbers = snapshot.kept().map(|kept| kept.bytes()[0]);
     assert!(numbers.eq((0..sections).map(|number| number as u8)));

@@ -28,7 +28,7 @@ pub enum NbtProblem {
     /// The tree does not begin with a compound.
     #[error("the tree begins with tag {0} where a compound (10) has to be")]
     RootNotCompound(u8),
-    /// Bytes behind a compound that has to stand alone.
+    /// Bytes after a compound that has to stand alone.
     #[error("{0} bytes follow the compound")]
     Trailing(usize),
     /// A negative length.

@@ -7,7 +7,7 @@
 //! | … | 14 + n each | objects ascending by key, compressed, about 256 KiB in a part |
 //! | … | 14 + 16 | the end: how many parts and objects are before it, and a checksum over their checksums |
 //!
-//! Every part stands behind its kind, its lengths and a checksum. A file without its end is none, so one that is cut off
+//! Every part stands after its kind, its lengths and a checksum. A file without its end is none, so one that is cut off
 //! anywhere is refused; so is one of which a part is missing, doubled or elsewhere. Every field is in
 //! `docs/format/pack.md`.
 //!

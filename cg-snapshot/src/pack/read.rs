@@ -77,7 +77,7 @@ impl<'t, R: Read> PackReader<'t, R> {
         &self.info
     }
 
-    /// The next part, checked; `None` behind the last, when the end was read, agrees, and has nothing behind it.
+    /// The next part, checked; `None` after the last, when the end was read, agrees, and has nothing after it.
     ///
     /// # Errors
     /// [`SnapshotError::Decode`] says what is wrong and where; [`SnapshotError::InPack`] if a part is as it was written and
@@ -123,7 +123,7 @@ impl<'t, R: Read> PackReader<'t, R> {
         match self.input.read(Section::PackEnd, "end", 1) {
             Ok(byte) => {
                 let found = byte.first().copied().unwrap_or_default().into();
-                let problem = Problem::NotZero { field: "bytes behind the end", found };
+                let problem = Problem::NotZero { field: "bytes after the end", found };
                 Err(DecodeError::new(Section::PackEnd, at, problem).into())
             }
             Err(SnapshotError::Decode(_)) => Ok(()),
@@ -172,7 +172,7 @@ fn check_end(raw: &[u8], info: &PackInfo, trace: Option<&Trace>) -> Result<(), D
     if found != expected {
         return Err(here.error(Problem::Checksum { found, expected }));
     }
-    reader.end("bytes behind the pack checksum")
+    reader.end("bytes after the pack checksum")
 }
 
 impl<R> std::fmt::Debug for PackReader<'_, R> {

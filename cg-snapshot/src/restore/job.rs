@@ -10,9 +10,9 @@ use super::held::Held;
 use super::options::RestoreOptions;
 use super::piece::{Piece, pieces};
 use super::report::{BlockChange, RestoreReport};
-use crate::arrival::{ArrivalReport, Arriving};
 use crate::error::{RestoreError, SnapshotError};
 use crate::region::Region;
+use crate::remap::{RemapReport, Remapping};
 use crate::snapshot::Snapshot;
 
 /// Sections whose live chunks are read at once.
@@ -33,7 +33,7 @@ pub struct RestoreJob {
     /// The ids that the snapshot's entities have in the target.
     pub(super) ids: BTreeSet<EntityId>,
     /// Chunks that an entity was taken out of since they were read with others: what was read is no longer so.
-    pub(super) let_go: BTreeSet<ChunkAt>,
+    pub(super) unpin_from_cache: BTreeSet<ChunkAt>,
     pub(super) report: RestoreReport,
     pub(super) held: Held,
     /// As it was before the last call that may be taken back.
@@ -63,14 +63,14 @@ impl RestoreJob {
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
         let own = catalog.dimension(snapshot.info().dimension.as_str());
-        let (snapshot, arrival) = match Arriving::begin(&snapshot, catalog, options.dimension)? {
-            None => (snapshot, ArrivalReport::default()),
+        let (snapshot, remap) = match Remapping::begin(&snapshot, catalog, options.dimension)? {
+            None => (snapshot, RemapReport::default()),
             Some(arriving) => {
                 let (arrived, report) = arriving.run(catalog)?;
                 (Arc::new(arrived), report)
             }
         };
-        Self::of_arrived(snapshot, own, arrival, options)
+        Self::of_arrived(snapshot, own, remap, options)
     }
 
     /// As [`new`](Self::new), of a snapshot that has the target's ids, and the dimension there that has the name of the
@@ -78,7 +78,7 @@ impl RestoreJob {
     pub(super) fn of_arrived(
         snapshot: Arc<Snapshot>,
         own: Option<Dimension>,
-        arrival: ArrivalReport,
+        remap: RemapReport,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
         let by = options.by_chunks;
@@ -93,8 +93,8 @@ impl RestoreJob {
             taken: 0,
             entities: BTreeMap::new(),
             ids: BTreeSet::new(),
-            let_go: BTreeSet::new(),
-            report: RestoreReport { arrival, ..RestoreReport::default() },
+            unpin_from_cache: BTreeSet::new(),
+            report: RestoreReport { remap, ..RestoreReport::default() },
             held: Held::default(),
             before: Before::default(),
             scratch: Vec::new(),
@@ -169,7 +169,7 @@ impl RestoreJob {
     /// [`take_back`](Self::take_back) what was done then, and do it again.
     ///
     /// # Errors
-    /// As [`step`](Self::step); the sections behind the one that failed are not restored by this job.
+    /// As [`step`](Self::step); the sections after the one that failed are not restored by this job.
     pub fn run_some<E: Editor>(
         &mut self,
         editor: &mut E,
@@ -208,11 +208,11 @@ impl RestoreJob {
         }
         let schema = editor.schema();
         let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
-        self.let_go.clear();
+        self.unpin_from_cache.clear();
         let live = editor.load_many(&at);
         for (piece, live) in pieces.into_iter().zip(live) {
             let at = piece.to.at;
-            let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
+            let live = if self.unpin_from_cache.remove(&at) { editor.load(at) } else { live };
             let live = live.map_err(|error| RestoreError::Target { at, error })?;
             self.perform(piece, live, &*schema, editor, observe)?;
         }

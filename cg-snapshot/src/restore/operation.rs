@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 pub enum Operation {
     /// Capture a region. It is of one state, that at which it began, if the host calls
     /// [`before_change`](crate::RestoreQueue::before_change) or changes nothing in it meanwhile; else each section is of the
-    /// state in which it was met. A world needs no queue for this: `World::still` is one state, read on any thread.
+    /// state in which it was met. A world needs no queue for this: `World::read_view` is one state, read on any thread.
     Capture {
         /// The box.
         region: Region,

@@ -90,7 +90,7 @@ pub struct TickReport {
 }
 
 impl QueueHandle {
-    /// Adds an operation behind all others. If the queue is gone, it is cancelled at once.
+    /// Adds an operation after all others. If the queue is gone, it is cancelled at once.
     pub fn submit(&self, operation: Operation) -> Handle {
         let mut submitted = self.inbox.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         let id = OperationId(self.inbox.count.fetch_add(1, Ordering::Relaxed) + 1);
@@ -169,7 +169,7 @@ impl RestoreQueue {
                     running.shared.count();
                     spending.count(&mut self.expected);
                 }
-                Step::Arrived => spending.count(&mut self.expected),
+                Step::Remapped => spending.count(&mut self.expected),
                 Step::Waits => at += 1,
                 Step::Ended(outcome) => {
                     self.end(at, host, outcome);
@@ -275,7 +275,7 @@ impl Inbox {
         std::mem::take(&mut *self.submitted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the last ones: none are accepted behind them.
+    /// Takes the last ones: none are accepted after them.
     fn close(&self) -> Vec<Submitted> {
         let mut submitted = self.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Relaxed);

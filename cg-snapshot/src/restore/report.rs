@@ -2,7 +2,7 @@
 
 use cg_format::{BlockId, BlockPos, ChunkAt, Dimension};
 
-use crate::arrival::ArrivalReport;
+use crate::remap::RemapReport;
 
 /// A block that is another one now, or whose components are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,5 +50,5 @@ pub struct RestoreReport {
     /// Entities that were deleted.
     pub entities_deleted: u64,
     /// What was left behind because the target's registry differs.
-    pub arrival: ArrivalReport,
+    pub remap: RemapReport,
 }

@@ -14,10 +14,10 @@ use super::operation::{Operation, OperationId, Outcome, Shared};
 use super::options::RestoreOptions;
 use super::piece::Piece;
 use super::queue::Host;
-use crate::arrival::{ArrivalReport, Arriving};
 use crate::capture::Capture;
 use crate::error::SnapshotError;
 use crate::region::{Region, Section};
+use crate::remap::{RemapReport, Remapping};
 use crate::snapshot::Snapshot;
 
 /// An operation of the queue.
@@ -58,8 +58,8 @@ enum Work {
         kept: HashMap<ChunkAt, Arc<Kept>>,
     },
     /// A snapshot is brought to the host's ids.
-    Arriving {
-        arriving: Box<Arriving>,
+    Remapping {
+        arriving: Box<Remapping>,
         /// The dimension that has the name of the snapshot's.
         own: Option<Dimension>,
         options: RestoreOptions,
@@ -86,7 +86,7 @@ pub(super) struct Kept {
 pub(super) enum Step {
     Done,
     /// A section of its snapshot has the host's ids now.
-    Arrived,
+    Remapped,
     /// Its next chunk is not ready, or it may hold no more tickets.
     Waits,
     Ended(Outcome),
@@ -141,7 +141,7 @@ impl Running {
         }
     }
 
-    /// Handles the next section, if its chunk is ready; takes tickets for those behind it.
+    /// Handles the next section, if its chunk is ready; takes tickets for those after it.
     pub(super) fn step<H: Host>(&mut self, host: &mut H, catalog: &Catalog, may_take: usize) -> Step
     where
         H::Error: Display,
@@ -154,7 +154,7 @@ impl Running {
             return Step::Ended(Outcome::Failed(why));
         }
         match self.arrive(catalog) {
-            Ok(true) => return Step::Arrived,
+            Ok(true) => return Step::Remapped,
             Ok(false) => {}
             Err(error) => return Step::Ended(Outcome::Failed(error.to_string())),
         }
@@ -215,11 +215,11 @@ impl Running {
             Operation::Restore { snapshot, options, relight } => {
                 let own = catalog.dimension(snapshot.info().dimension.as_str());
                 let (options, relight) = (*options, *relight);
-                let arriving = Arriving::begin(snapshot, catalog, options.dimension);
+                let arriving = Remapping::begin(snapshot, catalog, options.dimension);
                 if let Some(arriving) = arriving.map_err(|error| error.to_string())? {
-                    Work::Arriving { arriving: Box::new(arriving), own, options, relight }
+                    Work::Remapping { arriving: Box::new(arriving), own, options, relight }
                 } else {
-                    let arrived = (Arc::clone(snapshot), ArrivalReport::default());
+                    let arrived = (Arc::clone(snapshot), RemapReport::default());
                     Work::restore(arrived, own, options, relight).map_err(|error| error.to_string())?
                 }
             }
@@ -232,12 +232,13 @@ impl Running {
 
     /// Brings one section of a snapshot to the host's ids; `false` if none was left, and the restore begins.
     fn arrive(&mut self, catalog: &Catalog) -> Result<bool, SnapshotError> {
-        let Work::Arriving { arriving, .. } = &mut self.work else { return Ok(false) };
+        let Work::Remapping { arriving, .. } = &mut self.work else { return Ok(false) };
         if arriving.step()? {
             return Ok(true);
         }
         let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
-        if let Work::Arriving { arriving, own, options, relight } = std::mem::replace(&mut self.work, waiting)
+        if let Work::Remapping { arriving, own, options, relight } =
+            std::mem::replace(&mut self.work, waiting)
         {
             let (arrived, report) = arriving.finish(catalog)?;
             self.work = Work::restore((Arc::new(arrived), report), own, options, relight)?;
@@ -248,7 +249,7 @@ impl Running {
     /// The next chunk to take a ticket for. Light comes after all blocks: not before the last of them was handled.
     fn next(&mut self) -> Option<Ahead> {
         match &mut self.work {
-            Work::Waiting(_) | Work::Arriving { .. } => None,
+            Work::Waiting(_) | Work::Remapping { .. } => None,
             Work::Capture { sections, .. } => sections.next().map(Ahead::Capture),
             Work::Relight { chunks } => chunks.next().map(Ahead::Relight),
             Work::Restore { job, relight, changed } => match job.pull() {
@@ -318,7 +319,7 @@ impl Running {
                 Err(error) => Outcome::Failed(error.to_string()),
             },
             Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
-            Work::Relight { .. } | Work::Waiting(_) | Work::Arriving { .. } => {
+            Work::Relight { .. } | Work::Waiting(_) | Work::Remapping { .. } => {
                 Outcome::Relit(self.shared.done())
             }
         }
@@ -328,12 +329,12 @@ impl Running {
 impl Work {
     /// A restore of a snapshot that has the host's ids.
     fn restore(
-        (snapshot, arrival): (Arc<Snapshot>, ArrivalReport),
+        (snapshot, remap): (Arc<Snapshot>, RemapReport),
         own: Option<Dimension>,
         options: RestoreOptions,
         relight: bool,
     ) -> Result<Self, SnapshotError> {
-        let job = RestoreJob::of_arrived(snapshot, own, arrival, options)?;
+        let job = RestoreJob::of_arrived(snapshot, own, remap, options)?;
         Ok(Self::Restore { job: Box::new(job), relight, changed: VecDeque::new() })
     }
 }
@@ -353,7 +354,7 @@ impl std::fmt::Debug for Work {
         f.write_str(match self {
             Self::Waiting(_) => "Waiting",
             Self::Capture { .. } => "Capture",
-            Self::Arriving { .. } => "Arriving",
+            Self::Remapping { .. } => "Remapping",
             Self::Restore { .. } => "Restore",
             Self::Relight { .. } => "Relight",
         })

@@ -8,7 +8,7 @@ use crate::nbt::{NbtError, NbtProblem, Tag, TooLong};
 
 /// Why a file is no schematic that can be read or written: what, where, the value found, and what to do.
 ///
-/// Offsets count bytes of the NBT, behind the compression. The caller knows the file's name.
+/// Offsets count bytes of the NBT, after the compression. The caller knows the file's name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemError {
@@ -61,7 +61,7 @@ pub enum SchemError {
         /// What is wrong there.
         problem: NbtProblem,
     },
-    /// Bytes behind the end.
+    /// Bytes after the end.
     #[error("bytes follow the end of the {what} at byte {at_bytes}: it is no schematic, or two files in one")]
     Trailing {
         /// `NBT` or `gzip`.

@@ -81,7 +81,7 @@ impl<R: Read> Input<R> {
         Ok(self.buffer.get(self.from..self.to).unwrap_or_default())
     }
 
-    /// Moves behind bytes that [`some`](Self::some) gave.
+    /// Moves after bytes that [`some`](Self::some) gave.
     pub(super) fn take(&mut self, count: usize) {
         self.from += count;
         self.at_bytes += count as u64;

@@ -119,7 +119,7 @@ impl<W: Write> SchemWriter<W> {
     /// # Panics
     /// As [`blocks`](Self::blocks).
     pub fn biomes<S: AsRef<str>>(&mut self, biomes: &[S], counts: &[u64]) -> Result<(), SchemError> {
-        assert_eq!(self.place, Place::Blocks, "biomes come behind the block entities");
+        assert_eq!(self.place, Place::Blocks, "biomes come after the block entities");
         self.place = Place::BiomeCells;
         self.grid("Biomes", biomes, counts)
     }
@@ -248,7 +248,7 @@ impl<W: Write> SchemWriter<W> {
     }
 
     fn end_of_cells(&self, place: Place) {
-        assert_eq!(self.place, place, "cells come behind their palette");
+        assert_eq!(self.place, place, "cells come after their palette");
         assert_eq!((self.left_cells, self.left_bytes), (0, 0), "as many cells as were announced");
     }
 

@@ -8,7 +8,7 @@ use cg_format::entity::EntityPos;
 use cg_format::{
     BlockBox, BlockId, BlockPos, ComponentId, ComponentShape, Editor as _, EntityTypeId, Limits,
 };
-use cg_registry::travel::{NamedBlock, NamedComponent};
+use cg_registry::portable::{NamedBlock, NamedComponent};
 use cg_registry::{BlockOffer, ComponentSpec};
 
 use super::*;

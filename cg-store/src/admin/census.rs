@@ -43,7 +43,7 @@ pub struct Census {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TierCensus {
-    /// Rows, marks of deleted chunks among them.
+    /// Rows, tombstones among them.
     pub keys: u64,
     /// Live chunks whose newest copy lies here.
     pub chunks: u64,

@@ -136,7 +136,7 @@ fn spatial_record(catalog: &Catalog, id: RecordId, view: &RecordView<'_>) -> Rec
     record
 }
 
-/// One thing written down: fields, each behind its length, so that no two lists of fields give the same bytes.
+/// One thing written down: fields, each after its length, so that no two lists of fields give the same bytes.
 #[derive(Default)]
 struct Record(Vec<u8>);
 

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use cg_format::BlockId;
 use cg_registry::{BlockOffer, Name, NameError, Registration};
 
-use crate::api::world::World;
+use crate::api::registry::WorldRegistry;
 use crate::storage::error::Error;
 
 /// A host's block type: a closed set of kinds with names.
@@ -51,7 +51,7 @@ impl<K: BlockKind> Binding<K> {
     }
 }
 
-impl World {
+impl WorldRegistry<'_> {
     /// Registers a host's kinds that are new to this world, and binds them all to their ids.
     ///
     /// # Errors

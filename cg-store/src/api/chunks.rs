@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
+use cg_format::{ChunkAt, ChunkPos, Dimension};
 
 use crate::api::world::World;
 use crate::commit::state::CommitState;
-use crate::read::cache::{CacheStats, Column, KeepId};
-use crate::read::chunk::{LoadResult, Peek, PendingChunks, StoredChunk, panicked};
+use crate::read::cache::Column;
+use crate::read::chunk::{LoadResult, LoadTicket, Peek, StoredChunk, panicked};
 use crate::rt::pool::caught;
 use crate::storage::error::Error;
 use crate::storage::options;
@@ -32,14 +32,14 @@ impl World {
     /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
     /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
     /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
-    /// [`cache_stats`](Self::cache_stats).
+    /// [`cache_stats`](crate::WorldCache::stats).
     ///
     /// No lock is held while the closure runs, so it may use the world.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     #[inline]
-    pub fn with<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
+    pub fn with_chunk<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
         let rooms = self.applied_for(&[at])?;
         rooms.shared.check_open()?;
         match rooms.read.cache.show(at, show) {
@@ -73,7 +73,7 @@ impl World {
     }
 
     /// A chunk if memory has it. Never reads from disk and never waits for it. Of a column into which something was
-    /// [handed over](Self::hand_over) that is not accepted yet, memory does not say anything.
+    /// [submitted](Self::submit) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         let rooms = self.rooms();
         if rooms.commit.awaits_acceptance(&[at]) {
@@ -88,29 +88,24 @@ impl World {
         }
     }
 
-    /// Drops every chunk from memory; the next load of each asks the engine. For tools and benchmarks that measure it.
-    pub fn forget_chunks(&self) {
-        self.rooms().read.cache.clear();
-    }
-
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.
     ///
     /// Should loading panic, in a function of the host for example, each of the chunks answers
     /// [`Error::LoadPanicked`].
-    pub fn request(&self, at: &[ChunkAt]) -> PendingChunks {
+    pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
         let (sender, receiver) = channel();
-        let (world, at) = (self.rooms().commit.visitor.clone(), at.to_vec());
+        let (world, at) = (self.rooms().commit.weak_world.clone(), at.to_vec());
         self.rooms().shared.pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
             let load = |world: &CommitState| {
                 world.await_acceptance(&at);
                 world.load_many(&at)
             };
-            if let Ok(found) = world.visit(|world| caught(|| load(world))) {
+            if let Ok(found) = world.with_world(|world| caught(|| load(world))) {
                 let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
-        PendingChunks { receiver }
+        LoadTicket { receiver }
     }
 
     /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.
@@ -119,7 +114,7 @@ impl World {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is damaged, and what `read` returns.
-    pub fn view<T>(
+    pub fn with_stored_bytes<T>(
         &self,
         at: ChunkAt,
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
@@ -159,32 +154,9 @@ impl World {
         let rooms = self.rooms();
         rooms.shared.check_open()?;
         let (lowest, highest) = ys.into_inner();
-        if rooms.commit.has_hand_overs() {
+        if rooms.commit.has_submitted() {
             rooms.commit.settle_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
         }
         rooms.read.column(dimension, x, z, (lowest, highest))
-    }
-
-    /// Keeps the chunks of a box in memory: what is there and what is loaded or saved later is not evicted, whatever
-    /// else is asked for. It loads nothing; [`request`](Self::request) does. Forgotten when the world is closed.
-    ///
-    /// Kept chunks are beside [`cache_bytes`](crate::WorldOptions::cache_bytes), not under it: the rest of the cache
-    /// is as large as before, and [`cache_stats`](Self::cache_stats) says what they take. Not to be confused with
-    /// [`pin`](Self::pin) and [`hold`](Self::hold), which say in which tier chunks lie on disk and keep nothing in memory.
-    ///
-    /// Costs a look at every chunk in memory, and waits for a commit under way.
-    pub fn keep_in_memory(&self, dimension: Dimension, place: ChunkBox) -> KeepId {
-        self.rooms().read.cache.keep(dimension, place)
-    }
-
-    /// Lets what was kept be evicted again, unless another kept box has it. Says whether it was kept. Costs as much as
-    /// [`keep_in_memory`](Self::keep_in_memory).
-    pub fn let_go(&self, id: KeepId) -> bool {
-        self.rooms().read.cache.let_go(id)
-    }
-
-    /// What the chunks in memory take.
-    pub fn cache_stats(&self) -> CacheStats {
-        self.rooms().read.cache.stats()
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use cg_registry::{Catalog, PackManifest, Plan};
 use uuid::Uuid;
 
-use crate::admin::quarantine::{CommitInPart, set_aside_in};
+use crate::admin::quarantine::{SalvagedCommit, salvage_in};
 use crate::api::world::World;
 use crate::engine::{Access, EngineError, RocksEngine};
 use crate::storage::claim::{claim, read_finished, sync_parent};
@@ -13,8 +13,8 @@ use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta::WorldRows;
 use crate::storage::options::WorldOptions;
+use crate::storage::recovery;
 use crate::storage::registry::Registry;
-use crate::storage::unfinished;
 
 impl World {
     /// Creates a world in an empty or missing directory.
@@ -37,7 +37,7 @@ impl World {
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
         let file = WorldFile::signed(options.signature.clone())?;
-        let rows = WorldRows { catalog, limits: None, forgotten_before: 0, record_shape: None };
+        let rows = WorldRows { catalog, limits: None, tombstone_horizon: 0, record_shape: None };
         claim(dir)?;
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &options.rocks())
@@ -80,7 +80,7 @@ impl World {
             RocksEngine::examine(&directory::engine_dir(dir), &options.rocks()).map_err(refused)?;
         let mut rows = WorldRows::read(examined.reader())?;
         rows.shape_for(options)?;
-        unfinished::check(examined.reader())?;
+        recovery::check(examined.reader())?;
         change(&mut rows.catalog)?;
         if examined.has_lost_commits() {
             // The numbers of the lost commits are given out again. Before the loss is forgotten, so that a crash in between
@@ -160,9 +160,9 @@ impl World {
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.applied()?.shared.file.clone() }.write(dir)?;
         let engine = self.applied()?.commit.settled_engine()?;
-        let at_rest = engine.at_rest()?;
+        let guard = engine.hold_apply()?;
         engine.checkpoint(&directory::engine_dir(dir))?;
-        drop(at_rest);
+        drop(guard);
         finish(&directory::engine_dir(dir))?;
         WorldFile { state: State::Checkpoint, ..self.applied()?.shared.file.clone() }.write(dir)?;
         sync_parent(dir)?;
@@ -172,12 +172,12 @@ impl World {
 
 impl World {
     /// Sets the damaged parts of a commit aside that keeps a world from being opened with
-    /// [`OpenError::DamagedCommit`]: copies are kept in quarantine, the sound parts are carried out, and the world opens
+    /// [`OpenError::DamagedCommit`]: copies are kept in quarantine, the sound parts are rolled forward, and the world opens
     /// again. `Ok(None)` if no commit is damaged; nothing was written then.
     ///
     /// This is the one way in which a part of a transaction is ever seen. No chunk and no record is half there, but of
-    /// chunks and entities that refer to each other one may be of before the commit and the other of behind it:
-    /// [`verify`](Self::verify) finds them, and [`rebuild_opacity`](Self::rebuild_opacity) draws the map again. A
+    /// chunks and entities that refer to each other one may be of before the commit and the other of after it:
+    /// [`verify`](Self::verify) finds them, and [`rebuild_opacity`](crate::OpacityMap::rebuild) draws the map again. A
     /// checkpoint, if there is one, is the better choice.
     ///
     /// Needs the world closed. Costs reading the commit, and writing it once. Killed in the middle, it is done again.
@@ -185,13 +185,13 @@ impl World {
     /// # Errors
     /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be opened
     /// at all; [`Error::Engine`] if the commit is of a newer release, and what the engine says.
-    pub fn set_aside_damaged_commit(
+    pub fn salvage_commit(
         dir: impl AsRef<Path>,
         options: &WorldOptions,
-    ) -> Result<Option<CommitInPart>, Error> {
+    ) -> Result<Option<SalvagedCommit>, Error> {
         let dir = dir.as_ref();
         read_finished(dir)?;
         // A world of a newer release is refused, as it is when it is opened.
-        set_aside_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
+        salvage_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
     }
 }

@@ -23,10 +23,10 @@ pub struct Metrics {
     pub last_synced: u64,
     /// Commits that are accepted and not written yet.
     pub queued_commits: u64,
-    /// The memory that they hold, and what was handed over.
+    /// The memory that they hold, and what was submitted.
     pub queued_bytes: u64,
-    /// Batches that were handed over and are not accepted yet.
-    pub handed_over: u64,
+    /// Batches that were submitted and are not accepted yet.
+    pub submitted: u64,
     /// Calls of `transaction`, the host's closure included: the stalls that a tick thread meets.
     pub transactions: Durations,
     /// Calls of `tick`.
@@ -51,7 +51,7 @@ impl World {
         let (queued_commits, queued_bytes) = rooms.commit.queue.load();
         let [written, synced] = rooms.shared.slot.reached();
         // Not inside the value below: the lock would be held while the engine is waited for.
-        let tiles_waiting = rooms.maintain.activity.unfolded.lock().len() as u64;
+        let tiles_waiting = rooms.maintain.activity.dirty_tiles.lock().len() as u64;
         Metrics {
             stats: self.stats(),
             cache: rooms.read.cache.stats(),
@@ -60,7 +60,7 @@ impl World {
             last_synced: synced.get(),
             queued_commits,
             queued_bytes,
-            handed_over: rooms.commit.hand_overs.len(),
+            submitted: rooms.commit.submitted.len(),
             transactions: rooms.commit.transactions.read(),
             ticks: rooms.maintain.ticks.read(),
             tick_excess: rooms.maintain.tick_excess.read(),
@@ -82,10 +82,10 @@ impl fmt::Display for Metrics {
             self.last_commit, self.last_written, self.last_synced
         )?;
         write!(f, ", {queued_commits} queued with {queued_bytes} bytes, {} refused as busy", stats.busy)?;
-        let (chunk_bytes, kept_bytes) =
-            (self.cache.evictable_bytes + self.cache.kept_bytes, self.cache.kept_bytes);
+        let (chunk_bytes, pinned_bytes) =
+            (self.cache.evictable_bytes + self.cache.pinned_bytes, self.cache.pinned_bytes);
         write!(f, ", {:.1} % of loads from memory", 100.0 * hits)?;
-        write!(f, ", which has {chunk_bytes} bytes of chunks, {kept_bytes} of them kept")?;
+        write!(f, ", which has {chunk_bytes} bytes of chunks, {pinned_bytes} of them kept")?;
         if stats.prefetched > 0 {
             let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
             write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod bind;
+pub(crate) mod cache;
 pub(crate) mod chunks;
 #[cfg(feature = "rocks")]
 pub(crate) mod disk;

@@ -7,8 +7,8 @@ use cg_format::object::ObjectView;
 
 use crate::api::world::World;
 use crate::kinds::object::{Object, ObjectEntry, ObjectPage, StoredObject, scan_objects};
+use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;
-use crate::storage::lease::Lease;
 use crate::storage::object_key::ObjectKey;
 
 /// The objects of a world. Cheap to make; keeps the world open as any handle does.
@@ -19,7 +19,7 @@ use crate::storage::object_key::ObjectKey;
 /// A new layout, in batches, while the world is in use:
 /// ```
 /// use cg_store::prelude::*;
-/// # let world = World::temporary(&[], &WorldOptions::default())?;
+/// # let world = World::in_memory(&[], &WorldOptions::default())?;
 /// # for x in 0..5 { world.objects().put(format!("block/{x},64,32/bricks"), [x; 4])?; }
 /// # world.objects().put("block/0,64,32/lights", *b"dim")?;
 /// let objects = world.objects();
@@ -113,13 +113,13 @@ impl Objects {
 }
 
 impl Objects {
-    /// Up to so many objects, at least one, whose keys begin with a prefix, behind the position that the last page ended with.
+    /// Up to so many objects, at least one, whose keys begin with a prefix, after the position that the last page ended with.
     ///
     /// A position is a key and stays good for ever: it may be kept in a file, and its object may be gone. What is
-    /// written behind it meanwhile is listed, what is written before it is not. Reads the rows of what it lists.
+    /// written after it meanwhile is listed, what is written before it is not. Reads the rows of what it lists.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if one of them is damaged; [`for_each`](Self::for_each) goes on behind it.
+    /// [`Error::Corrupt`] if one of them is damaged; [`for_each`](Self::for_each) goes on after it.
     pub fn list(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -129,7 +129,7 @@ impl Objects {
         let mut page = ObjectPage { entries: Vec::new(), next: None };
         let behind = position.map(ObjectKey::as_bytes);
         let engine = self.engine()?;
-        let _at_rest = engine.at_rest()?;
+        let _guard = engine.hold_apply()?;
         let failed = scan_objects(&*engine, prefix.as_ref(), behind, |object| {
             let entry = match object.and_then(|(key, object)| ObjectEntry::of(key, object)) {
                 Ok(Some(entry)) => entry,
@@ -147,7 +147,7 @@ impl Objects {
     }
 
     /// Shows every object whose key begins with a prefix, ascending by key, until `visit` breaks: its key and its row.
-    /// A damaged one is shown as an error, and the scan goes on behind it. Commits made meanwhile are not seen.
+    /// A damaged one is shown as an error, and the scan goes on after it. Commits made meanwhile are not seen.
     ///
     /// # Errors
     /// If the engine fails.
@@ -163,7 +163,7 @@ impl Objects {
         })
     }
 
-    fn engine(&self) -> Result<Lease<'_>, Error> {
+    fn engine(&self) -> Result<EngineGuard<'_>, Error> {
         self.world.applied()?.commit.settled_engine()
     }
 }

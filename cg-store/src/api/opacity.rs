@@ -6,16 +6,29 @@ use crate::api::world::World;
 use crate::kinds::opacity::{self, OpacityColumn};
 use crate::storage::error::Error;
 
+/// The opacity map: which blocks let light through, by columns.
+#[derive(Debug, Clone, Copy)]
+pub struct OpacityMap<'w> {
+    world: &'w World,
+}
+
 impl World {
+    /// The opacity map.
+    pub fn opacity(&self) -> OpacityMap<'_> {
+        OpacityMap { world: self }
+    }
+}
+
+impl OpacityMap<'_> {
     /// The opaque parts of the column of blocks at (x, z). Chunks that are not stored hide nothing.
     ///
     /// Costs one scan over the tile of 64×64 columns and its patches since the last folding.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild_opacity`](Self::rebuild_opacity) mends that.
-    pub fn opacity(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
-        let engine = self.applied()?.commit.settled_engine()?;
-        let _at_rest = engine.at_rest()?;
+    /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild`](Self::rebuild) mends that.
+    pub fn column(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
+        let engine = self.world.applied()?.commit.settled_engine()?;
+        let _guard = engine.hold_apply()?;
         opacity::column(&*engine, dimension, x, z)
     }
 
@@ -23,9 +36,9 @@ impl World {
     /// some seconds after they folded it; this does not.
     ///
     /// # Errors
-    /// As [`opacity`](Self::opacity); [`Error::NoRoom`].
-    pub fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
-        self.applied()?.maintain.fold_opacity(tiles)
+    /// As [`column`](Self::column); [`Error::LowDiskSpace`].
+    pub fn fold(&self, tiles: usize) -> Result<usize, Error> {
+        self.world.applied()?.maintain.fold_opacity(tiles)
     }
 
     /// Draws the opacity map again from the chunks; returns how many tiles were replaced: those that were wrong, and
@@ -40,8 +53,8 @@ impl World {
     /// replaced meanwhile keep their space until the end. Damaged chunks are taken to hide nothing.
     ///
     /// # Errors
-    /// If the engine fails, or was opened for reading only; [`Error::NoRoom`].
-    pub fn rebuild_opacity(&self) -> Result<u64, Error> {
-        self.applied()?.maintain.rebuild_opacity()
+    /// If the engine fails, or was opened for reading only; [`Error::LowDiskSpace`].
+    pub fn rebuild(&self) -> Result<u64, Error> {
+        self.world.applied()?.maintain.rebuild_opacity()
     }
 }

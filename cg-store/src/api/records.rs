@@ -20,8 +20,8 @@ use crate::storage::record_shape::RecordShape;
 /// use cg_format::record::Record;
 /// use cg_store::RecordQuery;
 /// use cg_store::prelude::*;
-/// let world = World::temporary(&[], &WorldOptions::default())?;
-/// let overworld = world.register_dimension("game:overworld")?;
+/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// let overworld = world.registry().register_dimension("game:overworld")?;
 /// let grave = RecordId::from_bytes([7; 16]);
 /// let position = EntityPos::from_f64(overworld, [-0.5, 64.0, 20.25])?;
 /// world.transaction(|tx| {
@@ -102,7 +102,7 @@ impl Records {
     /// Costs one seek for each run of leaves that lie beside each other by key, and the rows in them.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) goes on behind it.
+    /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) goes on after it.
     pub fn in_area(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
         let mut found = Vec::new();
         let failed = self.for_each_in(query, |record| match record {
@@ -116,7 +116,7 @@ impl Records {
     }
 
     /// Shows what a query asks for until `visit` breaks, borrowed from the engine. A damaged record is shown as an
-    /// error, and the scan goes on behind it. Commits made meanwhile are not seen.
+    /// error, and the scan goes on after it. Commits made meanwhile are not seen.
     ///
     /// # Errors
     /// If the engine fails.

@@ -14,12 +14,22 @@ impl World {
     pub fn catalog(&self) -> Arc<Catalog> {
         self.rooms().shared.registry.catalog()
     }
+}
 
-    /// The number of a dimension, or `None` if its name is not registered.
-    pub fn dimension(&self, name: &str) -> Option<Dimension> {
-        self.catalog().dimension(name)
+/// The names of a world, and the ids that stand for them.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldRegistry<'w> {
+    world: &'w World,
+}
+
+impl World {
+    /// The registry: names get ids here, for ever.
+    pub fn registry(&self) -> WorldRegistry<'_> {
+        WorldRegistry { world: self }
     }
+}
 
+impl WorldRegistry<'_> {
     /// Issues ids for names that have none yet, all of them or none, and commits them before it returns.
     ///
     /// Names that are known already must be offered as they are stored. Serialised with commits; forces no sync: ids
@@ -28,20 +38,20 @@ impl World {
     /// # Errors
     /// [`Error::Registry`] if an offer does not fit what is stored; nothing was changed then.
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.applied()?.commit.grow_names(|catalog| catalog.register(new))
+        self.world.applied()?.commit.grow_names(|catalog| catalog.register(new))
     }
 
     /// Says anew of some blocks whether they hide what is behind them, and commits it before it returns. Opens a schema
     /// generation if one changes; no chunk is touched.
     ///
-    /// The opacity map stays as it is drawn: call [`rebuild_opacity`](Self::rebuild_opacity) afterwards. A transaction
+    /// The opacity map stays as it is drawn: call [`rebuild_opacity`](crate::OpacityMap::rebuild) afterwards. A transaction
     /// that has begun before this call may still draw its chunks by what was said until then, so no transaction should
     /// be under way.
     ///
     /// # Errors
     /// [`Error::Registry`] if a block was never registered; nothing was changed then.
     pub fn set_opacity(&self, opaque: &BTreeMap<BlockId, bool>) -> Result<Arc<Catalog>, Error> {
-        self.applied()?.commit.grow_names(|catalog| catalog.set_opacity(opaque))
+        self.world.applied()?.commit.grow_names(|catalog| catalog.set_opacity(opaque))
     }
 
     /// Issues ids for blocks without components. All are opaque, except for the engine's own name `:air`.

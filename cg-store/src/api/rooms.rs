@@ -1,7 +1,7 @@
 //! What keeps a world open.
 //!
 //! **Invariant**: when the last clone of a [`World`](crate::World) is gone, so is the engine, and its directory can be
-//! opened again. Tickets and background work hold a [`Visitor`](crate::rt::visits::Visitor), which keeps nothing open;
+//! opened again. Tickets and background work hold a [`WeakWorld`](crate::rt::weak_world::WeakWorld), which keeps nothing open;
 //! closing waits for visits that have begun.
 
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use cg_format::ChunkAt;
 use cg_tiering::{GameTick, Observers};
 
 use crate::admin::Admin;
+use crate::commit::periodic_sync::PeriodicSync;
+use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
-use crate::commit::steady_sync::SteadySync;
-use crate::commit::write_behind::WriteBehind;
 use crate::maintain::activity::Activity;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::Tiering;
 use crate::read::state::ReadState;
-use crate::rt::visits::Visits;
+use crate::rt::weak_world::WorldUses;
 use crate::storage::durability::Durability;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::shared::Shared;
@@ -29,9 +29,9 @@ pub(crate) struct Rooms {
     pub(crate) read: Arc<ReadState>,
     pub(crate) commit: Arc<CommitState>,
     pub(crate) maintain: Arc<MaintainState>,
-    visits: Arc<Visits>,
+    uses: Arc<WorldUses>,
     /// Absent where nothing outlives the process, nothing is written, or the host wants none.
-    sync: Option<SteadySync>,
+    sync: Option<PeriodicSync>,
 }
 
 impl Rooms {
@@ -41,27 +41,27 @@ impl Rooms {
         let shared = Arc::new(shared);
         let observers = Observers::new(shared.options.tiers, clock);
         let activity = Arc::new(Activity::new(&shared, Tiering::new(observers, clock)));
-        let queue = Arc::new(WriteBehind::new(shared.options.queue_bytes));
+        let queue = Arc::new(CommitQueue::new(shared.options.queue_bytes));
         let pending = Arc::clone(&queue);
         let read = Arc::new(ReadState::new(Arc::clone(&shared), pending, Arc::clone(&activity) as _)?);
-        let visits = Arc::default();
-        let commit = CommitState::new(Arc::clone(&read), queue, Arc::clone(&activity) as _, &visits)?;
-        let maintain = MaintainState::new(Arc::clone(&commit), activity, clock, &visits);
+        let uses = Arc::default();
+        let commit = CommitState::new(Arc::clone(&read), queue, Arc::clone(&activity) as _, &uses)?;
+        let maintain = MaintainState::new(Arc::clone(&commit), activity, clock, &uses);
         maintain.know_if_empty();
         let sync = Self::start_sync(&commit)?;
-        Ok(Self { shared, read, commit, maintain, visits, sync })
+        Ok(Self { shared, read, commit, maintain, uses, sync })
     }
 
-    fn start_sync(commit: &CommitState) -> Result<Option<SteadySync>, Error> {
+    fn start_sync(commit: &CommitState) -> Result<Option<PeriodicSync>, Error> {
         let caps = commit.shared.engine()?.caps();
         if !caps.durable || caps.read_only || commit.shared.options.durability == Durability::Fast {
             return Ok(None);
         }
-        let started = SteadySync::start(commit.visitor.clone());
+        let started = PeriodicSync::start(commit.weak_world.clone());
         Ok(Some(started.map_err(|error| OpenError::Threads { source: error.into() })?))
     }
 
-    /// The rooms after everything that was handed over before is accepted or refused.
+    /// The rooms after everything that was submitted before is accepted or refused.
     ///
     /// # Errors
     /// Why the world takes no commits, if something waits for that.
@@ -77,7 +77,7 @@ impl Rooms {
     /// As [`applied`](Self::applied).
     #[inline]
     pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Self, Error> {
-        if self.commit.has_hand_overs() {
+        if self.commit.has_submitted() {
             self.commit.settle_for(at)?;
         }
         Ok(self)
@@ -91,13 +91,13 @@ impl Rooms {
     /// Closes the world, if it is not closed yet.
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Self { shared, commit, .. } = self;
-        commit.hand_overs.end();
+        commit.submitted.end();
         let settled = commit.settle_hand_overs();
         if shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         if settled.is_err() {
-            commit.give_hand_overs_up();
+            commit.abandon_submitted();
         }
         // What is being committed is committed; what comes later finds the engine closed. Held until the registry is
         // folded: a registration under way would find its rows folded away before it is in the catalog.
@@ -110,7 +110,7 @@ impl Rooms {
             shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
         };
         engine.close()?;
-        settled.and(drained).and(folded).and_then(|()| commit.check_hand_overs())
+        settled.and(drained).and(folded).and_then(|()| commit.check_submitted())
     }
 }
 
@@ -120,7 +120,7 @@ impl Drop for Rooms {
             tracing::error!(%error, world = ?self.shared, "closing the world failed");
         }
         let [_, synced] = self.shared.slot.reached();
-        self.visits.end(synced.get());
+        self.uses.end(synced.get());
         if let Some(sync) = &mut self.sync {
             sync.end();
         }

@@ -3,59 +3,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::api::world::World;
-use crate::kinds::snapshots::{self, DamagedSnapshot, Head, KeptSnapshot, PART_BYTES, snapshot_head};
+use crate::kinds::snapshots::{self, DamagedSnapshot, Head, PART_BYTES, SavedSnapshot, snapshot_head};
 use crate::storage::error::Error;
-
-impl World {
-    /// Keeps a value under a name; returns the commit that did.
-    ///
-    /// One commit, whatever its length: it is there whole or not at all, after any crash. One that is longer than a batch
-    /// is written twice, as a large transaction is. The value is in memory once more until it is written, and while it is
-    /// written once again. Of several that are kept under one name at once, one is kept. Forces no sync:
-    /// [`flush`](Self::flush) does.
-    ///
-    /// # Errors
-    /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::NoRoom`], and what the engine says.
-    pub fn keep_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
-        self.applied()?.commit.keep_snapshot(name, value)
-    }
-
-    /// The snapshots that the world keeps, ascending by name, and in their places those of which the head is damaged.
-    /// Reads the keys of their rows; nothing of the values, which may be damaged too. Parts without a head are no snapshot:
-    /// [`verify`](Self::verify) finds them.
-    ///
-    /// # Errors
-    /// What the engine says, but for damage.
-    pub fn snapshots(&self) -> Result<Vec<Result<KeptSnapshot, DamagedSnapshot>>, Error> {
-        snapshots::list(&self.applied()?.commit.settled_engine()?.snapshot()?)
-    }
-
-    /// A snapshot's value, to be read in parts; `None` if there is none of that name.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being carried out to its end, which may be that of
-    /// the snapshot; and what the engine says.
-    pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotReader>, Error> {
-        let rooms = self.applied()?;
-        let engine = rooms.shared.engine()?;
-        // A head that is there before its parts is of a snapshot that is being carried out.
-        let at_rest = engine.at_rest()?;
-        let Some(head) = snapshot_head(&*engine, name)? else { return Ok(None) };
-        drop(at_rest);
-        drop(engine);
-        let (world, name) = (self.clone(), name.to_owned());
-        Ok(Some(SnapshotReader { world, name, head, at: 0, last: None }))
-    }
-
-    /// Deletes a snapshot, or parts of one that lost their head; `false` if there is nothing of that name. One commit,
-    /// whatever its length.
-    ///
-    /// # Errors
-    /// What the engine says. A damaged snapshot is deleted all the same.
-    pub fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
-        self.applied()?.commit.delete_snapshot(name)
-    }
-}
 
 /// A snapshot's value as a file. Reads one row for each mebibyte that is asked for.
 ///
@@ -119,5 +68,69 @@ impl std::fmt::Debug for SnapshotReader {
             .field("name", &self.name)
             .field("head", &self.head)
             .finish_non_exhaustive()
+    }
+}
+
+/// The snapshots that a world keeps: named values of any length.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshots<'w> {
+    world: &'w World,
+}
+
+impl World {
+    /// The snapshots that the world keeps.
+    pub fn snapshots(&self) -> Snapshots<'_> {
+        Snapshots { world: self }
+    }
+}
+
+impl Snapshots<'_> {
+    /// Keeps a value under a name; returns the commit that did.
+    ///
+    /// One commit, whatever its length: it is there whole or not at all, after any crash. One that is longer than a batch
+    /// is written twice, as a large transaction is. The value is in memory once more until it is written, and while it is
+    /// written once again. Of several that are kept under one name at once, one is kept. Forces no sync:
+    /// [`flush`](World::flush) does.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::LowDiskSpace`], and what the engine says.
+    pub fn save(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
+        self.world.applied()?.commit.save_snapshot(name, value)
+    }
+
+    /// The snapshots that the world keeps, ascending by name, and in their places those of which the head is damaged.
+    /// Reads the keys of their rows; nothing of the values, which may be damaged too. Parts without a head are no snapshot:
+    /// [`verify`](World::verify) finds them.
+    ///
+    /// # Errors
+    /// What the engine says, but for damage.
+    pub fn list(&self) -> Result<Vec<Result<SavedSnapshot, DamagedSnapshot>>, Error> {
+        snapshots::list(&self.world.applied()?.commit.settled_engine()?.snapshot()?)
+    }
+
+    /// A snapshot's value, to be read in parts; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being rolled forward to its end, which may be that of
+    /// the snapshot; and what the engine says.
+    pub fn open(&self, name: &str) -> Result<Option<SnapshotReader>, Error> {
+        let rooms = self.world.applied()?;
+        let engine = rooms.shared.engine()?;
+        // A head that is there before its parts is of a snapshot that is being rolled forward.
+        let guard = engine.hold_apply()?;
+        let Some(head) = snapshot_head(&*engine, name)? else { return Ok(None) };
+        drop(guard);
+        drop(engine);
+        let (world, name) = (self.world.clone(), name.to_owned());
+        Ok(Some(SnapshotReader { world, name, head, at: 0, last: None }))
+    }
+
+    /// Deletes a snapshot, or parts of one that lost their head; `false` if there is nothing of that name. One commit,
+    /// whatever its length.
+    ///
+    /// # Errors
+    /// What the engine says. A damaged snapshot is deleted all the same.
+    pub fn delete(&self, name: &str) -> Result<bool, Error> {
+        self.world.applied()?.commit.delete_snapshot(name)
     }
 }

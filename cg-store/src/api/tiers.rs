@@ -7,15 +7,15 @@ use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::{GameClock, GameTick, HoldError, HoldId, PinId, PlayerAt};
 
 use crate::api::world::World;
-use crate::maintain::forget;
 use crate::maintain::tick::TickReport;
 use crate::maintain::tiering::{MoveCounts, TierReport, Tiering, TracePart};
+use crate::maintain::tombstones;
 use crate::storage::error::Error;
 
 impl World {
     /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
     ///
-    /// A time before the one that was told last counts as that one: [`set_clock`](Self::set_clock) sets it back.
+    /// A time before the one that was told last counts as that one: [`set_clock`](Tiers::set_clock) sets it back.
     ///
     /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
     /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
@@ -25,10 +25,10 @@ impl World {
     /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
     /// budget by the work of one 4³ cube or one chunk at most,
     /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
-    /// are not done by then are done behind the tick. A tick that comes while another one runs waits for it. Never called, a world
+    /// are not done by then are done in the background. A tick that comes while another one runs waits for it. Never called, a world
     /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
     /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
-    /// [too little room](TickReport::lacks_room), nothing is done but what only deletes.
+    /// [too little room](TickReport::skipped_low_disk), nothing is done but what only deletes.
     ///
     /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
     ///
@@ -37,7 +37,22 @@ impl World {
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         self.rooms().maintain.tick(now, players, budget)
     }
+}
 
+/// The tiers of a world: where chunks are stored, why, and what is left of deleted ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Tiers<'w> {
+    world: &'w World,
+}
+
+impl World {
+    /// The tiers: what moves between them, what keeps it in place, and what is left of deleted chunks.
+    pub fn tiers(&self) -> Tiers<'_> {
+        Tiers { world: self }
+    }
+}
+
+impl Tiers<'_> {
     /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
     /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
     ///
@@ -49,13 +64,13 @@ impl World {
     /// end only those kinds of row are that fit into what is free twice.
     ///
     /// # Errors
-    /// If the engine fails; [`Error::NoRoom`] if the disk has less room than that: what was moved by then is moved.
-    pub fn settle_tiers(
+    /// If the engine fails; [`Error::LowDiskSpace`] if the disk has less room than that: what was moved by then is moved.
+    pub fn demote_all(
         &self,
         after_ticks: u64,
         progress: impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
-        self.applied()?.maintain.settle_tiers(after_ticks, progress)
+        self.world.applied()?.maintain.demote_all(after_ticks, progress)
     }
 
     /// Says in which tier a chunk lies, why, and when it will move; `None` if it is not stored. Counts as no access.
@@ -64,17 +79,17 @@ impl World {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
-    pub fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
-        self.applied()?.maintain.explain_tier(at)
+    pub fn explain(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
+        self.world.applied()?.maintain.explain_tier(at)
     }
 
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
-        self.rooms().maintain.maintenance.clock()
+        self.world.rooms().maintain.maintenance.clock()
     }
 
     /// Sets the world's clock to any moment, an earlier one too: for a clock that ran away, which no
-    /// [`tick`](Self::tick) can set back.
+    /// [`tick`](World::tick) can set back.
     ///
     /// Every chunk counts as accessed now, unless it is stored that it was accessed before; what is held and pinned stays
     /// so, and players are unknown until the next tick. A [recording](Self::record_trace) ends here. It is on the disk
@@ -83,13 +98,13 @@ impl World {
     /// # Errors
     /// [`Error::Closed`], and what the engine says. The clock is as it was then.
     pub fn set_clock(&self, to: GameTick) -> Result<(), Error> {
-        self.rooms().maintain.set_clock(to)
+        self.world.rooms().maintain.set_clock(to)
     }
 
-    /// Holds the chunks of a box as loaded, for example around a chunk loader: they never grow colder, and chunks that
+    /// Holds the chunks of a box as loaded, for example around a chunk loader: they are never demoted, and chunks that
     /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
     ///
-    /// What lies around players is held by itself: see [`tick`](Self::tick).
+    /// What lies around players is held by itself: see [`tick`](World::tick).
     ///
     /// # Errors
     /// [`HoldError`] for a box that is too large.
@@ -102,7 +117,7 @@ impl World {
         self.tiering().release(id)
     }
 
-    /// Forbids that chunks of a box grow colder, however long nobody comes. Forgotten when the world is closed.
+    /// Forbids that chunks of a box are demoted, however long nobody comes. Forgotten when the world is closed.
     pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
         self.tiering().pin(dimension, place)
     }
@@ -139,7 +154,7 @@ impl World {
     ///
     /// What was deleted stays deleted. Marks that hide an older copy in a cluster are kept until the cluster is written
     /// without it. Call it with the oldest state that somebody may still ask changes from; with
-    /// [`last_commit`](Self::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
+    /// [`last_commit`](World::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
     /// chunk that was deleted and not saved again.
     ///
     /// Objects that were deleted before that commit lose their versions at once, which costs a scan of all objects and a
@@ -147,25 +162,28 @@ impl World {
     ///
     /// # Errors
     /// What the engine says. Objects that were not forgotten then are by the next call.
-    pub fn forget_before(&self, commit: u64) -> Result<u64, Error> {
-        self.applied()?.maintain.forget_before(commit)
+    pub fn purge_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
+        self.world.applied()?.maintain.purge_tombstones_before(commit)
     }
 
-    /// How many marks are left of chunks that commits before this one deleted: what [`forget_before`](Self::forget_before)
+    /// How many marks are left of chunks that commits before this one deleted: what [`purge_tombstones_before`](Self::purge_tombstones_before)
     /// would allow to forget, what hides a copy in a cluster among it. Reads every hot row.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn deletions_before(&self, commit: u64) -> Result<u64, Error> {
-        forget::deletions_before(&self.applied()?.commit.settled_engine()?.snapshot()?, commit)
+    pub fn count_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
+        tombstones::count_tombstones_before(
+            &self.world.applied()?.commit.settled_engine()?.snapshot()?,
+            commit,
+        )
     }
 
     /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.
-    pub fn forgotten_before(&self) -> u64 {
-        self.rooms().shared.forgotten_before.load(Ordering::Relaxed)
+    pub fn tombstone_horizon(&self) -> u64 {
+        self.world.rooms().shared.tombstone_horizon.load(Ordering::Relaxed)
     }
 
     fn tiering(&self) -> &Tiering {
-        &self.rooms().maintain.activity.tiering
+        &self.world.rooms().maintain.activity.tiering
     }
 }

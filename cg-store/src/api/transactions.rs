@@ -1,7 +1,7 @@
 //! Changing a world: transactions, submitted batches, and going on after a failure.
 
 use crate::api::world::World;
-use crate::commit::hand_over::{HandedOver, Refused, WriteBatch};
+use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
 use crate::commit::transaction::{Committed, Transaction};
 use crate::storage::durability::Durability;
 use crate::storage::error::Error;
@@ -38,30 +38,30 @@ impl World {
         self.rooms().commit.transaction(durability, body)
     }
 
-    /// Gives writes away: they are accepted behind this call, in the order of such calls, at the latest when somebody reads.
+    /// Gives writes away: they are accepted after this call, in the order of such calls, at the latest when somebody reads.
     ///
     /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
-    /// other commits. What is handed over is seen whole by every read and transaction that begins afterwards, from any
+    /// other commits. What is submitted is seen whole by every read and transaction that begins afterwards, from any
     /// thread; one that comes before a thread of the world has accepted it waits for that.
     /// Like a commit at [`Durability::Fast`](crate::Durability::Fast) it is written soon, and synced as the world's
-    /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest hand-overs, whole, as it
+    /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest submissions, whole, as it
     /// may take the newest queued commits.
     ///
-    /// What cannot be stored is found out when it is accepted: the [ticket](HandedOver) tells, or if that is dropped,
+    /// What cannot be stored is found out when it is accepted: the [ticket](WriteTicket) tells, or if that is dropped,
     /// the next [`flush`](Self::flush) or [`close`](Self::close) does. Nothing of such a batch is written then.
     /// A segment of a segmented world accepts a batch before this returns, so inside a transaction of that segment it is
     /// [`Error::Nested`].
     ///
     /// ```
     /// use cg_store::prelude::*;
-    /// let world = World::temporary(&[], &WorldOptions::default())?;
-    /// let overworld = world.register_dimension("game:overworld")?;
-    /// let [air] = world.register_blocks([":air"])?;
+    /// let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// let overworld = world.registry().register_dimension("game:overworld")?;
+    /// let [air] = world.registry().register_blocks([":air"])?;
     ///
     /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
     /// let mut batch = WriteBatch::new();
     /// batch.save(at, Chunk::filled(air, &world.catalog().current_schema())?);
-    /// let ticket = world.hand_over(batch)?;
+    /// let ticket = world.submit(batch)?;
     ///
     /// assert!(world.load(at)?.is_some());
     /// assert!(ticket.wait()?.seq > 0);
@@ -69,10 +69,10 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Busy`] if the queue has no room; [`Error::NoRoom`] if the disk has too little; [`Error::Closed`]; and why the
+    /// [`Error::Busy`] if the queue has no room; [`Error::LowDiskSpace`] if the disk has too little; [`Error::Closed`]; and why the
     /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
-    pub fn hand_over(&self, batch: WriteBatch) -> Result<HandedOver, Box<Refused>> {
-        self.rooms().commit.hand_over(batch)
+    pub fn submit(&self, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
+        self.rooms().commit.submit(batch)
     }
 
     /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
@@ -80,15 +80,15 @@ impl World {
     ///
     /// Commits that were accepted and not written are kept in order, and are written and synced when this returns; so
     /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
-    /// returned [`EngineError::WriteFailed`] is afterwards there or not, as it would be after an open.
+    /// returned [`EngineError::WriteFailed`](crate::engine::EngineError::WriteFailed) is afterwards there or not, as it would be after an open.
     ///
     /// Blocks while the engine is opened, which takes as long as [`World::open`]. Commits and reads past memory wait
     /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
     ///
     /// # Errors
-    /// [`Error::NoRoom`] if there is less room than
+    /// [`Error::LowDiskSpace`] if there is less room than
     /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
-    /// read-only: [`NotResumed::SyncFailed`] and [`NotResumed::LostCommits`] are for good.
+    /// read-only: [`NotResumed::SyncFailed`](crate::NotResumed::SyncFailed) and [`NotResumed::LostCommits`](crate::NotResumed::LostCommits) are for good.
     /// What writing the queue fails with; the world is read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
         self.rooms().commit.resume()

@@ -23,9 +23,9 @@ impl World {
     ///
     /// ```
     /// use cg_store::prelude::*;
-    /// # let world = World::temporary(&[], &WorldOptions::default())?;
-    /// # let overworld = world.register_dimension("game:overworld")?;
-    /// # let cow = world.register_entity("game:cow")?;
+    /// # let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// # let overworld = world.registry().register_dimension("game:overworld")?;
+    /// # let cow = world.registry().register_entity("game:cow")?;
     /// # let id = EntityId::from_bytes([7; 16]);
     /// # let nowhere = Owner::Detached(cg_format::entity::Reason::new("cargo")?);
     /// # let place = EntityPos::new(overworld, BlockPos::new(0, 64, 0), [0.0; 3])?;
@@ -58,7 +58,7 @@ impl World {
     /// ```
     /// use std::ops::ControlFlow;
     /// use cg_store::prelude::*;
-    /// let world = World::temporary(&[], &WorldOptions::default())?;
+    /// let world = World::in_memory(&[], &WorldOptions::default())?;
     /// world.transaction(|tx| {
     ///     for name in ["game:a/1", "game:a/2", "game:b", "other:a/3"] {
     ///         tx.set_property(Property::Named(Name::new(name)?), Some(name.into()));

@@ -7,7 +7,7 @@ use cg_format::entity::Entity;
 use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, Dimension, EntityId};
 
 use crate::api::world::World;
-use crate::read::chunk::{Area, Still, StoredChunk};
+use crate::read::chunk::{Area, ReadView, StoredChunk};
 use crate::read::delta::walk_folded;
 use crate::read::iterate::{StoredPlace, entities};
 use crate::storage::error::Error;
@@ -20,16 +20,16 @@ impl World {
     /// ```
     /// use cg_format::ChunkSource;
     /// use cg_store::prelude::*;
-    /// # let world = World::temporary(&[], &WorldOptions::default())?;
-    /// # let overworld = world.register_dimension("game:overworld")?;
-    /// # let [air, stone] = world.register_blocks([":air", "game:stone"])?;
+    /// # let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// # let overworld = world.registry().register_dimension("game:overworld")?;
+    /// # let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
     /// # let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
     /// # let put = |block| world.transaction(|tx| {
     /// #     tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
     /// #     Ok::<_, Box<dyn std::error::Error>>(())
     /// # });
     /// put(air)?;
-    /// let then = world.still(|still| {
+    /// let then = world.read_view(|still| {
     ///     put(stone)?;
     ///     let chunk = still.lookup(at)?.here().expect("it was there");
     ///     Ok::<_, Box<dyn std::error::Error>>(chunk.block(LocalPos::new(0, 0, 0)))
@@ -40,9 +40,9 @@ impl World {
     ///
     /// # Errors
     /// [`Error::Closed`], and what a queued write failed with.
-    pub fn still<T>(&self, read: impl FnOnce(&Still<'_>) -> T) -> Result<T, Error> {
+    pub fn read_view<T>(&self, read: impl FnOnce(&ReadView<'_>) -> T) -> Result<T, Error> {
         let engine = self.applied()?.shared.engine()?;
-        let still = Still { still: self.applied()?.commit.still(&*engine)? };
+        let still = ReadView { inner: self.applied()?.commit.read_view(&*engine)? };
         Ok(read(&still))
     }
 
@@ -66,22 +66,22 @@ impl World {
         map: impl FnMut(BlockId) -> T,
     ) -> Result<u64, Error> {
         let engine = self.applied()?.shared.engine()?;
-        self.applied()?.commit.still(&*engine)?.read_box(dimension, area, order, out, map)
+        self.applied()?.commit.read_view(&*engine)?.read_box(dimension, area, order, out, map)
     }
 
     /// Shows every live chunk of an area as it is stored, each once whatever its tier, until `visit` breaks.
     ///
     /// Chunks come in Morton order, the order of their keys. What is damaged is shown as an error, once for each 16³ cube
-    /// that it reaches into, and the walk goes on behind it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps nothing in
+    /// that it reaches into, and the walk goes on after it. Commits made meanwhile are not seen. Reads each row once, decodes nothing and keeps nothing in
     /// memory. Of a large box, what lies between two of its parts in the order of keys is skipped by a seek.
     ///
     /// ```
     /// use std::ops::ControlFlow;
     /// use cg_store::prelude::*;
     /// use cg_store::Area;
-    /// # let world = World::temporary(&[], &WorldOptions::default())?;
-    /// # let overworld = world.register_dimension("game:overworld")?;
-    /// # let [air] = world.register_blocks([":air"])?;
+    /// # let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// # let overworld = world.registry().register_dimension("game:overworld")?;
+    /// # let [air] = world.registry().register_blocks([":air"])?;
     /// world.transaction(|tx| {
     ///     let schema = tx.catalog().current_schema();
     ///     tx.save(ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?), Chunk::filled(air, &schema)?);

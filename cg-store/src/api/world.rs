@@ -15,13 +15,13 @@ use crate::maintain::tiering;
 use crate::rt::lock_order::RwLock;
 use crate::rt::stats::{Counters, Stats};
 use crate::storage::directory::{State, WorldFile};
+use crate::storage::engine_cell::EngineCell;
 use crate::storage::error::{Error, OpenError};
-use crate::storage::lease::EngineSlot;
 use crate::storage::meta::{self, WorldRows};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
+use crate::storage::recovery;
 use crate::storage::registry::Registry;
 use crate::storage::shared::Shared;
-use crate::storage::unfinished;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
@@ -29,9 +29,9 @@ use crate::storage::unfinished;
 ///
 /// ```
 /// use cg_store::prelude::*;
-/// let world = World::temporary(&[], &WorldOptions::default())?;
-/// let overworld = world.register_dimension("game:overworld")?;
-/// let [air, stone] = world.register_blocks([":air", "game:stone"])?;
+/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// let overworld = world.registry().register_dimension("game:overworld")?;
+/// let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
 ///
 /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
 /// let committed = world.transaction(|tx| {
@@ -67,8 +67,8 @@ impl World {
     ///
     /// # Errors
     /// [`OpenError::NeedsPlan`] if the packs do not fit together.
-    pub fn temporary(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
-        Self::temporary_over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES), packs, options)
+    pub fn in_memory(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
+        Self::in_memory_over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES), packs, options)
     }
 }
 
@@ -89,7 +89,7 @@ impl World {
 
     /// A world over an engine of one's own, which fails where it was told to: for tests.
     #[doc(hidden)]
-    pub fn temporary_over(
+    pub fn in_memory_over(
         engine: impl Engine,
         packs: &[PackManifest],
         options: &WorldOptions,
@@ -110,7 +110,7 @@ impl World {
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
-        unfinished::finish(&*engine)?;
+        recovery::finish(&*engine)?;
         let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&*engine, rows.catalog)?;
         let mut batch = Batch::new();
@@ -135,23 +135,23 @@ impl World {
             limits: RwLock::new(limits),
             record_shape,
             counters: Counters::default(),
-            forgotten_before: AtomicU64::new(rows.forgotten_before),
+            tombstone_horizon: AtomicU64::new(rows.tombstone_horizon),
             file,
             directory,
             pool,
             closed: AtomicBool::new(false),
-            slot: EngineSlot::new(engine),
+            slot: EngineCell::new(engine),
         };
         Ok(Self { rooms: Arc::new(Rooms::new(shared, clock)?) })
     }
 
-    /// The rooms, whatever was handed over: for what looks at no content.
+    /// The rooms, whatever was submitted: for what looks at no content.
     #[inline]
     pub(crate) fn rooms(&self) -> &Rooms {
         &self.rooms
     }
 
-    /// The rooms after everything that was handed over before is accepted or refused.
+    /// The rooms after everything that was submitted before is accepted or refused.
     ///
     /// # Errors
     /// Why the world takes no commits, if something waits for that.
@@ -244,16 +244,16 @@ impl World {
         Ok(self.applied()?.shared.engine()?.usage()?)
     }
 
-    /// Waits until every commit so far, and everything that was handed over, survives a power cut.
+    /// Waits until every commit so far, and everything that was submitted, survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::HandedOver`] if all that
-    /// could be stored is saved, and something that was handed over could not, of which nobody was told.
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::DeferredWrite`] if all that
+    /// could be stored is saved, and something that was submitted could not, of which nobody was told.
     pub fn flush(&self) -> Result<(), Error> {
         let rooms = self.rooms();
         rooms.commit.settle_hand_overs()?;
         rooms.commit.settled_engine()?.sync()?;
-        rooms.commit.check_hand_overs()
+        rooms.commit.check_submitted()
     }
 
     /// Waits until there is room in the queue for the commit that this thread was refused last, and for half of the queue
@@ -281,7 +281,7 @@ impl World {
     /// keep nothing locked.
     ///
     /// # Errors
-    /// If the last writes fail; the world is closed all the same. [`Error::HandedOver`] as [`flush`](Self::flush).
+    /// If the last writes fail; the world is closed all the same. [`Error::DeferredWrite`] as [`flush`](Self::flush).
     pub fn close(&self) -> Result<(), Error> {
         self.rooms.close()
     }

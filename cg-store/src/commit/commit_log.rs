@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use foldhash::{HashMap, HashMapExt as _};
 
-use crate::commit::recent::RecentChanges;
-use crate::rt::inside::{Doing, Inside};
+use crate::commit::recent_changes::RecentChanges;
 use crate::rt::lock_order::{Mutex, MutexGuard, rank};
+use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::storage::error::ConflictKey;
 
 /// The recent writes of a world, and the lock under which it commits.
@@ -39,7 +39,7 @@ pub(crate) struct Committing<'a> {
     log: &'a CommitLog,
     writes: MutexGuard<'a, Writes>,
     /// What this thread calls meanwhile must not commit.
-    _inside: Inside,
+    _inside: ReentryGuard,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Writes {
 const SWEEP_AT_LEAST: usize = 4096;
 
 impl CommitLog {
-    /// A log that begins behind a commit.
+    /// A log that begins after a commit.
     pub(crate) fn new(last_commit: u64) -> Self {
         let writes = Writes { by_key: HashMap::new(), chunks: Vec::new(), sweep_at: SWEEP_AT_LEAST };
         Self {
@@ -75,7 +75,7 @@ impl CommitLog {
         &self.recent
     }
 
-    /// The chunks that commits behind `since` changed and that somebody wants, each with the last one; `None` if that is not
+    /// The chunks that commits after `since` changed and that somebody wants, each with the last one; `None` if that is not
     /// known of all commits up to a later one.
     pub(crate) fn changed_since(
         &self,
@@ -106,7 +106,11 @@ impl CommitLog {
 
     /// Waits for the right to commit.
     pub(crate) fn commit(&self) -> Committing<'_> {
-        Committing { log: self, writes: self.writes.lock(), _inside: Inside::enter(Doing::Commit, self) }
+        Committing {
+            log: self,
+            writes: self.writes.lock(),
+            _inside: ReentryGuard::enter(Doing::Commit, self),
+        }
     }
 }
 
@@ -141,7 +145,7 @@ impl Committing<'_> {
         self.log.recent.begin(self.log.published());
     }
 
-    /// Notes what a commit wrote and lets transactions begin behind it. Everything it wrote is visible already.
+    /// Notes what a commit wrote and lets transactions begin after it. Everything it wrote is visible already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         self.publish_beside(0, commit, keys);
     }
@@ -160,7 +164,7 @@ impl Committing<'_> {
     /// Publishes a commit, of whose transactions so many run, and none of them asks any more.
     fn publish_beside(&mut self, own: usize, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         let writes = &mut *self.writes;
-        // Held until the commit is published: who begins later begins behind it.
+        // Held until the commit is published: who begins later begins after it.
         let running = self.log.running.lock();
         if running.values().sum::<usize>() == own {
             writes.clear();
@@ -239,7 +243,7 @@ mod tests {
         log.commit().publish(8, [key("a")]);
         let keys = [key("b"), key("a")];
         assert_eq!(log.commit().written_since(begun.at, &keys), Some(&keys[1]));
-        assert_eq!(log.commit().written_since(log.begin().at, &keys), None, "it began behind the write");
+        assert_eq!(log.commit().written_since(log.begin().at, &keys), None, "it began after the write");
     }
 
     #[test]
@@ -268,7 +272,7 @@ mod tests {
         let log = CommitLog::new(4);
         assert_eq!(log.changed_since(4, 4, |_| true), Some(vec![]));
         log.commit().publish(5, [ConflictKey::Chunk(at(1))]);
-        // The sixth commit is in the engine. It is noted behind the look, and published before that ends.
+        // The sixth commit is in the engine. It is noted after the look, and published before that ends.
         let publishes = |_| {
             log.published.store(6, Ordering::Release);
             true

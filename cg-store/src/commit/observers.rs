@@ -17,7 +17,7 @@ use crate::commit::transaction::Changes;
 use crate::engine::Batch;
 use crate::kinds::opacity::{TileKey, patched_tiles};
 use crate::read::cache::Announced;
-use crate::storage::written::{Puts, Written};
+use crate::storage::recent_puts::{Puts, RecentPuts};
 
 /// What rows were put that maintenance has to look at later.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct PutRows {
 
 impl PutRows {
     pub(crate) fn of(batch: &Batch) -> Self {
-        Self { hot: Written::of(batch), patched: patched_tiles(batch) }
+        Self { hot: RecentPuts::of(batch), patched: patched_tiles(batch) }
     }
 }
 

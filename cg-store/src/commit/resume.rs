@@ -6,7 +6,7 @@
 //! | newest commit found | what it means |
 //! |---|---|
 //! | the last that was reported | the write that failed left nothing; it is done again if it was queued |
-//! | the one behind it | the write that failed was whole after all; it is not done again |
+//! | the one after it | the write that failed was whole after all; it is not done again |
 //! | an older one | promised commits are gone: the world stays read-only |
 //! | a newer one | somebody else wrote: the world stays read-only |
 //!
@@ -22,10 +22,10 @@ use crate::commit::observers::PutRows;
 use crate::commit::state::CommitState;
 use crate::engine::{Batch, Engine, EngineError, Failure, Level, Reopen, Reopened};
 use crate::read::delta::DeltaIndex;
+use crate::storage::engine_cell::Vacant;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
-use crate::storage::lease::Vacant;
 use crate::storage::meta::WorldRows;
-use crate::storage::unfinished;
+use crate::storage::recovery;
 
 /// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
 const SLICE: Duration = Duration::from_millis(50);
@@ -75,7 +75,7 @@ impl CommitState {
 
     /// Notes what a commit past the queue changes that failed: it may be on the disk. The caller holds the commit lock.
     ///
-    /// Nothing may be queued behind it: it would get the same number.
+    /// Nothing may be queued after it: it would get the same number.
     pub(crate) fn note_failure(&self, error: &EngineError, written: impl IntoIterator<Item = ConflictKey>) {
         let is_first = !error.wrote_nothing() || matches!(error, EngineError::NoSpace { .. });
         let failure = self.shared.engine().ok().and_then(|engine| engine.failure());
@@ -132,7 +132,7 @@ impl CommitState {
             resumption.begun = Some(Begun { cause, promised, reopen: None });
         }
         if let Ok(engine) = self.shared.engine() {
-            self.space.check_now(&*engine)?;
+            self.disk_guard.check_now(&*engine)?;
         }
         let Some(vacant) = self.shared.slot.vacate(SLICE) else { return Ok(None) };
         let Some(begun) = &mut resumption.begun else { return Ok(None) };
@@ -193,13 +193,13 @@ impl CommitState {
     }
 
     /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
-    /// counts and is not carried out to its end.
+    /// counts and is not rolled forward to its end.
     fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
         // Nobody has borrowed the engine, so nobody has passed.
-        if unfinished::is_left(&*engine) {
-            self.shared.slot.gate().close().stuck(Arc::clone(cause));
+        if recovery::is_left(&*engine) {
+            self.shared.slot.apply_latch().close().stuck(Arc::clone(cause));
         } else {
-            self.shared.slot.gate().open();
+            self.shared.slot.apply_latch().open();
         }
         vacant.fill(engine);
     }
@@ -212,7 +212,7 @@ impl CommitState {
         committing: &mut Committing<'_>,
         in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
     ) -> Result<(), Error> {
-        unfinished::finish(engine)?;
+        recovery::finish(engine)?;
         // What a write that failed has noted there may not be so.
         self.read.deltas.replace(DeltaIndex::read(engine)?);
         self.observer.reopened();
@@ -225,7 +225,7 @@ impl CommitState {
         if let Some(limits) = rows.limits {
             *self.shared.limits.write() = limits;
         }
-        self.shared.forgotten_before.store(rows.forgotten_before, Ordering::Relaxed);
+        self.shared.tombstone_horizon.store(rows.tombstone_horizon, Ordering::Relaxed);
         self.read.cache.clear();
         let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
         committing.publish(found, written.unwrap_or_default());
@@ -292,9 +292,9 @@ mod tests {
             move || free.load(Ordering::Relaxed)
         });
         let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..WorldOptions::default() };
-        let world = World::temporary_over(engine, &[], &options).unwrap();
-        world.register_blocks([":air"]).unwrap();
-        world.register_dimension("game:overworld").unwrap();
+        let world = World::in_memory_over(engine, &[], &options).unwrap();
+        world.registry().register_blocks([":air"]).unwrap();
+        world.registry().register_dimension("game:overworld").unwrap();
         set(&world, 1).unwrap();
         fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
         (world, fails_at)
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_engine_holds_no_lock_that_replacing_it_takes() {
-        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
         let rooms = world.rooms();
         let vacant = rooms.shared.slot.vacate(PATIENCE).unwrap();
         std::thread::scope(|threads| {
@@ -313,7 +313,7 @@ mod tests {
             // Until both wait.
             std::thread::sleep(SLICE);
             let is_free = [
-                rooms.maintain.activity.unfolded.try_lock().is_some(),
+                rooms.maintain.activity.dirty_tiles.try_lock().is_some(),
                 rooms.shared.limits.try_write().is_some(),
             ];
             drop(vacant);
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
     }
 
-    /// The rows of a commit that counts, before any of it is carried out.
+    /// The rows of a commit that counts, before any of it is rolled forward.
     #[test]
     fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
         let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
@@ -351,7 +351,7 @@ mod tests {
         batch.put(Space::Intent, key::staged(seq, 0), draft, Stamp::Commit);
         let draft = Draft::plain(Codec::None, 0, |out| intent.encode(out));
         batch.put(Space::Intent, key::intent(seq), draft, Stamp::Commit);
-        world.engine().commit(batch.rearranging(), &[], Level::Process).unwrap();
+        world.engine().commit(batch.maintenance(), &[], Level::Process).unwrap();
         set(&world, 2).unwrap_err();
         let walk = || world.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(()));
         assert_eq!(walk().unwrap(), None, "it is not known yet");
@@ -377,7 +377,9 @@ mod tests {
         free.store(DEMANDED - 1, Ordering::Relaxed);
         for _ in 0..2 {
             let error = world.resume().unwrap_err();
-            let Error::NoRoom { free_bytes, min_free_bytes: DEMANDED } = error else { panic!("{error}") };
+            let Error::LowDiskSpace { free_bytes, min_free_bytes: DEMANDED } = error else {
+                panic!("{error}")
+            };
             assert_eq!(free_bytes, DEMANDED - 1);
         }
         free.store(DEMANDED, Ordering::Relaxed);

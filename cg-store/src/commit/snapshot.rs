@@ -7,8 +7,8 @@ use crate::kinds::snapshots::{self, AROUND_A_PART_BYTES, PART_BYTES, SnapshotCha
 use crate::storage::error::Error;
 
 impl CommitState {
-    /// See [`World::keep_snapshot`](crate::World::keep_snapshot).
-    pub(crate) fn keep_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
+    /// See [`Snapshots::save`](crate::Snapshots::save).
+    pub(crate) fn save_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
         self.shared.check_open()?;
         let _one_at_a_time = self.keeping.lock();
         // One whose commit failed is written by now, or never will be.
@@ -20,7 +20,7 @@ impl CommitState {
         self.change_snapshot(SnapshotChange { name: name.into(), value: Some(value.into()), before })
     }
 
-    /// See [`World::delete_snapshot`](crate::World::delete_snapshot).
+    /// See [`Snapshots::delete`](crate::Snapshots::delete).
     pub(crate) fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
         self.shared.check_open()?;
         let _one_at_a_time = self.keeping.lock();
@@ -37,9 +37,9 @@ impl CommitState {
         let caps = self.shared.engine()?.caps();
         let (max_bytes, limit_bytes) = (change.max_len_bytes(), self.shared.batch_limit()?);
         if change.is_put() {
-            // What is put by in parts is written twice.
+            // What is staged in parts is written twice.
             let written_bytes = if max_bytes > limit_bytes { 2 * max_bytes } else { max_bytes };
-            self.space.check(&*self.shared.engine()?, written_bytes)?;
+            self.disk_guard.check(&*self.shared.engine()?, written_bytes)?;
         }
         let len_bytes = (PART_BYTES + AROUND_A_PART_BYTES) as u64;
         if max_bytes > limit_bytes && len_bytes > caps.max_batch_bytes {

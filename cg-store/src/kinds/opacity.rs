@@ -1,7 +1,7 @@
 //! The opacity map as the store keeps it: tiles, patches above them, and where they come from.
 //!
 //! It is a cache: nothing is decided by it alone, and it can be rebuilt from the chunks. A commit whose chunk's
-//! outline changed puts one patch in its batch, so the map is never behind the chunks. Folding patches into their
+//! outline changed puts one patch in its batch, so the map is never after the chunks. Folding patches into their
 //! tile is maintenance and changes no answer.
 
 use std::collections::BTreeMap;
@@ -70,8 +70,8 @@ fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
     chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
 }
 
-/// A key behind which no patch of a tile comes: each sorts behind the tile and below its key with one more byte of ones.
-pub(crate) fn behind_tile(tile: &TileKey) -> Vec<u8> {
+/// A key after which no patch of a tile comes: each sorts after the tile and below its key with one more byte of ones.
+pub(crate) fn after_tile(tile: &TileKey) -> Vec<u8> {
     [&tile[..], &[0xff]].concat()
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Ve
     let mut tile: Option<Vec<u8>> = None;
     let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();
     let mut failed = None;
-    let behind = behind_tile(&tile_key);
+    let behind = after_tile(&tile_key);
     view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         let read = FrameView::open(space, key, row).and_then(|frame| {

@@ -2,7 +2,7 @@
 //!
 //! | row | payload |
 //! |---|---|
-//! | name ‖ part 0 | `u64` length of the value, `u32` number of parts behind this one |
+//! | name ‖ part 0 | `u64` length of the value, `u32` number of parts after this one |
 //! | name ‖ part 1, 2… | the value, a mebibyte each, the last one shorter |
 //!
 //! Each is kept by one commit and deleted by one, whatever its length. Snapshots belong to no content hash, and a
@@ -26,7 +26,7 @@ pub(crate) const AROUND_A_PART_BYTES: usize = 8192;
 
 /// A snapshot that the world keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptSnapshot {
+pub struct SavedSnapshot {
     /// Its name.
     pub name: String,
     /// Its length.
@@ -146,7 +146,7 @@ pub(crate) fn part(engine: &dyn Engine, name: &str, head: Head, part: u32) -> Re
 }
 
 /// The snapshots of a view, ascending by name, and in their places those of which the head is damaged.
-pub(crate) fn list(view: &dyn Readable) -> Result<Vec<Result<KeptSnapshot, DamagedSnapshot>>, Error> {
+pub(crate) fn list(view: &dyn Readable) -> Result<Vec<Result<SavedSnapshot, DamagedSnapshot>>, Error> {
     let mut found = Vec::new();
     scan_skipping_damage(view, Family::Snapshot, ALL_KEYS, |met| {
         match met {
@@ -190,12 +190,12 @@ pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeErro
         let (field, found) = ("snapshot parts", part_count.into());
         return Err(here.error(Problem::Disagrees { field, found, expected }));
     }
-    reader.end("bytes behind the head")?;
+    reader.end("bytes after the head")?;
     Ok(Head { len_bytes, part_count, seq: frame.header().version })
 }
 
 /// The snapshot that a row is the head of.
-fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<KeptSnapshot, DamagedSnapshot>> {
+fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<SavedSnapshot, DamagedSnapshot>> {
     let (name, part) = match key::decode_snapshot(row_key) {
         Ok(place) => place,
         Err(problem) => {
@@ -205,7 +205,7 @@ fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<KeptSnapshot, DamagedSna
     };
     let head = (part == 0).then(|| decode_head(row_key, row))?;
     Some(match head {
-        Ok(head) => Ok(KeptSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }),
+        Ok(head) => Ok(SavedSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }),
         Err(problem) => {
             let error = damaged(row_key, name, 0, problem);
             Err(DamagedSnapshot { name: Some(name.into()), error })

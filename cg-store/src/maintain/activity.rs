@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::commit::observers::{CommitObserver, PutRows};
 use crate::commit::transaction::Changes;
-use crate::maintain::opacity::Unfolded;
+use crate::maintain::opacity::DirtyTiles;
 use crate::maintain::prefetch::Prefetch;
 use crate::maintain::tiering::Tiering;
 use crate::read::observer::ReadObserver;
@@ -19,7 +19,7 @@ pub(crate) struct Activity {
     pub(crate) tiering: Tiering,
     /// Absent if nothing is prefetched.
     pub(crate) prefetch: Option<Prefetch>,
-    pub(crate) unfolded: Mutex<Unfolded, rank::Unfolded>,
+    pub(crate) dirty_tiles: Mutex<DirtyTiles, rank::DirtyTiles>,
 }
 
 impl Activity {
@@ -28,7 +28,7 @@ impl Activity {
             prefetch: shared.options.prefetch.as_ref().map(Prefetch::new),
             shared: Arc::clone(shared),
             tiering,
-            unfolded: Mutex::new(Unfolded::new()),
+            dirty_tiles: Mutex::new(DirtyTiles::new()),
         }
     }
 }
@@ -53,7 +53,7 @@ impl CommitObserver for Activity {
     fn written(&self, rows: PutRows) {
         self.tiering.wrote(rows.hot);
         if !rows.patched.is_empty() {
-            self.unfolded.lock().add(rows.patched);
+            self.dirty_tiles.lock().add(rows.patched);
         }
     }
 
@@ -65,7 +65,7 @@ impl CommitObserver for Activity {
     }
 
     fn reopened(&self) {
-        self.unfolded.lock().begin_again();
+        self.dirty_tiles.lock().begin_again();
         self.tiering.lose_track_of_writes();
     }
 }

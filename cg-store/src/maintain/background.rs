@@ -30,9 +30,9 @@ impl MaintainState {
         work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> Background<T> {
         let (sender, receiver) = channel();
-        let visitor = self.visitor.clone();
+        let weak_world = self.weak_world.clone();
         self.shared.pool.spawn(move || {
-            let done = visitor.visit(|world| pool::told(operation, || work(world)));
+            let done = weak_world.with_world(|world| pool::catch_panic(operation, || work(world)));
             if let Ok(done) = done {
                 // No tick waits for it if the world is being closed.
                 let _ = sender.send(done);

@@ -3,11 +3,11 @@
 pub(crate) mod activity;
 pub(crate) mod background;
 pub(crate) mod delta;
-pub(crate) mod forget;
 pub(crate) mod move_tier;
-pub(crate) mod objects;
+pub(crate) mod object_tombstones;
 pub(crate) mod opacity;
 pub(crate) mod prefetch;
 pub(crate) mod state;
 pub(crate) mod tick;
 pub(crate) mod tiering;
+pub(crate) mod tombstones;

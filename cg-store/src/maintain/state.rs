@@ -10,7 +10,7 @@ use crate::maintain::activity::Activity;
 use crate::maintain::tick::Maintenance;
 use crate::read::state::ReadState;
 use crate::rt::durations::Stopwatch;
-use crate::rt::visits::{Visitor, Visits};
+use crate::rt::weak_world::{WeakWorld, WorldUses};
 use crate::storage::shared::Shared;
 
 /// The state of maintenance.
@@ -23,7 +23,7 @@ pub(crate) struct MaintainState {
     pub(crate) ticks: Stopwatch,
     pub(crate) tick_excess: Stopwatch,
     /// For work on the pool, which keeps no world open.
-    pub(crate) visitor: Visitor<Self>,
+    pub(crate) weak_world: WeakWorld<Self>,
 }
 
 impl MaintainState {
@@ -32,7 +32,7 @@ impl MaintainState {
         commit: Arc<CommitState>,
         activity: Arc<Activity>,
         clock: GameTick,
-        visits: &Arc<Visits>,
+        visits: &Arc<WorldUses>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| Self {
             shared: Arc::clone(&commit.shared),
@@ -41,7 +41,7 @@ impl MaintainState {
             maintenance: Maintenance::at(clock),
             ticks: Stopwatch::default(),
             tick_excess: Stopwatch::default(),
-            visitor: Visitor::new(this, visits),
+            weak_world: WeakWorld::new(this, visits),
             commit,
         })
     }

@@ -1,16 +1,16 @@
 //! Work that can wait, done in slices of a host's tick.
 
-mod settle;
+mod demote_all;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 
-use crate::maintain::delta::{Unsettled, Which};
-use crate::maintain::opacity::TileBehind;
+use crate::maintain::delta::{FoldSchedule, Which};
+use crate::maintain::opacity::BackgroundFold;
 use crate::maintain::state::MaintainState;
-use crate::maintain::tiering::{DamageMet, Due, MoveCounts, Work};
+use crate::maintain::tiering::{DamageReport, Due, MoveCounts, Work};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -24,24 +24,24 @@ const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 pub struct TickReport {
     /// The world's time: what the host said, or the later time that it had said before.
     pub now: GameTick,
-    /// Chunks moved between tiers. What is promoted or goes into a cold cluster is written behind the tick, and counted in
+    /// Chunks moved between tiers. What is promoted or goes into a cold cluster is written in the background, and counted in
     /// the one that sees it done.
     pub moves: MoveCounts,
     /// Opacity tiles into which patches were folded.
     pub tiles_folded: usize,
     /// Chunks whose deltas were folded into their rows.
     pub deltas_folded: usize,
-    /// Whether the budget ended before the work did that is known of. What waits for [room](Self::lacks_room) does not count.
+    /// Whether the budget ended before the work did that is known of. What waits for [room](Self::skipped_low_disk) does not count.
     pub work_left: bool,
     /// Whether the disk has less room than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands:
     /// nothing was moved, folded or written anew, and all of that waits. Deletions that nobody needs any more were
     /// forgotten all the same.
-    pub lacks_room: bool,
+    pub skipped_low_disk: bool,
     /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
-    /// [`World::set_aside`] or a checkpoint helps.
-    pub damaged: Vec<DamageMet>,
+    /// [`Quarantine::chunk`](crate::Quarantine::chunk) or a checkpoint helps.
+    pub damaged: Vec<DamageReport>,
     /// Whether nothing was looked at because a commit was being written that is too large for one batch.
-    pub made_way: bool,
+    pub skipped_large_commit: bool,
 }
 
 /// Where maintenance stands between two ticks.
@@ -57,8 +57,8 @@ struct Progress {
     clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
-    unsettled: Unsettled,
-    tile: TileBehind,
+    unsettled: FoldSchedule,
+    tile: BackgroundFold,
     /// Whether finding and moving took all of the last tick, so that the rest comes before moves in the next one.
     is_owed: bool,
 }
@@ -70,8 +70,8 @@ impl Maintenance {
             clock: GameClock::default(),
             work: Work::default(),
             heat_kept_at: clock,
-            unsettled: Unsettled::default(),
-            tile: TileBehind::default(),
+            unsettled: FoldSchedule::default(),
+            tile: BackgroundFold::default(),
             is_owed: false,
         };
         state.clock.advance(clock);
@@ -88,7 +88,7 @@ impl Maintenance {
         self.state.lock().clock
     }
 
-    /// Sets the clock behind what is done to the work under way, unless that fails. Waits for a tick.
+    /// Sets the clock after what is done to the work under way, unless that fails. Waits for a tick.
     pub(crate) fn set_clock(
         &self,
         to: GameTick,
@@ -130,8 +130,8 @@ impl MaintainState {
             tiles_folded: 0,
             deltas_folded: 0,
             work_left: true,
-            lacks_room: false,
-            made_way: false,
+            skipped_low_disk: false,
+            skipped_large_commit: false,
             damaged: Vec::new(),
         };
         self.activity.tiering.set_now(now);
@@ -142,10 +142,10 @@ impl MaintainState {
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
         self.tick_excess.note(over.unwrap_or_default());
         self.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
-        report.lacks_room = progress.work.lacks_room.take().is_some();
-        Counters::add(&self.shared.counters.ticks_without_room, u64::from(report.lacks_room));
+        report.skipped_low_disk = progress.work.skipped_low_disk.take().is_some();
+        Counters::add(&self.shared.counters.ticks_low_disk, u64::from(report.skipped_low_disk));
         worked?;
-        report.damaged = progress.work.told.take();
+        report.damaged = progress.work.damage_log.take();
         Ok(report)
     }
 
@@ -156,14 +156,14 @@ impl MaintainState {
         report: &mut TickReport,
     ) -> Result<(), Error> {
         let now = report.now;
-        if self.shared.slot.gate().is_closed() {
-            report.made_way = true;
+        if self.shared.slot.apply_latch().is_closed() {
+            report.skipped_large_commit = true;
             return Ok(());
         }
         let due = Due::until(now, deadline);
         self.offer_settled(&mut progress.work, now);
         // Each kind of work gets its part of a budget that is too small for all, so that none waits for the end of another.
-        let knows_of_more = !self.consider(&mut progress.work, due.for_part(2))?;
+        let knows_of_more = !self.select_due(&mut progress.work, due.for_part(2))?;
         if std::mem::take(&mut progress.is_owed) {
             self.fold(progress, due.for_part(4), report)?;
         }
@@ -193,8 +193,8 @@ impl MaintainState {
             self.forget_heat(work, due)?;
         }
         report.deltas_folded +=
-            self.settle_waiting(unsettled, Which::Due, due.for_part(2), &mut work.told)?;
-        let folded = self.fold_until(tile, due, &mut work.told)?;
+            self.fold_waiting(unsettled, Which::Due, due.for_part(2), &mut work.damage_log)?;
+        let folded = self.fold_until(tile, due, &mut work.damage_log)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)
     }
@@ -210,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_tick_without_budget_does_nothing_and_says_so() {
-        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-        let flat = world.register_dimension("game:flat").unwrap();
-        let [stone] = world.register_blocks(["game:stone"]).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let flat = world.registry().register_dimension("game:flat").unwrap();
+        let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         world
             .transaction(|tx| {
                 for x in 0..3 {
@@ -222,7 +222,7 @@ mod tests {
                 Ok::<_, Error>(())
             })
             .unwrap();
-        let before = world.opacity(flat, 64, 3).unwrap();
+        let before = world.opacity().column(flat, 64, 3).unwrap();
         assert_eq!(before.runs(), [0..=15]);
         let idle = world.tick(GameTick::new(9), &[], Duration::ZERO).unwrap();
         assert_eq!(
@@ -233,8 +233,8 @@ mod tests {
                 tiles_folded: 0,
                 deltas_folded: 0,
                 work_left: true,
-                lacks_room: false,
-                made_way: false,
+                skipped_low_disk: false,
+                skipped_large_commit: false,
                 damaged: vec![],
             }
         );
@@ -247,19 +247,19 @@ mod tests {
                 tiles_folded: 3,
                 deltas_folded: 0,
                 work_left: false,
-                lacks_room: false,
-                made_way: false,
+                skipped_low_disk: false,
+                skipped_large_commit: false,
                 damaged: vec![],
             }
         );
         assert_eq!(world.tick(GameTick::new(9), &[], Duration::MAX).unwrap().tiles_folded, 0);
-        assert_eq!(world.opacity(flat, 64, 3).unwrap(), before, "folding changes no answer");
-        assert_eq!(world.clock().clamped(), 1);
+        assert_eq!(world.opacity().column(flat, 64, 3).unwrap(), before, "folding changes no answer");
+        assert_eq!(world.tiers().clock().clamped(), 1);
     }
 
     #[test]
     fn what_a_tick_waits_for_another_is_no_excess() {
-        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
         let (begun, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let rooms = world.rooms();

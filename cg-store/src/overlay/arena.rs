@@ -177,7 +177,7 @@ impl<S: Base> Store<S> {
         Ok(lease.flatten())
     }
 
-    /// Goes on behind damage.
+    /// Goes on after damage.
     fn pass<B>(&self, error: &EngineError) -> ControlFlow<B> {
         tracing::warn!(%error, layer = self.layer, "sweeping went around damage, whose rows stay");
         self.counts.damage_met.fetch_add(1, Ordering::Relaxed);
@@ -248,7 +248,7 @@ fn read_number(engine: &dyn Engine, key: &[u8]) -> Result<Option<u64>, Error> {
     let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
         let mut reader = Reader::new(frame.payload(), Section::Overlay);
         let number = reader.u64("lease")?;
-        reader.end("bytes behind the number")?;
+        reader.end("bytes after the number")?;
         Ok(number)
     });
     number

@@ -30,10 +30,10 @@ use crate::storage::options::WorldOptions;
 /// use cg_store::prelude::*;
 /// use cg_store::Arenas;
 /// use cg_tiering::GameTick;
-/// let template = World::temporary(&[], &WorldOptions::default())?;
-/// let arenas = Arenas::temporary(template, &WorldOptions::ephemeral())?;
+/// let template = World::in_memory(&[], &WorldOptions::default())?;
+/// let arenas = Arenas::in_memory(template, &WorldOptions::ephemeral())?;
 /// let duel = arenas.lease("ada against grace", GameTick::new(100))?;
-/// duel.give_back(GameTick::new(900))?;
+/// duel.release(GameTick::new(900))?;
 /// assert_eq!(arenas.list()[0].holder, None);
 /// # Ok::<(), Error>(())
 /// ```
@@ -60,7 +60,7 @@ impl<S: Base> Arenas<S> {
     ///
     /// # Errors
     /// [`OverlayError::TooDeep`].
-    pub fn temporary(base: S, options: &WorldOptions) -> Result<Self, Error> {
+    pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
         Self::over(
             MemEngine::new().with_max_batch_bytes(crate::storage::options::MAX_BATCH_BYTES),
             base,
@@ -278,8 +278,8 @@ impl<S: Base> Overlay<S> {
     /// on.
     ///
     /// # Errors
-    /// [`Error::Nested`], [`OverlayError::GivenBack`], and what the engine says; the arena is then still leased.
-    pub fn give_back(self, now: GameTick) -> Result<(), Error> {
+    /// [`Error::Nested`], [`OverlayError::Released`], and what the engine says; the arena is then still leased.
+    pub fn release(self, now: GameTick) -> Result<(), Error> {
         let _alone = self.write()?;
         let lease = self.store.give_lease(&self.arena);
         self.store.free(&self.arena, &mut self.arena.row.lock(), lease, now)

@@ -14,7 +14,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use uuid::Uuid;
 
-use super::Promotion;
+use super::OverlayMerge;
 use crate::api::world::World;
 use crate::engine::Level;
 use crate::kinds::object::{ObjectPage, StoredObject};
@@ -125,12 +125,12 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
 }
 
 /// A layer that an overlay can be merged into.
-pub trait PromoteTarget: Base {
-    /// Issues ids for names, as [`World::register`] does. They survive a power cut when it returns: the overlay forgets
+pub trait MergeTarget: Base {
+    /// Issues ids for names, as [`WorldRegistry::register`](crate::WorldRegistry::register) does. They survive a power cut when it returns: the overlay forgets
     /// that they were its own.
     ///
     /// # Errors
-    /// As [`World::register`].
+    /// As [`WorldRegistry::register`](crate::WorldRegistry::register).
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error>;
 
     /// Applies a promotion, if the target still has what the promotion writes over; returns how many changes were applied.
@@ -141,25 +141,25 @@ pub trait PromoteTarget: Base {
     /// # Errors
     /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and what a transaction answers. Nothing was written.
     /// [`Error::MergedInPart`] if some segments have their part.
-    fn apply(&self, promotion: Promotion, merged: &mut Merged<'_>) -> Result<u64, Error>;
+    fn apply(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error>;
 }
 
 /// What hears of each part of a promotion when that is durable, and forgets it in the overlay.
-pub type Merged<'m> = dyn FnMut(&Promotion) -> Result<(), Error> + 'm;
+pub type Merged<'m> = dyn FnMut(&OverlayMerge) -> Result<(), Error> + 'm;
 
 /// What a world has, with the commit that wrote it.
 fn found<T>(stored: Option<(T, u64)>) -> Found<T> {
     match stored {
-        Some((value, version)) => Lookup::Here((value, Origin { layer: 0, version })),
-        None => Lookup::NotHere,
+        Some((value, version)) => Lookup::Found((value, Origin { layer: 0, version })),
+        None => Lookup::NotFound,
     }
 }
 
 /// What was found, as the origin that a later look can be compared with.
 pub(crate) fn origin_of<T>(found: &Found<T>) -> Origin {
     match found {
-        Lookup::Here((_, origin)) => *origin,
-        Lookup::Deleted | Lookup::NotHere => Origin::ABSENT,
+        Lookup::Found((_, origin)) => *origin,
+        Lookup::Tombstone | Lookup::NotFound => Origin::ABSENT,
     }
 }
 
@@ -207,14 +207,14 @@ impl Base for World {
         let rooms = self.applied()?;
         let origin = |version| Origin { layer: 0, version };
         if let Some((version, entity)) = rooms.read.pending.entity(id) {
-            return Ok(entity.map_or(Lookup::Deleted, |entity| Lookup::Here((entity, origin(version)))));
+            return Ok(entity.map_or(Lookup::Tombstone, |entity| Lookup::Found((entity, origin(version)))));
         }
         let engine = rooms.shared.engine()?;
         let Some(row) = engine.get(Space::Entity, &key::entity(id))? else {
-            return Ok(Lookup::NotHere);
+            return Ok(Lookup::NotFound);
         };
         let entity = rooms.read.decode_entity(&rooms.shared.registry.catalog(), id, &row)?;
-        Ok(Lookup::Here((entity, origin(version_of(&row).unwrap_or_default()))))
+        Ok(Lookup::Found((entity, origin(version_of(&row).unwrap_or_default()))))
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {

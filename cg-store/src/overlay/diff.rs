@@ -156,8 +156,8 @@ fn compare_objects(
         // Whatever the base did meanwhile is not undone.
         return Some(Change { key, new: Some(new), origin: found, difference: None });
     }
-    let here = here.map_or(Lookup::Deleted, Lookup::Here);
-    let change = compare(key, here, origin, shown_below.map_or(Lookup::NotHere, Lookup::Here))?;
+    let here = here.map_or(Lookup::Tombstone, Lookup::Found);
+    let change = compare(key, here, origin, shown_below.map_or(Lookup::NotFound, Lookup::Found))?;
     // It may have come and gone in the base since.
     let behind = count.filter(|_| change.difference == Some(Difference::Added)).map(|count| count + 1);
     let new =

@@ -7,7 +7,7 @@ use cg_tiering::GameTick;
 use super::base::Base;
 use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
-use crate::admin::quarantine::{CommitInPart, set_aside_in};
+use crate::admin::quarantine::{SalvagedCommit, salvage_in};
 use crate::engine::{Access, RocksEngine};
 use crate::storage::claim::{claim, sync_parent};
 use crate::storage::error::{Error, OpenError};
@@ -59,17 +59,17 @@ impl<S: Base> Arenas<S> {
         Self::over(engine, base, options)
     }
 
-    /// As [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit), of a pool of arenas. Copies of what was damaged stay in the pool's engine.
+    /// As [`World::salvage_commit`](crate::World::salvage_commit), of a pool of arenas. Copies of what was damaged stay in the pool's engine.
     ///
     /// # Errors
-    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit).
-    pub fn set_aside_damaged_commit(
+    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as [`World::salvage_commit`](crate::World::salvage_commit).
+    pub fn salvage_commit(
         dir: impl AsRef<Path>,
         options: &WorldOptions,
-    ) -> Result<Option<CommitInPart>, Error> {
+    ) -> Result<Option<SalvagedCommit>, Error> {
         let dir = dir.as_ref();
         let path = overlay_engine_dir(dir)?;
-        set_aside_in(dir, &path, options, |reader| {
+        salvage_in(dir, &path, options, |reader| {
             let refused = || OpenError::HalfCreated { path: dir.into() };
             if holds_overlays(reader)? { Ok(()) } else { Err(refused().into()) }
         })

@@ -95,7 +95,7 @@ pub enum OverlayError {
     },
     /// The arena was given back or reclaimed while a handle was still held.
     #[error("arena {arena} was given back; lease another")]
-    GivenBack {
+    Released {
         /// The arena's number.
         arena: u32,
     },

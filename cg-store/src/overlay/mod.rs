@@ -1,11 +1,11 @@
 //! Overlays: writable layers over something that is only read.
 //!
 //! An [`Overlay`] reads through to its [`Base`], a world, a segmented world or another overlay, and keeps what is written and
-//! deleted for itself. [`reset`](Overlay::reset) gives everything back for one put; [`promote_into`](Overlay::promote_into)
+//! deleted for itself. [`reset`](Overlay::reset) gives everything back for one put; [`merge_into`](Overlay::merge_into)
 //! merges it into the base instead. Overlays come from [`Arenas`], which keep any number of them in one engine.
 //!
 //! What it is *not*: no copy of the base. What was not written in an overlay is read from the base as it is now, so a base
-//! that plays on shows through; [`promote_into`](Overlay::promote_into) notices what it changed under the overlay.
+//! that plays on shows through; [`merge_into`](Overlay::merge_into) notices what it changed under the overlay.
 
 mod arena;
 mod arenas;
@@ -14,12 +14,12 @@ mod diff;
 #[cfg(feature = "rocks")]
 mod disk;
 mod error;
-mod kept;
+mod merge;
 mod names;
-mod promote;
 mod properties;
 mod store;
 mod transaction;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,10 +37,10 @@ use uuid::Uuid;
 use arena::Arena;
 pub use arenas::{ArenaInfo, Arenas};
 pub(crate) use base::origin_of;
-pub use base::{Base, Found, Identity, Merged, PromoteTarget};
+pub use base::{Base, Found, Identity, MergeTarget, Merged};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
-pub use promote::{Promoted, Promotion};
+pub use merge::{OverlayMerge, OverlayMerged};
 use store::{Row, Store};
 pub use transaction::OverlayTransaction;
 
@@ -58,16 +58,16 @@ use crate::storage::record_shape::RecordShape;
 /// ```
 /// use cg_store::prelude::*;
 /// use cg_store::Overlay;
-/// let template = World::temporary(&[], &WorldOptions::default())?;
-/// let dimension = template.register_dimension("game:arena")?;
-/// let [air, stone] = template.register_blocks([":air", "game:stone"])?;
+/// let template = World::in_memory(&[], &WorldOptions::default())?;
+/// let dimension = template.registry().register_dimension("game:arena")?;
+/// let [air, stone] = template.registry().register_blocks([":air", "game:stone"])?;
 /// let at = ChunkAt::new(dimension, ChunkPos::new(0, 0, 0)?);
 /// template.transaction(|tx| {
 ///     tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
 ///     Ok::<_, Box<dyn std::error::Error>>(())
 /// })?;
 ///
-/// let arena = Overlay::temporary(template.clone(), &WorldOptions::ephemeral())?;
+/// let arena = Overlay::in_memory(template.clone(), &WorldOptions::ephemeral())?;
 /// arena.transaction(|tx| tx.set_block(dimension, BlockPos::new(1, 2, 3), air))?;
 /// assert_eq!(arena.load(at)?.map(|chunk| chunk.block(LocalPos::new(1, 2, 3))), Some(air));
 /// assert_eq!(template.load(at)?.map(|chunk| chunk.block(LocalPos::new(1, 2, 3))), Some(stone));
@@ -115,8 +115,8 @@ impl<S: Base> Overlay<S> {
     ///
     /// # Errors
     /// [`OverlayError::TooDeep`].
-    pub fn temporary(base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Arenas::temporary(base, options)?.lease("", cg_tiering::GameTick::new(0))
+    pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Arenas::in_memory(base, options)?.lease("", cg_tiering::GameTick::new(0))
     }
 }
 
@@ -141,7 +141,7 @@ impl<S: Base> Overlay<S> {
     /// Costs a look into memory, else one key read, and what the base's load costs if nothing was written here.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged, here or below; [`OverlayError::GivenBack`], [`OverlayError::WrongBase`]
+    /// [`Error::Corrupt`] if it is stored and damaged, here or below; [`OverlayError::Released`], [`OverlayError::WrongBase`]
     /// and [`OverlayError::BaseReplaced`].
     pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Ok(self.lookup(at)?.here())
@@ -175,7 +175,7 @@ impl<S: Base> Overlay<S> {
     /// As long as an overlay has names of its own its base must not register more: then the overlay refuses to go on.
     ///
     /// # Errors
-    /// As [`World::register`](crate::World::register), and as [`catalog`](Self::catalog).
+    /// As [`WorldRegistry::register`](crate::WorldRegistry::register), and as [`catalog`](Self::catalog).
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         self.check()?;
         self.store.register(new)
@@ -211,7 +211,7 @@ impl<S: Base> Overlay<S> {
 
     fn check(&self) -> Result<(), Error> {
         if self.arena.tenancy.load(Ordering::Acquire) != self.tenancy {
-            return Err(OverlayError::GivenBack { arena: self.arena.number }.into());
+            return Err(OverlayError::Released { arena: self.arena.number }.into());
         }
         self.store.check_base()
     }
@@ -222,7 +222,7 @@ impl<S: Base> Overlay<S> {
 
     /// Shows what one lease says, again if the overlay was reset meanwhile: the rows may have been swept.
     ///
-    /// Whether the arena and its base are still the same is asked before and behind: between the two, the next holder of
+    /// Whether the arena and its base are still the same is asked before and after: between the two, the next holder of
     /// the arena may have written, and a base that is an overlay may have been reset.
     fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
         loop {

@@ -1,4 +1,4 @@
-//! The names that an overlay knows: its base's, and behind them its own (D9).
+//! The names that an overlay knows: its base's, and after them its own (D9).
 //!
 //! An id below `shared` of its list is the base's and means there what it means here. An overlay without names of its
 //! own follows its base when that registers more; one that has any refuses to go on, because the base would issue ids that
@@ -49,7 +49,7 @@ impl Head {
         for count in &mut shared {
             *count = reader.u64("shared names")?;
         }
-        reader.end("bytes behind the head")?;
+        reader.end("bytes after the head")?;
         Ok(Self { uuid: own, base: Identity { uuid: base, incarnation }, shared })
     }
 

@@ -11,8 +11,8 @@ use cg_format::{DecodeError, Lookup, Problem, Section, Space};
 use cg_registry::Name;
 
 use super::base::Base;
-use super::kept::whole;
 use super::store::{Row, Store};
+use super::values::whole;
 use super::{Overlay, Shown};
 use crate::engine::{Batch, Readable as _, ReadableExt as _, Stamp};
 use crate::kinds::property::Property;
@@ -35,8 +35,8 @@ impl<S: Base> Overlay<S> {
         self.of_one_lease(|lease| {
             let mut all = self.store.base.named_properties(prefix)?;
             self.store.each_named(lease, prefix, |name, row| match row.value {
-                Lookup::Here(bytes) => drop(all.insert(name, bytes)),
-                Lookup::Deleted | Lookup::NotHere => drop(all.remove(&name)),
+                Lookup::Found(bytes) => drop(all.insert(name, bytes)),
+                Lookup::Tombstone | Lookup::NotFound => drop(all.remove(&name)),
             })?;
             Ok(all)
         })
@@ -54,9 +54,9 @@ impl<S: Base> Store<S> {
     /// A property's row in a lease; `None` if it has none. One key read.
     fn property(&self, lease: u64, property: &Property) -> Result<Option<Row<Vec<u8>>>, Error> {
         let row_key = key::overlay_property(lease, property.row().1);
-        let passed = self.gate.pass()?;
+        let guard = self.apply_latch.lock_shared()?;
         let bytes = self.engine.get(Space::WorldProperty, &row_key)?;
-        drop(passed);
+        drop(guard);
         let Some(bytes) = bytes else { return Ok(None) };
         Ok(Some(decode_property(&row_key, &bytes)?.1))
     }
@@ -68,9 +68,9 @@ impl<S: Base> Store<S> {
         prefix: &str,
         mut show: impl FnMut(Name, Row<Vec<u8>>),
     ) -> Result<(), Error> {
-        let passed = self.gate.pass()?;
+        let guard = self.apply_latch.lock_shared()?;
         let view = self.engine.snapshot()?;
-        drop(passed);
+        drop(guard);
         let from = key::overlay_property(lease, prefix.as_bytes());
         let range = (Bound::Included(from.as_slice()), Bound::Unbounded);
         let failed = view.scan(Family::WorldProperties, range, |row_key, bytes| {
@@ -98,7 +98,7 @@ pub(super) fn decode_property(row_key: &[u8], bytes: &[u8]) -> Result<(Property,
         let property = Property::of_key(key).ok_or_else(no_name)?;
         let frame = FrameView::open(Space::WorldProperty, row_key, bytes)?;
         let row = OverlayRow::decode(frame.payload())?;
-        let value = whole(row)?.map_or(Lookup::Deleted, |value| Lookup::Here(value.to_vec()));
+        let value = whole(row)?.map_or(Lookup::Tombstone, |value| Lookup::Found(value.to_vec()));
         Ok((property, Row { value, version: frame.header().version, origin: row.origin }))
     };
     read().map_err(|problem| {

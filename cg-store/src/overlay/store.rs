@@ -40,9 +40,9 @@ use uuid::Uuid;
 
 use super::arena::{Arena, DamagedArenas, read_arenas, read_next_lease};
 use super::base::{Base, Found, origin_of};
-use super::kept::{decode_object, put_object, put_record, read_record, whole};
 use super::names::{Head, Names};
 use super::properties::{decode_property, put_property};
+use super::values::{decode_object, put_object, put_record, read_record, whole};
 use super::{OverlayError, OverlayStats};
 use crate::engine::{Batch, CommitSeq, Engine, EngineError, Level, Readable as _, ReadableExt as _, Stamp};
 use crate::kinds::entity;
@@ -52,13 +52,13 @@ use crate::read::chunk::StoredChunk;
 use crate::read::chunk::decode::decode;
 use crate::read::delta::worth_a_delta;
 use crate::rt::lock_order::{Mutex, RwLock, rank};
+use crate::storage::apply_latch::{ApplyLatch, Applying};
 use crate::storage::error::{ConflictKey, Damage, Error};
-use crate::storage::gate::{Closed, Gate};
 use crate::storage::meta;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::options::{StoreLimits, WorldOptions};
+use crate::storage::recovery;
 use crate::storage::staged;
-use crate::storage::unfinished;
 
 const HEAD_KEY: &[u8] = b"overlay";
 
@@ -92,7 +92,7 @@ pub(super) struct Store<S> {
     publishing: Mutex<(), rank::OverlayPublishing>,
     /// Held while a commit has a number and is not written.
     numbering: Mutex<(), rank::OverlayNumbering>,
-    pub(super) gate: Gate,
+    pub(super) apply_latch: ApplyLatch,
     /// How many batches were written, or failed.
     written: AtomicU64,
     pub(super) next_lease: AtomicU64,
@@ -122,8 +122,8 @@ impl Weighter<(u64, ChunkAt), Remembered> for Weight {
         /// What an entry takes beside its chunk.
         const ENTRY_BYTES: usize = 160;
         let bytes = match &row.value {
-            Lookup::Here(chunk) => chunk.memory_bytes(),
-            Lookup::Deleted | Lookup::NotHere => 0,
+            Lookup::Found(chunk) => chunk.memory_bytes(),
+            Lookup::Tombstone | Lookup::NotFound => 0,
         };
         (ENTRY_BYTES + bytes) as u64
     }
@@ -197,7 +197,7 @@ impl<S: Base> Store<S> {
                 (head, names)
             }
         };
-        unfinished::finish(&*engine)?;
+        recovery::finish(&*engine)?;
         head.shared = names.shared;
         let (arenas, damaged) = read_arenas(&*engine)?;
         let next_lease = read_next_lease(&*engine, &arenas, &damaged)?;
@@ -214,7 +214,7 @@ impl<S: Base> Store<S> {
             deltas: options.deltas,
             publishing: Mutex::default(),
             numbering: Mutex::default(),
-            gate: Gate::default(),
+            apply_latch: ApplyLatch::default(),
             written: AtomicU64::default(),
             next_lease: AtomicU64::new(next_lease),
             given_from: next_lease,
@@ -322,9 +322,9 @@ impl<S: Base> Store<S> {
         }
         let before = self.written.load(Ordering::Acquire);
         let key = key::overlay_chunk(lease, at);
-        let passed = self.gate.pass()?;
+        let guard = self.apply_latch.lock_shared()?;
         let bytes = self.engine.get(Space::ChunkL0, &key)?;
-        drop(passed);
+        drop(guard);
         let Some(bytes) = bytes else { return Ok(None) };
         let (row, over) = self.decode_chunk(at, &key, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
@@ -347,16 +347,16 @@ impl<S: Base> Store<S> {
                 let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
                 self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
                 let chunk = decode(&*self.catalog()?, &self.base.upgrades(), stored);
-                (Lookup::Here(Arc::new(chunk.map_err(|error| in_row(error, key))?)), None)
+                (Lookup::Found(Arc::new(chunk.map_err(|error| in_row(error, key))?)), None)
             }
             OverlayValue::Changed(value) => {
                 let delta = Delta::decode(value).map_err(damaged)?;
                 let below = self.base.find_chunk(at)?;
                 let found = origin_of(&below);
                 let (chunk, over) = (self.changed(at, &delta, below, row.origin)?, Some(found));
-                (Lookup::Here(chunk), over)
+                (Lookup::Found(chunk), over)
             }
-            OverlayValue::Deleted => (Lookup::Deleted, None),
+            OverlayValue::Deleted => (Lookup::Tombstone, None),
         };
         Ok((Row { value, version: header.version, origin: row.origin }, over))
     }
@@ -396,9 +396,9 @@ impl<S: Base> Store<S> {
     /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
     pub(super) fn entity(&self, lease: u64, id: EntityId) -> Result<Option<Row<Entity>>, Error> {
         let key = key::overlay_entity(lease, id);
-        let passed = self.gate.pass()?;
+        let guard = self.apply_latch.lock_shared()?;
         let bytes = self.engine.get(Space::Entity, &key)?;
-        drop(passed);
+        drop(guard);
         let Some(bytes) = bytes else { return Ok(None) };
         self.decode_entity(id, &key, &bytes).map(Some)
     }
@@ -410,9 +410,9 @@ impl<S: Base> Store<S> {
         let value = match whole(row).map_err(damaged)? {
             Some(value) => {
                 let entity = Entity::decode(value).map_err(damaged)?;
-                Lookup::Here(entity::upgrade(&*self.catalog()?, &self.base.upgrades(), id, entity)?)
+                Lookup::Found(entity::upgrade(&*self.catalog()?, &self.base.upgrades(), id, entity)?)
             }
-            None => Lookup::Deleted,
+            None => Lookup::Tombstone,
         };
         Ok(Row { value, version: frame.header().version, origin: row.origin })
     }
@@ -424,9 +424,9 @@ impl<S: Base> Store<S> {
         lease: u64,
         mut show: impl FnMut(Written) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let passed = self.gate.pass()?;
+        let guard = self.apply_latch.lock_shared()?;
         let view = self.engine.snapshot()?;
-        drop(passed);
+        drop(guard);
         let (from, to) = (key::lease(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         let mut each_chunk = |row_key: &[u8], bytes: &[u8]| -> Result<(), Error> {
@@ -529,7 +529,7 @@ impl<S: Base> Store<S> {
         };
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for ((at, chunk, origin), over) in edits.chunks.into_iter().zip(over) {
-            let value = chunk.map_or(Lookup::Deleted, Lookup::Here);
+            let value = chunk.map_or(Lookup::Tombstone, Lookup::Found);
             self.kept.insert((lease, at), (Row { value, version, origin }, over));
         }
         if let Some(closed) = closed {
@@ -573,16 +573,16 @@ impl<S: Base> Store<S> {
     /// [`EngineError::ReadOnly`] if a commit before it got stuck, and what the engine says.
     pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
         let _in_order = self.numbering.lock();
-        // What got stuck is carried out when the rows are opened again: over what would be written behind it.
-        drop(self.gate.pass()?);
+        // What got stuck is rolled forward when the rows are opened again: over what would be written after it.
+        drop(self.apply_latch.lock_shared()?);
         self.engine.commit(batch, &[], level)
     }
 
     /// Writes what is too large for one batch as the next commit. No row is read until the second value is opened.
-    fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Closed<'_>), EngineError> {
+    fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Applying<'_>), EngineError> {
         let _in_order = self.numbering.lock();
         let seq = self.engine.last_commit().next().get();
-        Ok((seq, self.gate.write_in_parts(&*self.engine, batch, seq, limit_bytes)?))
+        Ok((seq, self.apply_latch.write_in_parts(&*self.engine, batch, seq, limit_bytes)?))
     }
 
     /// Makes everything that was written, here and below, as durable as a level says: below first.

@@ -9,7 +9,7 @@ use cg_format::{
     BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, LocalPos,
 };
 
-use crate::read::chunk::StillWorld;
+use crate::read::chunk::WorldView;
 use crate::storage::error::Error;
 
 /// The cells of a box as a flat array in some order.
@@ -21,7 +21,7 @@ pub(crate) struct Layout {
     strides: [usize; 3],
 }
 
-/// Blocks that lie one behind the other in the array of a box, and in a chunk that is unpacked in the array's order.
+/// Blocks that lie one after the other in the array of a box, and in a chunk that is unpacked in the array's order.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) in_array: Range<usize>,
@@ -121,7 +121,7 @@ pub(crate) fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
     vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
 }
 
-impl StillWorld<'_> {
+impl WorldView<'_> {
     /// See [`World::read_box`](crate::World::read_box).
     pub(crate) fn read_box<T>(
         &self,
@@ -155,9 +155,9 @@ mod tests {
     use cg_format::chunk::Chunk;
 
     fn stone_and_air() -> (World, Dimension, [BlockId; 2]) {
-        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-        let dimension = world.register_dimension("game:flat").unwrap();
-        let blocks = world.register_blocks([":air", "game:stone"]).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let dimension = world.registry().register_dimension("game:flat").unwrap();
+        let blocks = world.registry().register_blocks([":air", "game:stone"]).unwrap();
         (world, dimension, blocks)
     }
 

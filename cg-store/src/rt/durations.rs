@@ -37,7 +37,7 @@ impl Drop for Running<'_> {
 ///
 /// ```
 /// use cg_store::prelude::*;
-/// let world = World::temporary(&[], &WorldOptions::default())?;
+/// let world = World::in_memory(&[], &WorldOptions::default())?;
 /// world.transaction(|_| Ok::<_, Error>(()))?;
 /// let took = world.metrics().transactions;
 /// assert_eq!(took.count(), 1);

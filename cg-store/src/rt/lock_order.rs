@@ -129,23 +129,23 @@ order! {
     /// Which entities transactions are about to put.
     SegmentPutting,
     /// Entities whose places in the root are to be forgotten.
-    SegmentLeaving,
+    SegmentDeleted,
     /// The worlds of segments in memory.
     SegmentHome,
     /// How many threads visit a world, which closing waits for.
-    Visits,
+    WorldUses,
     /// A tick.
     Tick,
     /// The keeping or deleting of a snapshot.
     SnapshotKeeping,
-    /// The accepting of a batch that was handed over.
+    /// The accepting of a batch that was submitted.
     Accepting,
     /// The thread that writes, while it is started.
     StartWriter,
     /// The thread that accepts, while it is started.
-    StartAccepter,
+    StartCommitThread,
     /// The callers on the way to a sync.
-    Gather,
+    GroupCommit,
     /// The commit lock.
     Commit,
     /// The right to write the next queued commit.
@@ -153,25 +153,25 @@ order! {
     /// What is known of an engine that is being replaced; changed under the commit lock.
     Resumption,
     /// The engine without readers, while it is replaced under the commit lock.
-    LeaseVacant,
+    EngineVacant,
     /// The places of a commit in the cache, from before it is written until it is shown. A holder that waits for the
     /// engine holds the commit lock too.
     EpochChange,
     /// A few places of the cache, while something is remembered of them.
     EpochPlace,
     /// The areas that are kept in memory.
-    KeptAreas,
+    PinnedAreas,
     /// The engine; its users are readers, also while host code runs. A writer gives up at a deadline.
-    Lease {
+    EngineGuard {
         const WRITE: Option<Rank> = None;
-        const WRITTEN: Rank = LeaseVacant::RANK;
+        const WRITTEN: Rank = EngineVacant::RANK;
     },
     /// Why there is no engine.
-    LeaseGone,
+    EngineGone,
     /// Writing a commit that is larger than a batch; readers take snapshots.
-    Gate,
+    ApplyLatch,
     /// Why such a commit is stuck.
-    GateStuck,
+    ApplyStuck,
     /// Running transactions.
     Running,
     /// The chunks that the latest commits changed.
@@ -179,7 +179,7 @@ order! {
     /// The queue of commits that are not written.
     Queue,
     /// The queue of batches that are not accepted.
-    HandOvers,
+    SubmitQueue,
     /// What became of one of them.
     Outcome,
     /// Which chunks have deltas.
@@ -189,9 +189,9 @@ order! {
     /// The limits.
     Limits,
     /// Tiles of the opacity map that are to be folded.
-    Unfolded,
+    DirtyTiles,
     /// Rows that a tick has not heard of.
-    Written,
+    RecentPuts,
     /// Players, holds, pins and accesses.
     Observers,
     /// The trace.
@@ -203,7 +203,7 @@ order! {
     /// What was fetched and not used.
     PrefetchUnused,
     /// How much room the disk has.
-    Space,
+    DiskGuard,
     /// What worlds of the process share.
     Resources,
     /// The threads of a set of resources, while they are started.

@@ -1,9 +1,9 @@
 //! What every room needs and that knows nothing of worlds: threads, parking, re-entrancy, counters, stopwatches.
 
 pub(crate) mod durations;
-pub(crate) mod inside;
 pub(crate) mod lock_order;
-pub(crate) mod nap;
+pub(crate) mod parker;
 pub(crate) mod pool;
+pub(crate) mod reentry;
 pub(crate) mod stats;
-pub(crate) mod visits;
+pub(crate) mod weak_world;

@@ -42,7 +42,7 @@ impl Pool {
                     builder = builder.name(name.to_owned());
                 }
                 handles.push(builder.spawn(|| {
-                    give_way();
+                    lower_priority();
                     thread.run();
                 })?);
                 Ok(())
@@ -63,7 +63,7 @@ impl Pool {
     }
 
     /// Does the same with each of a few things, and waits for that. The threads share them out; a single one, and all where
-    /// all threads are busy, the caller does himself, one after the other, and waits behind nobody.
+    /// all threads are busy, the caller does himself, one after the other, and waits after nobody.
     pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
         if things.len() < 2 || self.is_busy() {
             return things.iter().map(work).collect();
@@ -86,7 +86,7 @@ impl Pool {
         self.handles.len()
     }
 
-    /// Has one of the threads do something, behind what they were given before.
+    /// Has one of the threads do something, after what they were given before.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         if let Some(threads) = &self.threads {
             let given = self.give(1);
@@ -114,13 +114,13 @@ impl Drop for Given {
 /// Threads that work for the store wake while a host's tick runs. At its priority they would take the processor from it for
 /// milliseconds; in the class of batch work they take it from nobody by waking. They still get a quarter of one
 /// that the host uses up.
-pub(crate) fn give_way() {
+pub(crate) fn lower_priority() {
     work_in_batches(NICER);
 }
 
 /// Takes the processor from nobody by waking, and else runs as the thread that started this one does: for threads for which
 /// others may wait.
-pub(crate) fn interrupt_nobody() {
+pub(crate) fn enter_batch_scheduling() {
     work_in_batches(0);
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Does something of which a panic is an error like any other: who waits for its end would take it for a world that is gone.
-pub(crate) fn told<T, E: From<EngineError>>(
+pub(crate) fn catch_panic<T, E: From<EngineError>>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {

@@ -36,7 +36,7 @@ counters! {
     bytes_read,
     /// Batches committed for transactions.
     commits,
-    /// Those of them that were too large for one batch, and were put by in parts and carried out.
+    /// Those of them that were too large for one batch, and were staged in parts and rolled forward.
     commits_staged,
     /// Moves between tiers committed.
     moves,
@@ -44,17 +44,17 @@ counters! {
     saves_elided,
     /// Transactions refused because the queue was full.
     busy,
-    /// Batches that were handed over and were refused when they were accepted.
-    hand_overs_refused,
+    /// Batches that were submitted and were refused when they were accepted.
+    submissions_refused,
     /// Deltas written in place of chunks.
     deltas_written,
     /// Chunks whose deltas maintenance folded into their rows.
-    chunks_settled,
+    chunks_folded,
     /// Times a tile of the opacity map was written anew with its patches.
     tiles_folded,
     /// Ticks that left work undone because the disk has less room than
     /// [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
-    ticks_without_room,
+    ticks_low_disk,
     /// Rows put or deleted.
     rows_written,
     /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.

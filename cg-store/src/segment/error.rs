@@ -78,7 +78,7 @@ pub enum SegmentError {
     #[error(
         "entity {id} is on its way from {from} to {to}, whose storage failed; it arrives once both can be written again"
     )]
-    OnItsWay {
+    InTransit {
         /// The entity.
         id: EntityId,
         /// The segment that it leaves.

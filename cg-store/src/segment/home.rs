@@ -67,7 +67,7 @@ pub struct InMemory {
 
 impl InMemory {
     pub(super) fn root(packs: &[PackManifest], options: &WorldOptions) -> Result<World, Error> {
-        World::temporary(packs, options)
+        World::in_memory(packs, options)
     }
 }
 
@@ -86,7 +86,7 @@ impl SegmentHome for InMemory {
         names: Arc<Catalog>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        let world = World::temporary(&[], options)?;
+        let world = World::in_memory(&[], options)?;
         world.applied()?.commit.adopt_names(&names)?;
         self.worlds.lock().insert(segment, world.clone());
         Ok(world)

@@ -16,7 +16,7 @@ use crate::engine::Level;
 use crate::kinds::object::{ObjectPage, StoredObject};
 use crate::kinds::property::Property;
 use crate::kinds::record::RecordQuery;
-use crate::overlay::{Base, Found, Identity, Merged, PromoteTarget, Promotion};
+use crate::overlay::{Base, Found, Identity, MergeTarget, Merged, OverlayMerge};
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::record_shape::RecordShape;
@@ -57,12 +57,12 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         // A transfer that was stopped changes chunks when it is finished: before they are shown, not between two of them.
-        self.try_to_settle();
+        self.try_to_resolve();
         self.find_chunk_in(self.segment_of(at), at)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        self.try_to_settle();
+        self.try_to_resolve();
         let mut by_segment: BTreeMap<SegmentPos, Vec<usize>> = BTreeMap::new();
         for (index, at) in at.iter().enumerate() {
             by_segment.entry(self.segment_of(*at)).or_default().push(index);
@@ -72,7 +72,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
-        Ok(found.unwrap_or(Lookup::NotHere))
+        Ok(found.unwrap_or(Lookup::NotFound))
     }
 
     /// Properties are the root's.
@@ -129,7 +129,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
 impl<H: SegmentHome> SegmentedWorld<H> {
     fn find_chunk_in(&self, segment: SegmentPos, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_chunk(at)?)))?;
-        Ok(found.unwrap_or(Lookup::NotHere))
+        Ok(found.unwrap_or(Lookup::NotFound))
     }
 
     fn find_chunks_by_segment(
@@ -137,7 +137,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         at: &[ChunkAt],
         by_segment: &BTreeMap<SegmentPos, Vec<usize>>,
     ) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotHere)).collect();
+        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotFound)).collect();
         for (segment, indexes) in by_segment {
             let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
             let find = |world: &World| {
@@ -168,12 +168,12 @@ fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
     found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))
 }
 
-impl<H: SegmentHome> PromoteTarget for SegmentedWorld<H> {
+impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         self.register(new)
     }
 
-    fn apply(&self, promotion: Promotion, merged: &mut Merged<'_>) -> Result<u64, Error> {
-        self.merge(promotion, merged)
+    fn apply(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error> {
+        self.merge(merge, merged)
     }
 }

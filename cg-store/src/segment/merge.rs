@@ -4,7 +4,7 @@
 //! |---|---|
 //! | all that is to be merged is compared with what the overlay wrote over | nothing of the merge |
 //! | for each segment: its part in one transaction, synced; then the overlay forgets the rows of that part | these segments merged |
-//! | entities that leave their segment are transferred, as by [`cross`](SegmentedWorld::cross) | all segments merged |
+//! | entities that leave their segment are transferred, as by [`transfer_entities`](SegmentedWorld::transfer_entities) | all segments merged |
 //! | root: properties, objects and records in one transaction, synced | the whole merge |
 //!
 //! A segment commits before the overlay forgets. A merge that is called again after a crash between the two finds its own
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
 
-use super::crossing::Traveller;
+use super::transfer::Transfer;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 use crate::commit::transaction::reason;
-use crate::overlay::{Merged, Promotion};
+use crate::overlay::{Merged, OverlayMerge};
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -35,27 +35,27 @@ const LEAVING: &str = "leaving its segment";
 #[derive(Default)]
 struct Plan {
     /// What each segment gets.
-    parts: BTreeMap<SegmentPos, Promotion>,
+    parts: BTreeMap<SegmentPos, OverlayMerge>,
     /// Entities that go to another segment.
-    travellers: Vec<Traveller>,
+    transfers: Vec<Transfer>,
     /// Properties, objects and records, which are the root's.
-    kept: Promotion,
+    kept: OverlayMerge,
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Merges one part after the other, and reports each that is committed. Returns how many changes there are.
     ///
     /// # Errors
-    /// As [`Overlay::promote_into`](crate::Overlay::promote_into).
-    pub(super) fn merge(&self, promotion: Promotion, merged: &mut Merged<'_>) -> Result<u64, Error> {
+    /// As [`Overlay::merge_into`](crate::Overlay::merge_into).
+    pub(super) fn merge(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error> {
         self.refuse_inside()?;
-        if let Some(property) = promotion.properties.keys().find(|property| property.is_engines()) {
+        if let Some(property) = merge.properties.keys().find(|property| property.is_engines()) {
             return Err(SegmentError::EnginesProperty { property: property.to_string() }.into());
         }
         let _alone = self.shared.moving.lock();
-        self.settle_crossing()?;
-        let changes = promotion.len();
-        let plan = self.plan(promotion)?;
+        self.resolve_transfer()?;
+        let changes = merge.len();
+        let plan = self.plan(merge)?;
         let (mut done, segments) = (0, plan.parts.len());
         if segments + usize::from(!plan.kept.is_empty()) > 1 {
             // One transaction alone compares for itself.
@@ -69,14 +69,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     fn merge_parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
-        let mut arrived = Promotion::default();
+        let mut arrived = OverlayMerge::default();
         for (segment, part) in plan.parts {
             self.transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self))?;
             *done += 1;
             merged(&part)?;
             part.arrive(&mut arrived);
         }
-        self.transfer_all(&plan.travellers)?;
+        self.transfer_all(&plan.transfers)?;
         merged(&arrived)?;
         if !plan.kept.is_empty() {
             let root = self.root();
@@ -86,30 +86,30 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// An entity that no chunk owns stays in the segment that has it, or goes to the one that it is in by its position.
-    fn plan(&self, promotion: Promotion) -> Result<Plan, Error> {
-        let Promotion { mut chunks, entities, properties, objects, records } = promotion;
-        let kept = Promotion { properties, objects, records, ..Promotion::default() };
+    fn plan(&self, merge: OverlayMerge) -> Result<Plan, Error> {
+        let OverlayMerge { mut chunks, entities, properties, objects, records } = merge;
+        let kept = OverlayMerge { properties, objects, records, ..OverlayMerge::default() };
         let mut plan = Plan { kept, ..Plan::default() };
-        for (id, mut promoting) in entities {
+        for (id, mut item) in entities {
             let home = self.home_of(id)?;
-            let to = promoting.new.as_ref().map(|entity| self.destination(entity, home));
+            let to = item.new.as_ref().map(|entity| self.destination(entity, home));
             let Some(segment) = home.or(to) else { continue };
-            if let Some(entity) = promoting.new.take_if(|_| to != Some(segment)) {
+            if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
                 // One that no chunk owns stays at home.
                 let Owner::Chunk(to) = entity.owner else { continue };
-                promoting.wait_as(left_behind(&entity));
+                item.wait_as(left_behind(&entity));
                 if let Some(arrival) = chunks.get_mut(&to)
                     && let Some(mut chunk) = arrival.new.take()
                 {
                     Arc::make_mut(&mut chunk).remove_entity(id);
                     arrival.wait_as(chunk);
                 }
-                plan.travellers.push(Traveller { id, from: segment, entity, to });
+                plan.transfers.push(Transfer { id, from: segment, entity, to });
             }
-            plan.parts.entry(segment).or_default().entities.insert(id, promoting);
+            plan.parts.entry(segment).or_default().entities.insert(id, item);
         }
-        for (at, promoting) in chunks {
-            plan.parts.entry(self.segment_of(at)).or_default().chunks.insert(at, promoting);
+        for (at, item) in chunks {
+            plan.parts.entry(self.segment_of(at)).or_default().chunks.insert(at, item);
         }
         plan.parts.values_mut().try_for_each(|part| part.recognise_merged(self))?;
         Ok(plan)
@@ -134,19 +134,19 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Transfers entities, as many at once as the root's record of a transfer takes.
-    fn transfer_all(&self, travellers: &[Traveller]) -> Result<(), Error> {
+    fn transfer_all(&self, transfers: &[Transfer]) -> Result<(), Error> {
         let limit_bytes = self.root().limits().property_bytes / 2;
-        let mut left = travellers;
+        let mut left = transfers;
         while !left.is_empty() {
             let mut len_bytes = 0;
-            let fits = |traveller: &&Traveller| {
-                len_bytes += traveller.len_bytes();
+            let fits = |transfer: &&Transfer| {
+                len_bytes += transfer.len_bytes();
                 len_bytes <= limit_bytes
             };
             let count = left.iter().take_while(fits).count().max(1);
             let (some, rest) = left.split_at(count);
             let _others_wait = self.shared.borders.write();
-            some.iter().try_for_each(|traveller| self.refuse_changed(traveller))?;
+            some.iter().try_for_each(|transfer| self.refuse_changed(transfer))?;
             self.transfer(some, Durability::Safe)?;
             left = rest;
         }
@@ -154,7 +154,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// Refuses an entity that was changed since its segment's part was committed, and one whose chunk is gone since.
-    fn refuse_changed(&self, Traveller { id, from, entity, to }: &Traveller) -> Result<(), Error> {
+    fn refuse_changed(&self, Transfer { id, from, entity, to }: &Transfer) -> Result<(), Error> {
         let found = self.with_stored(*from, |world| world.entity(*id))?.flatten();
         if found != Some(left_behind(entity)) {
             return Err(Error::Conflict { key: ConflictKey::Entity(*id) });

@@ -6,20 +6,20 @@
 //! many are open.
 //!
 //! What it is *not*: a transaction over many segments. One transaction is in one segment; only entities
-//! [cross](SegmentedWorld::cross) borders. An overlay is merged segment by segment, each in one transaction.
+//! [cross](SegmentedWorld::transfer_entities) borders. An overlay is merged segment by segment, each in one transaction.
 
-mod crossing;
+mod deleted_entities;
 mod error;
 mod home;
-mod inside;
 mod layers;
-mod leaving;
 mod merge;
 mod old_merge;
 mod open;
 mod place;
+mod reentry;
 mod stored;
 mod transaction;
+mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -33,17 +33,17 @@ use cg_format::wire::Writer;
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 
-use crossing::Traveller;
+use deleted_entities::DeletedEntities;
 pub use error::SegmentError;
 #[cfg(feature = "rocks")]
 pub use home::OnDisk;
 pub use home::{InMemory, SegmentHome};
-use leaving::Leaving;
 use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
 pub use transaction::SegmentTransaction;
+use transfer::Transfer;
 
 use crate::api::world::World;
 use crate::engine::ALL_KEYS;
@@ -75,7 +75,7 @@ impl Default for SegmentOptions {
 /// ```
 /// use cg_store::prelude::*;
 /// use cg_store::{SegmentOptions, SegmentedWorld};
-/// let world = SegmentedWorld::temporary(&[], &SegmentOptions::default())?;
+/// let world = SegmentedWorld::in_memory(&[], &SegmentOptions::default())?;
 /// let names = world.register(&Registration {
 ///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
 ///     dimensions: vec![Name::new("game:overworld")?],
@@ -86,7 +86,8 @@ impl Default for SegmentOptions {
 /// let at = ChunkAt::new(overworld, ChunkPos::new(100, 0, -100)?);
 /// world.transaction(at, |tx| {
 ///     let chunk = Chunk::filled(stone, &tx.catalog().current_schema())?;
-///     Ok::<_, Box<dyn std::error::Error>>(tx.save(at, chunk)?)
+///     tx.save(at, chunk);
+///     Ok::<_, Box<dyn std::error::Error>>(())
 /// })?;
 /// assert!(world.load(at)?.is_some());
 /// assert_eq!(world.segment_of(at).to_string(), "segment 3 0 -4 of dimension 0");
@@ -113,11 +114,11 @@ struct Shared<H: SegmentHome> {
     /// A crossing failed, and its record may be there: it is finished before the next one is begun.
     unfinished: AtomicBool,
     /// Entities of crossings whose rows are damaged. Changed by who moves.
-    stuck: Mutex<Vec<Traveller>, rank::SegmentStuck>,
+    stuck: Mutex<Vec<Transfer>, rank::SegmentStuck>,
     /// Which segment is about to have which entities, and how many transactions of it are.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
     /// What segments have deleted whose places the root still has.
-    leaving: Mutex<Leaving, rank::SegmentLeaving>,
+    deleted_entities: Mutex<DeletedEntities, rank::SegmentDeleted>,
     /// One registration at a time.
     naming: Mutex<(), rank::SegmentNaming>,
 }
@@ -126,8 +127,8 @@ impl SegmentedWorld<InMemory> {
     /// A segmented world in memory.
     ///
     /// # Errors
-    /// [`SegmentError::Side`], and as [`World::temporary`].
-    pub fn temporary(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
+    /// [`SegmentError::Side`], and as [`World::in_memory`].
+    pub fn in_memory(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
         check_side(options.side_chunks)?;
         let root = InMemory::root(packs, &options.world)?;
         Self::begin(InMemory::default(), root, Some(options.side_chunks), options)
@@ -215,14 +216,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             unfinished: AtomicBool::default(),
             stuck: Mutex::default(),
             putting: Mutex::default(),
-            leaving: Mutex::default(),
+            deleted_entities: Mutex::default(),
             naming: Mutex::default(),
             root,
         };
         let world = Self { shared: Arc::new(shared) };
         world.refuse_old_merge()?;
         world.finish_deletions()?;
-        world.finish_crossing_at_open()?;
+        world.finish_transfer_at_open()?;
         Ok(world)
     }
 
@@ -260,13 +261,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Issues ids for names, in the root first and then in every open segment; one that is closed gets them when it is opened.
     ///
-    /// Unlike [`World::register`] this waits for the disk, because the root and the segments are synced apart.
+    /// Unlike [`WorldRegistry::register`](crate::WorldRegistry::register) this waits for the disk, because the root and the segments are synced apart.
     ///
     /// # Errors
-    /// As [`World::register`].
+    /// As [`WorldRegistry::register`](crate::WorldRegistry::register).
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let _one_at_a_time = self.shared.naming.lock();
-        let names = self.shared.root.register(new)?;
+        let names = self.shared.root.registry().register(new)?;
         self.shared.root.flush()?;
         for (_, slot) in self.shared.open.all() {
             if let Some(world) = &*slot.world.read_recursive() {
@@ -303,9 +304,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         id: EntityId,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        self.try_to_settle();
+        self.try_to_resolve();
         let _none_crosses = self.shared.borders.read_recursive();
-        self.refuse_on_its_way(id)?;
+        self.refuse_in_transit(id)?;
         let Some(segment) = self.claimed(id)? else { return Ok(None) };
         self.with_stored(segment, show)
     }

@@ -56,7 +56,7 @@ impl OpenSegments {
         self.slots.lock().values().filter(|slot| is_open(slot)).count()
     }
 
-    /// Refuses what comes behind [`close`](Self::close). Who fills a slot asks while it has the slot.
+    /// Refuses what comes after [`close`](Self::close). Who fills a slot asks while it has the slot.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }

@@ -8,7 +8,7 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
 //! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities on their way from one segment to another, see `crossing` |
-//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
+//! | `:merge/S.P`, `:merge` | a merge of an earlier version, see `old_merge` |
 //!
 //! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs.
 
@@ -107,7 +107,7 @@ impl SegmentState {
                 return Err(here.error(Problem::OutOfRange { field, found, allowed: "0 to 2" }));
             }
         };
-        reader.end("bytes behind the state")?;
+        reader.end("bytes after the state")?;
         Ok(state)
     }
 
@@ -134,7 +134,7 @@ pub(super) fn side_property() -> Result<Property, Error> {
     named(":segments")
 }
 
-pub(super) fn crossing_property() -> Result<Property, Error> {
+pub(super) fn transfer_property() -> Result<Property, Error> {
     named(":crossing")
 }
 
@@ -164,7 +164,7 @@ pub(super) fn whole<T>(
 ) -> Result<T, Error> {
     let mut reader = Reader::new(bytes, Section::Overlay);
     let value = read(&mut reader).and_then(|value| {
-        reader.end("bytes behind the value")?;
+        reader.end("bytes after the value")?;
         Ok(value)
     });
     value.map_err(|problem| SegmentError::DamagedRoot { what: what.to_string(), problem }.into())

@@ -37,7 +37,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.refuse_inside()?;
         self.shared.open.check()?;
         let _alone = self.shared.moving.lock();
-        self.settle_but_for(segment)?;
+        self.resolve_except(segment)?;
         let slot = self.shared.open.slot(segment);
         let mut world = slot.world.write();
         if !self.shared.known.read().contains_key(&segment) {
@@ -52,7 +52,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         // Who puts entities looks into this segment while it keeps crossings off.
         drop(world);
         self.forget_entities_of(segment)?;
-        self.settle_crossing()
+        self.resolve_transfer()
     }
 
     /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.

@@ -59,7 +59,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         segment: SegmentPos,
         body: impl FnOnce(&mut SegmentTransaction<'_, '_>) -> Result<T, X>,
     ) -> Result<T, X> {
-        self.try_to_settle();
+        self.try_to_resolve();
         let (mut none_crosses, mut deleted) = (None, Vec::new());
         let committed = self.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
@@ -85,7 +85,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             Ok::<_, X>(committed)
         })?;
         if !deleted.is_empty() {
-            self.forget_later(segment, deleted);
+            self.purge_later(segment, deleted);
         }
         Ok(committed.value)
     }
@@ -115,7 +115,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn claim(&self, segment: SegmentPos, put: &[EntityId]) -> Result<(), Error> {
         let mut free = BTreeMap::new();
         for id in put {
-            self.refuse_on_its_way(*id)?;
+            self.refuse_in_transit(*id)?;
             let claimed = self.claimed(*id)?;
             if claimed == Some(segment) {
                 continue;

@@ -32,7 +32,7 @@ pub enum Durability {
 
 impl Durability {
     /// How long a sync waits for company at most.
-    pub(crate) const GATHER: Duration = Duration::from_micros(500);
+    pub(crate) const GROUP_COMMIT_WAIT: Duration = Duration::from_micros(500);
 
     /// Whether a commit returns before it is written.
     pub(crate) const fn is_queued(self) -> bool {

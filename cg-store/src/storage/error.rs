@@ -179,7 +179,7 @@ pub enum Error {
     #[error(
         "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room, or let less stay free (`min_free_bytes`, `cg --min-free`), and try again"
     )]
-    NoRoom {
+    LowDiskSpace {
         /// What is free.
         free_bytes: u64,
         /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
@@ -196,10 +196,10 @@ pub enum Error {
         /// The world's limit.
         limit_bytes: u64,
     },
-    /// A batch that was [handed over](crate::World::hand_over) was refused when it was accepted. Nothing of it was written; all
+    /// A batch that was [submitted](crate::World::submit) was refused when it was accepted. Nothing of it was written; all
     /// that the call itself promises is done.
-    #[error("a batch that was handed over is refused, and nothing of it is stored: {error}{}", and_more(*others))]
-    HandedOver {
+    #[error("a batch that was submitted is refused, and nothing of it is stored: {error}{}", and_more(*others))]
+    DeferredWrite {
         /// What a transaction of the same writes would have been refused for.
         error: Box<Error>,
         /// How many more were refused since.
@@ -312,7 +312,7 @@ pub enum Error {
         message: String,
     },
     /// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
-    /// [`promote_into`](crate::Overlay::promote_into) again to go on.
+    /// [`merge_into`](crate::Overlay::merge_into) again to go on.
     #[error(
         "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
     )]

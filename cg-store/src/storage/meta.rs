@@ -24,7 +24,7 @@ const LIMITS_KEY: &[u8] = b"limits";
 const RECORD_SHAPE_KEY: &[u8] = b"recordShape";
 
 /// The row of `worldMeta` with the first commit whose deletions are kept, a `u64`.
-const FORGOTTEN_KEY: &[u8] = b"forgottenBefore";
+const TOMBSTONE_HORIZON_KEY: &[u8] = b"forgottenBefore";
 
 /// What a world must know before it begins: damage in it is found before anything is written.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct WorldRows {
     /// Absent in an engine that holds no world yet.
     pub(crate) limits: Option<StoreLimits>,
     /// The first commit whose deletions are kept.
-    pub(crate) forgotten_before: u64,
+    pub(crate) tombstone_horizon: u64,
     /// Absent in an engine that holds no world yet, and in worlds of earlier drafts.
     pub(crate) record_shape: Option<RecordShape>,
 }
@@ -45,8 +45,8 @@ impl WorldRows {
     /// [`Error::Corrupt`] if a row's frame, the limits, what is forgotten or the shape of the records are damaged, [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
-        let forgotten_before = read_forgotten(view)?;
-        Ok(Self { catalog, limits, forgotten_before, record_shape: read_record_shape(view)? })
+        let tombstone_horizon = read_tombstone_horizon(view)?;
+        Ok(Self { catalog, limits, tombstone_horizon, record_shape: read_record_shape(view)? })
     }
 
     /// The shape of the tree of records: the stored one, or else the one asked for.
@@ -79,25 +79,25 @@ fn read_limits(view: &dyn Readable) -> Result<Option<StoreLimits>, Error> {
 }
 
 /// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
-fn read_forgotten(view: &dyn Readable) -> Result<u64, Error> {
-    let Some(row) = view.get(Space::WorldMeta, FORGOTTEN_KEY)? else { return Ok(0) };
-    let commit = FrameView::open(Space::WorldMeta, FORGOTTEN_KEY, &row)
-        .and_then(|frame| decode_forgotten(frame.payload()));
+fn read_tombstone_horizon(view: &dyn Readable) -> Result<u64, Error> {
+    let Some(row) = view.get(Space::WorldMeta, TOMBSTONE_HORIZON_KEY)? else { return Ok(0) };
+    let commit = FrameView::open(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, &row)
+        .and_then(|frame| decode_tombstone_horizon(frame.payload()));
     let what = "the row that says which deletions are forgotten";
-    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, FORGOTTEN_KEY, what, problem))
+    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, what, problem))
 }
 
-fn decode_forgotten(payload: &[u8]) -> Result<u64, DecodeError> {
+fn decode_tombstone_horizon(payload: &[u8]) -> Result<u64, DecodeError> {
     let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
     let commit = reader.u64("forgotten before")?;
-    reader.end("bytes behind the commit")?;
+    reader.end("bytes after the commit")?;
     Ok(commit)
 }
 
 /// Adds the row with the first commit whose deletions are kept to a batch.
-pub(crate) fn put_forgotten(batch: &mut Batch, commit: u64) {
+pub(crate) fn put_tombstone_horizon(batch: &mut Batch, commit: u64) {
     let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
-    batch.put(Space::WorldMeta, FORGOTTEN_KEY, row, Stamp::Commit);
+    batch.put(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, row, Stamp::Commit);
 }
 
 /// Adds the row with the world's limits to a batch.
@@ -132,7 +132,7 @@ fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
         limits.object_bytes = reader.u64("object limit")?;
         limits.record_bytes = reader.u64("record limit")?;
     }
-    reader.end("bytes behind the limits")?;
+    reader.end("bytes after the limits")?;
     Ok(limits)
 }
 
@@ -168,7 +168,7 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
         num_levels: reader.u32("num levels")?,
         roots_per_table: reader.u32("roots per table")?,
     };
-    reader.end("bytes behind the shape")?;
+    reader.end("bytes after the shape")?;
     RecordShape::new(settings).map_err(|_| {
         let (field, found) = ("leaf square size of settings", settings.leaf_square_size.into());
         here.error(Problem::OutOfRange { field, found, allowed: "settings that make a tree" })

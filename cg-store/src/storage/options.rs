@@ -23,14 +23,14 @@ pub struct WorldOptions {
     /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
     pub queue_bytes: u64,
     /// What is to stay free on the disk: below it commits that put anything fail with
-    /// [`Error::NoRoom`](crate::Error::NoRoom), before the engine fails, and ticks neither move chunks nor fold.
-    /// [`settle_tiers`](crate::World::settle_tiers), which makes a world smaller, goes on down to a quarter of it. Default
+    /// [`Error::LowDiskSpace`](crate::Error::LowDiskSpace), before the engine fails, and ticks neither move chunks nor fold.
+    /// [`demote_all`](crate::Tiers::demote_all), which makes a world smaller, goes on down to a quarter of it. Default
     /// `None`: a twentieth of the disk, 1 GiB at most, and 1 GiB where the engine cannot say how large the disk is.
     /// `Some(0)` demands nothing.
     pub min_free_bytes: Option<u64>,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
-    /// Beside it stand the areas of [`keep_in_memory`](crate::World::keep_in_memory), a 64th for what is known of absent
-    /// cubes, and a 64th for each thread that uses [`with`](crate::World::with).
+    /// Beside it stand the areas of [`pin_in_cache`](crate::WorldCache::pin), a 64th for what is known of absent
+    /// cubes, and a 64th for each thread that uses [`with`](crate::World::with_chunk).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
     ///
@@ -199,8 +199,8 @@ pub struct StoreLimits {
     pub object_bytes: u64,
     /// One spatial record. Default 1 MiB.
     pub record_bytes: u64,
-    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A transaction that is larger is put by in parts, made to count
-    /// by one small commit and then carried out: it is written twice, and seen whole or not at all like any other.
+    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A transaction that is larger is staged in parts, made to count
+    /// by one small commit and then rolled forward: it is written twice, and seen whole or not at all like any other.
     pub batch_bytes: u64,
 }
 

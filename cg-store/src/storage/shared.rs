@@ -10,22 +10,22 @@ use crate::rt::lock_order::{RwLock, rank};
 use crate::rt::pool::Pool;
 use crate::rt::stats::Counters;
 use crate::storage::directory::WorldFile;
+use crate::storage::engine_cell::{EngineCell, EngineGuard};
 use crate::storage::error::Error;
-use crate::storage::lease::{EngineSlot, Lease};
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordShape;
 use crate::storage::registry::Registry;
 
 /// What all rooms of an open world share.
 pub(crate) struct Shared {
-    pub(crate) slot: EngineSlot,
+    pub(crate) slot: EngineCell,
     pub(crate) registry: Registry,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
     pub(crate) record_shape: RecordShape,
     pub(crate) counters: Counters,
     /// The first commit whose deletions are kept.
-    pub(crate) forgotten_before: AtomicU64,
+    pub(crate) tombstone_horizon: AtomicU64,
     pub(crate) file: WorldFile,
     /// Where the world is stored; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
@@ -42,8 +42,8 @@ impl Shared {
 
     /// The engine, for as long as the value is held. Waits while it is being replaced.
     #[inline]
-    pub(crate) fn engine(&self) -> Result<Lease<'_>, EngineError> {
-        self.slot.lease()
+    pub(crate) fn engine(&self) -> Result<EngineGuard<'_>, EngineError> {
+        self.slot.guard()
     }
 
     /// The longest batch. What is longer is staged in parts, and applied part by part.

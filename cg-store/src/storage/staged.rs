@@ -1,18 +1,18 @@
-//! Commits that are too large for one batch: put by in parts, made to count by one small commit, and carried out.
+//! Commits that are too large for one batch: staged in parts, made to count by one small commit, and rolled forward.
 //!
-//! | step | batches | a crash behind it leaves |
+//! | step | batches | a crash after it leaves |
 //! |---|---|---|
-//! | [`stage`](Staged::stage) | rearrangements: one part each | parts without an intent, which the next open deletes |
-//! | [`commit`](Staged::commit) | one commit: the intent | the commit; the next open carries it out |
-//! | [`carry_out`](Staged::carry_out) | rearrangements: one part's rows each | the same |
+//! | [`stage`](Staged::stage) | maintenance batches: one part each | parts without an intent, which the next open deletes |
+//! | [`commit`](Staged::commit) | one commit: the intent | the commit; the next open rolls it forward |
+//! | [`roll_forward`](Staged::roll_forward) | maintenance batches: one part's rows each | the same |
 //! | | the last: intent and parts are deleted | nothing but the commit's rows |
 //!
 //! **Invariants**.
-//! - A row stands in its part as it will stand in its family, so carrying out twice is carrying out once.
+//! - A row stands in its part as it will stand in its family, so rolling forward twice is rolling forward once.
 //! - The rows of one chunk, and those of one record, are in one part: whoever reads one of them never sees half.
 //! - Nobody commits between the number that is given to [`stage`](Staged::stage) and [`commit`](Staged::commit), which
-//!   refuses otherwise; rearrangements may come in between.
-//! - Nobody commits behind it before it is carried out to its end, so an intent is that of the newest commit.
+//!   refuses otherwise; maintenance batches may come in between.
+//! - Nobody commits after it before it is rolled forward to its end, so an intent is that of the newest commit.
 
 /// Of worlds on disk alone.
 #[cfg(any(feature = "rocks", test))]
@@ -147,10 +147,10 @@ impl Staged {
         let mut batch = Batch::new();
         let draft = Draft::plain(Codec::None, 0, move |out| out.extend(bytes));
         batch.put(Space::Intent, part_key, draft, Stamp::Commit);
-        engine.commit(batch.rearranging(), &[], Level::Process).map(drop)
+        engine.commit(batch.maintenance(), &[], Level::Process).map(drop)
     }
 
-    /// Makes the parts count: behind this the commit is committed.
+    /// Makes the parts count: after this the commit is committed.
     ///
     /// # Errors
     /// [`EngineError::Conflict`] if somebody has committed since the number was given, and what else the engine says.
@@ -171,21 +171,21 @@ impl Staged {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for a part that is damaged or missing, and what else the engine says.
-    pub(crate) fn carry_out(&self, engine: &dyn Engine) -> Result<(), EngineError> {
+    pub(crate) fn roll_forward(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for number in 0..self.intent.part_count {
             let mut batch = Batch::new();
             self.read_part(engine, number, |part_key, part| {
                 fill(&mut batch, part).map_err(|problem| damaged(part_key, &problem.to_string()))
             })?;
-            engine.commit(batch.rearranging(), &[], Level::Process)?;
+            engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
-        // One batch: a part that is missing behind an intent is damage.
+        // One batch: a part that is missing after an intent is damage.
         let mut batch = Batch::new();
         batch.delete(Space::Intent, key::intent(self.seq));
         for number in 0..self.intent.part_count {
             batch.delete(Space::Intent, key::staged(self.seq, number));
         }
-        engine.commit(batch.rearranging(), &[], Level::Process).map(drop)
+        engine.commit(batch.maintenance(), &[], Level::Process).map(drop)
     }
 
     /// What the row of an intent says.
@@ -262,7 +262,7 @@ fn damaged(row: &[u8], what: &str) -> EngineError {
 /// What an engine holds of commits that were staged.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
-    /// Those that are committed and not carried out, in the order of their numbers. At most one, if no one else wrote.
+    /// Those that are committed and not rolled forward, in the order of their numbers. At most one, if no one else wrote.
     committed: Vec<Staged>,
     /// The keys of all parts.
     parts: Vec<Vec<u8>>,
@@ -271,10 +271,10 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Looks for intents and parts, and whether all that is to be carried out can be. Costs one look if there are none.
+    /// Looks for intents and parts, and whether all that is to be rolled forward can be. Costs one look if there are none.
     ///
     /// What cannot be read where they would lie keeps nobody from the rest, if the key of the intent that there may be can
-    /// be asked for. Parts that mean nothing may be unlisted then; [`finish`](Self::finish) deletes those behind the newest commit.
+    /// be asked for. Parts that mean nothing may be unlisted then; [`finish`](Self::finish) deletes those after the newest commit.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] for an intent that is damaged, or whose parts are; what else the engine says.
@@ -316,18 +316,18 @@ impl Unfinished {
         Ok(found)
     }
 
-    /// The first commit that is to be carried out.
+    /// The first commit that is to be rolled forward.
     pub(crate) fn first_commit(&self) -> Option<u64> {
         self.committed.first().map(|staged| staged.seq)
     }
 
-    /// Carries out what is committed, and deletes what is not.
+    /// Rolls forward what is committed, and deletes what is not.
     ///
     /// # Errors
     /// What the engine says. May be done again.
     pub(crate) fn finish(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for staged in &self.committed {
-            staged.carry_out(engine)?;
+            staged.roll_forward(engine)?;
             tracing::info!(commit = staged.seq, parts = staged.intent.part_count, "carried a commit out");
         }
         let numbers: Vec<u64> = self.committed.iter().map(|staged| staged.seq).collect();
@@ -339,14 +339,14 @@ impl Unfinished {
             for part in parts {
                 batch.delete(Space::Intent, part);
             }
-            engine.commit(batch.rearranging(), &[], Level::Process)?;
+            engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
         if let Some(newest) = self.unlisted_behind {
             // Parts of commits that never were: their numbers are given out again, and must not find them.
             let tag = Space::Intent.index_tag().expect("it is in the index family");
             let mut batch = Batch::new();
             batch.delete_range(Space::Intent, key::intent(newest.saturating_add(1)), [tag + 1]);
-            engine.commit(batch.rearranging(), &[], Level::Process)?;
+            engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
         Ok(())
     }

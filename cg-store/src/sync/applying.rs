@@ -4,29 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ClusterPos, Dimension};
-use cg_registry::travel::{Arrival, Names};
+use cg_registry::portable::{IdRemap, Names};
 use cg_registry::{Catalog, ListKind};
 
-use super::client::{Applied, area_of, cube_of, dimension_of};
+use super::client::{SyncOutcome, area_of, cube_of, dimension_of};
 use super::error::SyncError;
-use super::kept::{AreaRow, CUBES, CubeKey, CubeRow, area_key};
 use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, CubeReply, SyncReply, SyncRequest, decode_row, encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
+use super::state::{AreaRow, CUBES, CubeKey, CubeRow, area_key};
 use crate::commit::transaction::Transaction;
 
 /// A reply on its way into the cache.
 pub(super) struct Applying<'a, 'tx> {
     pub(super) tx: &'a mut Transaction<'tx>,
     pub(super) names: &'a Names,
-    pub(super) arrival: &'a Arrival,
+    pub(super) remap: &'a IdRemap,
     pub(super) catalog: &'a Catalog,
     pub(super) reply: &'a SyncReply,
     pub(super) is_late: bool,
     /// The rows that were read: as they are stored and as they are to be.
     pub(super) rows: BTreeMap<CubeKey, (Option<CubeRow>, CubeRow)>,
-    pub(super) applied: Applied,
+    pub(super) applied: SyncOutcome,
 }
 
 impl Applying<'_, '_> {
@@ -207,7 +207,7 @@ impl Applying<'_, '_> {
         }
         let schema = self.catalog.current_schema();
         let (new, left) =
-            self.arrival.chunk(&old, &schema).map_err(|error| SyncError::NotArrived { at, error })?;
+            self.remap.chunk(&old, &schema).map_err(|error| SyncError::NotRemapped { at, error })?;
         for (component, count) in left {
             let name = self.names.components.get(&component).map(|it| it.name.to_string());
             *self.applied.components_left.entry(name.unwrap_or_default()).or_default() += count;
@@ -216,7 +216,7 @@ impl Applying<'_, '_> {
     }
 
     /// Writes the rows that are others than before.
-    pub(super) fn end(self) -> Result<Applied, SyncError> {
+    pub(super) fn end(self) -> Result<SyncOutcome, SyncError> {
         let Self { tx, rows, applied, .. } = self;
         for (key, (stored, row)) in rows {
             let is_new = if row.chunks.is_empty() { stored.is_some() } else { stored.as_ref() != Some(&row) };

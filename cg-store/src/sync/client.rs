@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
-use cg_registry::travel::{Arrival, Names};
+use cg_registry::portable::{IdRemap, Names};
 use cg_registry::{Catalog, ListKind};
 use uuid::Uuid;
 
 use super::applying::Applying;
 use super::error::{MessageError, SyncError};
-use super::kept::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
 use super::messages::{
     AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest, decode_row,
     encode_row,
 };
 use super::place::{chunk_at, meets, place_of};
+use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
 use crate::api::world::World;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
@@ -33,10 +33,10 @@ const MAX_NAMES: usize = 1 << 20;
 ///
 /// ```
 /// use cg_store::prelude::*;
-/// use cg_store::{AnswerLimits, SyncClient};
-/// let server = World::temporary(&[], &WorldOptions::default())?;
-/// let overworld = server.register_dimension("game:overworld")?;
-/// let [air, stone] = server.register_blocks([":air", "game:stone"])?;
+/// use cg_store::{SyncServerLimits, SyncClient};
+/// let server = World::in_memory(&[], &WorldOptions::default())?;
+/// let overworld = server.registry().register_dimension("game:overworld")?;
+/// let [air, stone] = server.registry().register_blocks([":air", "game:stone"])?;
 /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
 /// server.transaction(|tx| {
 ///     tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
@@ -44,12 +44,12 @@ const MAX_NAMES: usize = 1 << 20;
 /// })?;
 ///
 /// // Elsewhere, where stone has another id.
-/// let world = World::temporary(&[], &WorldOptions::default())?;
-/// world.register_blocks(["game:wool", "game:stone"])?;
-/// let here = ChunkAt { dimension: world.register_dimension("game:overworld")?, ..at };
+/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// world.registry().register_blocks(["game:wool", "game:stone"])?;
+/// let here = ChunkAt { dimension: world.registry().register_dimension("game:overworld")?, ..at };
 /// let cache = SyncClient::open(world)?;
 /// let request = cache.request(&[here])?;
-/// let reply = server.answer(&request, &AnswerLimits::default())?;
+/// let reply = server.answer(&request, &SyncServerLimits::default())?;
 /// assert_eq!(cache.apply(&request, &reply)?.updated, 1);
 /// let stone = cache.world().catalog().block_id("game:stone").expect("is registered");
 /// assert_eq!(cache.world().load(here)?.expect("came").block(LocalPos::new(0, 0, 0)), stone);
@@ -68,7 +68,7 @@ struct State {
     head: Option<Head>,
     generation: u32,
     names: Names,
-    /// Requests of this session have the numbers behind the first, which no other session has.
+    /// Requests of this session have the numbers after the first, which no other session has.
     first_request: u64,
     requests: u64,
     /// The newest commit of which a reply of this session and incarnation told. A reply of an older one is late: what it
@@ -79,7 +79,7 @@ struct State {
 /// What a reply changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Applied {
+pub struct SyncOutcome {
     /// Chunks that were stored.
     pub updated: u64,
     /// Chunks that were asked about and are up to date.
@@ -236,7 +236,7 @@ impl SyncClient {
     ///
     /// # Errors
     /// [`SyncError`]; but for names, nothing was written then.
-    pub fn apply(&self, request: &SyncRequest, reply: &SyncReply) -> Result<Applied, SyncError> {
+    pub fn apply(&self, request: &SyncRequest, reply: &SyncReply) -> Result<SyncOutcome, SyncError> {
         let mut state = self.state.lock();
         check(&state, request, reply)?;
         let mut next = state.clone();
@@ -259,7 +259,7 @@ impl SyncClient {
         };
         next.head = Some(head);
         let catalog = self.registered(&next.names)?;
-        let arrival = Arrival::new(&next.names, &catalog).map_err(|_| MessageError::NamesMissing)?;
+        let remap = IdRemap::new(&next.names, &catalog).map_err(|_| MessageError::NamesMissing)?;
         let cached = self.cached_in(request, reply, &catalog)?;
         let applied = self.world.transaction(|tx| {
             if state.head != Some(head) {
@@ -276,14 +276,14 @@ impl SyncClient {
             let mut applying = Applying {
                 tx,
                 names: &next.names,
-                arrival: &arrival,
+                remap: &remap,
                 catalog: &catalog,
                 reply,
                 is_late,
                 rows: BTreeMap::new(),
-                applied: Applied {
+                applied: SyncOutcome {
                     is_restart: reply.is_restart && state.head.is_some(),
-                    ..Applied::default()
+                    ..SyncOutcome::default()
                 },
             };
             for (asked, reply) in request.cubes.iter().zip(&reply.cubes) {
@@ -339,7 +339,7 @@ impl SyncClient {
         self.check_names(
             ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum::<usize>() + missing,
         )?;
-        Ok(self.world.register(&names.registration(&catalog))?)
+        Ok(self.world.registry().register(&names.registration(&catalog))?)
     }
 
     /// The cached cubes that may have chunks in areas of which everything is listed.

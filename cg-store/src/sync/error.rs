@@ -48,8 +48,8 @@ pub enum MessageError {
     /// Bytes are missing at its end.
     #[error("the message ends too early")]
     Ends,
-    /// There is something behind it.
-    #[error("the message has {extra_bytes} bytes behind its end")]
+    /// There is something after it.
+    #[error("the message has {extra_bytes} bytes after its end")]
     Behind {
         /// How many bytes.
         extra_bytes: usize,
@@ -130,7 +130,7 @@ pub enum SyncError {
     },
     /// A chunk of a reply cannot be expressed by the names here.
     #[error("{at}, as the server sent it: {error}")]
-    NotArrived {
+    NotRemapped {
         /// The chunk.
         at: ChunkAt,
         /// Why.

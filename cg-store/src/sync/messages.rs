@@ -16,8 +16,8 @@
 use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
+use cg_registry::portable::{NamedBlock, NamedComponent, Names, Used};
 use cg_registry::schema::Field;
-use cg_registry::travel::{NamedBlock, NamedComponent, Names, Used};
 use cg_registry::{Catalog, ComponentSpec, ListKind, Name};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ pub(super) struct ChangedCube {
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
-/// Names behind those that the client knows, or all if the schema generation is another.
+/// Names after those that the client knows, or all if the schema generation is another.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct NewNames {
     pub(super) generation: u32,
@@ -196,7 +196,7 @@ impl SyncRequest {
     /// Reads a request from elsewhere.
     ///
     /// # Errors
-    /// [`MessageError`] for what is none of this version, is longer than allowed, is not as it was sent, or has bytes behind
+    /// [`MessageError`] for what is none of this version, is longer than allowed, is not as it was sent, or has bytes after
     /// it.
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
         decode(REQUEST, bytes, limits.request_bytes)

@@ -20,13 +20,13 @@ mod applying;
 mod changed;
 mod client;
 mod error;
-mod kept;
 mod messages;
 mod place;
 mod server;
+mod state;
 mod versions;
 
-pub use client::{Applied, SyncClient};
+pub use client::{SyncClient, SyncOutcome};
 pub use error::{MessageError, SyncError};
 pub use messages::{SYNC_VERSION, SyncLimits, SyncReply, SyncRequest};
-pub use server::AnswerLimits;
+pub use server::SyncServerLimits;

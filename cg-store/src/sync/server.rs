@@ -26,7 +26,7 @@ const READ_AT_ONCE: usize = 256;
 
 /// How much a reply says at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerLimits {
+pub struct SyncServerLimits {
     /// Bytes of chunks, of which the last may go beyond it; the client asks for the others again.
     pub chunk_bytes: usize,
     /// Changed chunks that are listed of all areas together.
@@ -37,7 +37,7 @@ pub struct AnswerLimits {
     pub asked_areas: usize,
 }
 
-impl Default for AnswerLimits {
+impl Default for SyncServerLimits {
     /// 16 MiB of chunks, and a million that are listed; 65,536 cubes and 256 areas.
     fn default() -> Self {
         Self { chunk_bytes: 16 << 20, listed_chunks: 1 << 20, asked_cubes: 1 << 16, asked_areas: 256 }
@@ -60,7 +60,7 @@ impl World {
     /// # Errors
     /// [`SyncError::Message`] for a request that names what no world has; what the engine says. A chunk that is damaged
     /// fails no request: the reply says so, and the client keeps what it has.
-    pub fn answer(&self, request: &SyncRequest, limits: &AnswerLimits) -> Result<SyncReply, SyncError> {
+    pub fn answer(&self, request: &SyncRequest, limits: &SyncServerLimits) -> Result<SyncReply, SyncError> {
         let rooms = self.applied()?;
         rooms.shared.check_open()?;
         for (what, found, limit) in [
@@ -75,8 +75,8 @@ impl World {
         // Read before the view is taken, which so has at least that.
         let commit = engine.last_commit().get();
         let view = engine.snapshot().map_err(Error::from)?;
-        // Read after it, as marks of deletions may go while it is held.
-        let forgotten = self.forgotten_before();
+        // Read after it, as tombstones may go while it is held.
+        let forgotten = self.tiers().tombstone_horizon();
         let catalog = rooms.shared.registry.catalog();
         // The names of the catalog, of which some may be newer than the view, are told too.
         let newest = engine.last_commit().get();
@@ -145,7 +145,7 @@ pub(super) struct Answering<'a> {
     /// The newest commit that the reply tells of.
     newest: u64,
     listed: usize,
-    limits: &'a AnswerLimits,
+    limits: &'a SyncServerLimits,
     wanted: Vec<Wanted>,
 }
 
@@ -223,8 +223,8 @@ impl Answering<'_> {
             });
             for (wanted, found) in wanted.iter().zip(found) {
                 let answer = match found {
-                    Ok(Lookup::Here(answer)) => answer,
-                    Ok(Lookup::Deleted | Lookup::NotHere) => Answer::Gone,
+                    Ok(Lookup::Found(answer)) => answer,
+                    Ok(Lookup::Tombstone | Lookup::NotFound) => Answer::Gone,
                     Err(Error::Corrupt(_) | Error::NotUpgraded { .. } | Error::UnknownGeneration { .. }) => {
                         Answer::Damaged
                     }
@@ -245,7 +245,7 @@ impl Answering<'_> {
         let corner =
             |[x, y, z]: [i64; 3]| ChunkPos::new(x, y, z).map_err(|_| wrong("a box lies outside the world"));
         let area = ChunkBox::new(corner(asked.min)?, corner(asked.max)?);
-        // Deletions of commits behind `since` are certainly known if none of those is forgotten.
+        // Deletions of commits after `since` are certainly known if none of those is forgotten.
         let since = asked.since.filter(|since| self.is_known && since.saturating_add(1) >= self.forgotten);
         let (is_whole, since) = (since.is_none(), since.unwrap_or(0));
         let (mut cubes, mut damaged) = (Vec::new(), Vec::new());

@@ -31,12 +31,12 @@ impl Answering<'_> {
             let row_key = key::chunk(*at);
             Counters::add(&self.read.shared.counters.engine_reads, 1);
             let row = self.view.get(Space::ChunkL0, &row_key)?;
-            // Changed again behind the reply's commit: a delta of that is not in the row.
+            // Changed again after the reply's commit: a delta of that is not in the row.
             let Some(row) = row.filter(|_| *commit <= self.commit) else {
                 return self.places(dimension, cube);
             };
             Counters::add(&self.read.shared.counters.bytes_read, row.len() as u64);
-            let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Here(_));
+            let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Found(_));
             let version = frame::version_of(&row).unwrap_or(0).max(*commit);
             places.insert(place_of(at.pos), (version, is_here));
         }
@@ -75,7 +75,7 @@ impl Answering<'_> {
             Counters::add(&counters.bytes_read, row.len() as u64);
             let damage = |problem| Damage::of_row(Space::ChunkL0, row_key, cube.to_string(), problem);
             let at = key::decode_chunk(row_key).map_err(damage)?;
-            let is_here = matches!(hot(at, row_key, row)?, Lookup::Here(_));
+            let is_here = matches!(hot(at, row_key, row)?, Lookup::Found(_));
             let version = frame::version_of(row).unwrap_or(0);
             places.insert(place_of(at.pos), (version, is_here));
             Ok(())

@@ -67,7 +67,7 @@ impl Heat {
         reader.version_u8("heat version", HEAT_VERSION)?;
         let last_access = GameTick::new(reader.u64("last access")?);
         let moved_at = reader.u64("moved at")?;
-        reader.end("bytes behind the heat")?;
+        reader.end("bytes after the heat")?;
         Ok(Self { last_access, moved_at: (moved_at != NEVER).then_some(GameTick::new(moved_at)) })
     }
 }

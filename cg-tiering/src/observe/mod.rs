@@ -108,7 +108,7 @@ impl Observers {
         self.distance.check(players.iter().map(|player| (*player, self.motion.path(player, horizon))));
         let Self { presence, heat, policy, .. } = self;
         let (near, recent_ticks) = (policy.near_distance_blocks, policy.warm_after_ticks);
-        // Only one of the two is called at a time, but both are handed over at once.
+        // Only one of the two is called at a time, but both are submitted at once.
         let heat = std::cell::RefCell::new(heat);
         let accessed = |cube| {
             let known = heat.borrow().get(cube);
@@ -136,7 +136,7 @@ impl Observers {
         presence.release(id, |cube| heat.refresh(cube, now))
     }
 
-    /// Forbids that chunks of a box grow colder.
+    /// Forbids that chunks of a box are demoted.
     pub fn pin(&mut self, dimension: Dimension, place: ChunkBox) -> PinId {
         self.pinned.pin(dimension, place)
     }

@@ -102,7 +102,7 @@ impl Rows {
         }
     }
 
-    /// The next cubes behind one, round the world, that have rows in L0 or L1.
+    /// The next cubes after one, round the world, that have rows in L0 or L1.
     pub(super) fn hot_cubes_after(&self, after: Option<CubeAt>, count: usize) -> Vec<CubeAt> {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let Some(after) = after else { return self.hot.iter().copied().take(count).collect() };

@@ -58,7 +58,7 @@ pub enum Event {
     },
     /// The host released what it held under this name.
     Release(u64),
-    /// The host forbade that the chunks of a box grow colder.
+    /// The host forbade that the chunks of a box are demoted.
     Pin {
         /// The host's name for it.
         pin: u64,

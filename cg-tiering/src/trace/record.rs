@@ -1,6 +1,6 @@
 //! One record of a trace: an event in the shortest form that its past allows.
 //!
-//! | kind | fields behind it | what it says |
+//! | kind | fields after it | what it says |
 //! |---|---|---|
 //! | 1 | `advance` u32 | time goes on by so many ticks |
 //! | 129 | `tick` u64 | time goes on, by 2^32 ticks or more, to this one |
@@ -13,7 +13,7 @@
 //! | 7, 135 | place | a chunk is let go |
 //! | 8 | `hold` u64, `dimension`, `least x` … `greatest z` | a box of chunks is held as loaded |
 //! | 9 | `hold` | it is released |
-//! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks may not grow colder |
+//! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks may not be demoted |
 //! | 11 | `pin` | it may again |
 //!
 //! A place is `chunk step x`, `chunk step y`, `chunk step z` (i8, from the chunk named last) in kinds below 128, and

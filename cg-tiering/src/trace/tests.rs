@@ -253,7 +253,7 @@ fn a_tick_tells_who_is_there() {
     );
 }
 
-/// What is said of a trace of the given records behind the first line.
+/// What is said of a trace of the given records after the first line.
 #[track_caller]
 fn check_error(records: &[&[u8]], expected: Expect) {
     let mut bytes = encoded(&[player(1, 0, [0, 0, 0])]);

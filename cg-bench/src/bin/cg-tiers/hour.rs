@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let contents = Contents::in_world(&world)?;
     let mut side = Tiered::new(world, BUDGET);
     fill(&mut side, &contents, &known)?;
-    side.world.settle_tiers(DAY, |_| {})?;
+    side.world.tiers().demote_all(DAY, |_| {})?;
     side.close()?;
     side = Tiered::new(World::open(&tiered, &[], &world_options)?, BUDGET);
     let (ours, _) = play(side, trace, &contents, &tiered, &mut |side| {

@@ -114,14 +114,14 @@ fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
             })?;
         }
     }
-    while world.fold_opacity(usize::MAX)? > 0 {}
+    while world.opacity().fold(usize::MAX)? > 0 {}
     world.close()?;
     Ok((side * side * HEIGHT) as u64)
 }
 
 fn settle(path: &Path) -> Result<(), Failure> {
     let world = World::open(path, &[], &WorldOptions::process())?;
-    world.settle_tiers(DAY, |_| {})?;
+    world.tiers().demote_all(DAY, |_| {})?;
     Ok(world.close()?)
 }
 
@@ -157,8 +157,8 @@ pub(crate) fn measure(options: &Measure) -> Result<(), Failure> {
         drop(world);
     }
     let world = open()?;
-    let dimension = world.dimension("minecraft:overworld").ok_or("the world has no dimension")?;
-    let begin = world.clock().now().get();
+    let dimension = world.catalog().dimension("minecraft:overworld").ok_or("the world has no dimension")?;
+    let begin = world.tiers().clock().now().get();
     // What is left of making the world is done first.
     ticks(&world, begin, |_| Vec::new())?;
     let before = world.stats();

@@ -53,7 +53,7 @@ impl Side for Tiered {
         for (at, chunk) in chunks {
             batch.save(*at, Arc::clone(chunk));
         }
-        match self.world.hand_over(batch) {
+        match self.world.submit(batch) {
             // What is refused is told when the world is closed.
             Ok(_) => Ok(true),
             Err(refused) if matches!(refused.error, Error::Busy { .. }) => Ok(false),
@@ -69,7 +69,7 @@ impl Side for Tiered {
         self.moves.shadows_dropped += moves.shadows_dropped;
         self.moves.bytes_read += moves.bytes_read;
         self.moves.bytes_written += moves.bytes_written;
-        self.moves.overtaken += moves.overtaken;
+        self.moves.conflicts += moves.conflicts;
         self.moves.refused += moves.refused;
         Ok(())
     }

@@ -165,10 +165,10 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
             })
         });
         let begun = std::time::Instant::now();
-        let promoted = overlay.promote_into(&base);
+        let merged = overlay.merge_into(&base);
         let took = begun.elapsed();
         is_over.store(true, Ordering::Release);
-        promoted?;
+        merged?;
         let loads = loads.join().map_err(|_| "a reader panicked")??;
         let looks = looks.join().map_err(|_| "a reader of cows panicked")??;
         let transactions = transactions.join().map_err(|_| "a writer panicked")??;
@@ -288,7 +288,7 @@ pub(crate) fn go_on(dir: &Path, forgets: bool) -> Result<(), Failure> {
     if forgets {
         overlay.reset()?;
     }
-    overlay.promote_into(&base)?;
+    overlay.merge_into(&base)?;
     drop((overlay, arenas));
     Ok(base.close()?)
 }

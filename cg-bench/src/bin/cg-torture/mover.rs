@@ -23,7 +23,7 @@ impl Mover {
         let ends = std::sync::Arc::new(AtomicBool::new(false));
         let (world, told) = (world.clone(), std::sync::Arc::clone(&ends));
         let thread = std::thread::spawn(move || {
-            let mut now = world.clock().now().get();
+            let mut now = world.tiers().clock().now().get();
             for round in 0_u64.. {
                 if told.load(Ordering::Acquire) {
                     return;
@@ -43,12 +43,12 @@ impl Mover {
                     .collect();
                 let ticked = world.tick(GameTick::new(now), &players, Duration::from_millis(2)).map(drop);
                 let settled = if round % ROUNDS_PER_SETTLING == ROUNDS_PER_SETTLING - 1 {
-                    world.settle_tiers(1000, |_| {}).map(drop)
+                    world.tiers().demote_all(1000, |_| {}).map(drop)
                 } else {
                     Ok(())
                 };
                 // Nobody asks what was deleted, so its marks go where they hide nothing.
-                let forgotten = world.forget_before(world.last_commit()).map(drop);
+                let forgotten = world.tiers().purge_tombstones_before(world.last_commit()).map(drop);
                 if let Err(error) = ticked.and(settled).and(forgotten) {
                     // The steps will meet it too, and tell the parent.
                     eprintln!("moving failed: {error}");

@@ -63,12 +63,12 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
             })
         });
         let begun = Instant::now();
-        let promoted = overlay.promote_into(&base);
+        let merged = overlay.merge_into(&base);
         let took = begun.elapsed();
         is_over.store(true, Ordering::Release);
         let ended =
             |end: std::thread::Result<Result<Duration, Failure>>| end.map_err(|_| "a reader panicked")?;
-        promoted?;
+        merged?;
         Ok::<_, Failure>((took, ended(loads.join())?, ended(walks.join())?))
     })?;
     if base.stats().commits_staged != 1 && !orders.loses_intents {
@@ -116,9 +116,10 @@ pub(crate) struct Kinds {
 
 impl Kinds {
     pub(crate) fn register(world: &World) -> Result<Self, Failure> {
-        world.register_dimension("game:field")?;
-        let blocks = world.register_blocks([":air", "game:stone", "game:glass"])?;
-        let (light, cow) = (world.register_side("game:light")?, world.register_entity("game:cow")?);
+        world.registry().register_dimension("game:field")?;
+        let blocks = world.registry().register_blocks([":air", "game:stone", "game:glass"])?;
+        let (light, cow) =
+            (world.registry().register_side("game:light")?, world.registry().register_entity("game:cow")?);
         Ok(Self { blocks, light, cow })
     }
 

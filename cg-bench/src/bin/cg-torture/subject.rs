@@ -84,7 +84,7 @@ pub(crate) fn create(dir: &Path, seed: u64) -> Result<(), Failure> {
         names.map(|name| Ok(BlockOffer::new(Name::new(name)?))).collect::<Result<Vec<_>, Failure>>()?;
     blocks[0].opaque = false;
     blocks[CHEST as usize].components.push(Name::new("torture:coins")?);
-    world.register(&Registration {
+    world.registry().register(&Registration {
         components: vec![
             ComponentOffer::variable(Name::new("torture:coins")?),
             ComponentOffer::variable(Name::new("torture:tag")?),
@@ -125,7 +125,7 @@ pub(crate) fn steps_taken(world: &World) -> Result<u64, Failure> {
 pub(crate) fn take(world: &World, step: &Step, broken: Option<Break>) -> Result<u64, Failure> {
     if step.registers {
         let block = BlockOffer::new(Name::new(block_name(step.index))?);
-        world.register(&Registration { blocks: vec![block], ..Registration::default() })?;
+        world.registry().register(&Registration { blocks: vec![block], ..Registration::default() })?;
     }
     let ids = Ids::of(world)?;
     let mut rest = step.actions.as_slice();

@@ -69,7 +69,7 @@ impl Telling {
         if !self.tells.load(Ordering::Acquire) {
             return Ok(batch);
         }
-        let is_intent = !batch.is_rearrangement();
+        let is_intent = !batch.is_maintenance();
         let stage = match (is_intent, self.is_committed.load(Ordering::Acquire)) {
             (true, _) => Stage::Intent,
             (false, false) => Stage::Parts,

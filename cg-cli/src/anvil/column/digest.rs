@@ -8,7 +8,7 @@ use super::{Blocks, CELLS, Column};
 
 /// The first 16 bytes of SHA-256 over the blocks of a column.
 ///
-/// Of each section with blocks, ascending: its y as i32, the count of its states as u32, each state's text behind its
+/// Of each section with blocks, ascending: its y as i32, the count of its states as u32, each state's text after its
 /// length as u32, in the order in which the cells first show them, and for each cell in the game's order its state's
 /// place in that list as u16; all little-endian. So neither the ids of a world nor the order of a palette matter.
 pub(crate) type BlocksDigest = [u8; 16];

@@ -9,7 +9,7 @@ fn limits() -> nbt::Limits {
     nbt::Limits::default()
 }
 
-/// An entity with its riders after `before` other fields, and `after` fields behind them.
+/// An entity with its riders after `before` other fields, and `after` fields after them.
 fn entity(before: usize, after: usize, riders: &[Vec<u8>]) -> Vec<u8> {
     nbt::payload(|out| {
         (0..before).for_each(|number| out.int("before", number as i32));
@@ -139,7 +139,7 @@ fn a_moved_entity_says_where_it_is_and_keeps_every_other_byte() {
             let mut records = split(&raw(&place, &[]), &limits()).expect("an entity");
             records[0].move_to(moved, &limits()).expect("a compound");
             assert_eq!(records[0].pos, Some(moved));
-            // Where there was none it stands behind the rest.
+            // Where there was none it stands after the rest.
             let expected = if place.is_empty() { raw(&[], &said) } else { raw(&said, &[]) };
             let joined = join(&records[0], |&id| records.get(id)).expect("they belong together");
             assert_eq!(joined, expected, "{what}, riders first: {riders_first}");

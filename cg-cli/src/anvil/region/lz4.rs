@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A block of 0 raw bytes ends the stream. Encoders other than lz4-java leave it out, and the game does not miss it, so
-//! the end of the bytes behind a whole block is an end too.
+//! the end of the bytes after a whole block is an end too.
 
 use twox_hash::XxHash32;
 

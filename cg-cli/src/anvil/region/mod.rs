@@ -1,4 +1,4 @@
-//! Region files: 32 × 32 columns behind a header of sectors, read slot by slot.
+//! Region files: 32 × 32 columns after a header of sectors, read slot by slot.
 //!
 //! ```text
 //! offset   width  field

@@ -129,7 +129,7 @@ fn every_broken_lz4_block_says_why() {
     check(&[&whole, &whole], expect!["abcdabcd"]);
     check(&[], expect!["the LZ4 stream ends early"]);
     check(&[&whole, &whole[..24]], expect!["the LZ4 stream ends early"]);
-    check(&[&end, b"behind the end"], expect![""]);
+    check(&[&end, b"after the end"], expect![""]);
     check(&[&block(lz4::COMPRESSED, b"\x40abcd", 4, hash), &end], expect!["abcd"]);
     check(
         &[&block(lz4::COMPRESSED, b"\x40abcd", 5, hash)],

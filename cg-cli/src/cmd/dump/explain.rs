@@ -74,7 +74,7 @@ fn explain_plain(catalog: Option<&Catalog>, space: Space, key: &[u8], row: &[u8]
         {
             parts = explain(catalog, space, key, payload, None);
             for part in &mut parts {
-                part.what = format!("set aside: {}", part.what);
+                part.what = format!("quarantined: {}", part.what);
             }
         }
     } else if let Ok(frame) = FrameView::open(space, key, row)

@@ -120,13 +120,12 @@ impl Rows {
             Space::ChunkDelta => key::decode_delta(key)
                 .map(|(at, commit)| format!("changes of commit {commit} to {}", chunk(at))),
             Space::Quarantine => key::decode_quarantine(key).map(|(space, key, commit)| {
-                format!("set aside by commit {commit}: {}", self.place(space, key))
+                format!("quarantined by commit {commit}: {}", self.place(space, key))
             }),
             Space::Intent if key.len() == key::STAGED_LEN_BYTES => key::decode_staged(key)
-                .map(|(commit, part)| format!("part {part} of commit {commit}, which is put by")),
-            Space::Intent => {
-                key::decode_intent(key).map(|commit| format!("commit {commit}, which is to be carried out"))
-            }
+                .map(|(commit, part)| format!("part {part} of commit {commit}, which is staged")),
+            Space::Intent => key::decode_intent(key)
+                .map(|commit| format!("commit {commit}, which is to be rolled forward")),
             _ => Ok(match str::from_utf8(key) {
                 Ok(name) if !name.contains(char::is_control) => format!("row `{name}`"),
                 _ => format!("{space:?} row"),

@@ -74,7 +74,7 @@ impl<'a> Choice<'a> {
     /// Whether somebody was in a chunk's cube lately, if that is asked and known.
     fn was_visited(&mut self, at: ChunkAt) -> Result<Option<bool>, Failure> {
         let Some(span) = self.args.not_visited_for else { return Ok(Some(false)) };
-        let now = self.world.clock().now();
+        let now = self.world.tiers().clock().now();
         let accessed = self.last_access(at)?;
         if let Some(last) = accessed.filter(|last| last.get() > 0) {
             return Ok(Some(now.since(last) < span));
@@ -98,7 +98,7 @@ impl<'a> Choice<'a> {
         if let Some(known) = self.accessed.get(&cube) {
             return Ok(*known);
         }
-        let report = self.world.explain_tier(at)?;
+        let report = self.world.tiers().explain(at)?;
         let accessed = report.and_then(|report| report.last_access);
         self.accessed.insert(cube, accessed);
         Ok(accessed)

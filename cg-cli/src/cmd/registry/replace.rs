@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if args.yes.given() {
         drop(world);
         world = World::open(args.world.path(), &packs, &options)?;
-        replacements = self::replacements(&*world.register(&new)?, &args.blocks)?;
+        replacements = self::replacements(&*world.registry().register(&new)?, &args.blocks)?;
     }
     let found = out.watch_chunks("chunks searched", &world, || count(&world, &replacements))??;
     if args.yes.given() {

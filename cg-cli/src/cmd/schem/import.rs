@@ -75,7 +75,11 @@ fn dimension(world: &World, wanted: Option<&str>) -> Result<Dimension, Failure> 
     let names = catalog.list(ListKind::Dimensions).names();
     let Some(wanted) = wanted else {
         let is_new = names.is_empty();
-        return Ok(if is_new { world.register_dimension("minecraft:overworld")? } else { Dimension::new(0) });
+        return Ok(if is_new {
+            world.registry().register_dimension("minecraft:overworld")?
+        } else {
+            Dimension::new(0)
+        });
     };
     if let Some(found) = catalog.dimension(wanted) {
         return Ok(found);
@@ -84,7 +88,7 @@ fn dimension(world: &World, wanted: Option<&str>) -> Result<Dimension, Failure> 
     if let (Some((id, _)), None) = (short.next(), short.next()) {
         return Ok(Dimension::new(id));
     }
-    Ok(world.register_dimension(new_name(wanted)?.as_str())?)
+    Ok(world.registry().register_dimension(new_name(wanted)?.as_str())?)
 }
 
 /// The name of a dimension that is to be made.

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let area = args.area.get().ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
     args.map.check()?;
     let world = args.world.open_for_writing()?;
-    if world.snapshot(&args.name)?.is_some() {
+    if world.snapshots().open(&args.name)?.is_some() {
         return Err(cg_store::Error::SnapshotExists { name: args.name.clone() }.into());
     }
     let region = Region::new(args.dimension.find(&world.catalog())?, area);
@@ -51,15 +51,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         contents: if args.blocks_only { Contents::BLOCKS } else { Contents::ALL },
     };
     let progress = out.progress_of("sections captured", area.chunks().count() as u64);
-    let snapshot = world.still(|still| {
-        let source = Watched { source: still, progress: &progress };
-        capture(&source, still.catalog(), region, &options)
+    let snapshot = world.read_view(|view| {
+        let source = Watched { source: view, progress: &progress };
+        capture(&source, view.catalog(), region, &options)
     });
     progress.finish_and_clear();
     let snapshot = snapshot?.map_err(Failure::failed)?;
     args.map.check_size(&snapshot)?;
     let bytes = packed(&snapshot, limit_bytes)?;
-    world.keep_snapshot(&args.name, &bytes)?;
+    world.snapshots().save(&args.name, &bytes)?;
     world.flush()?;
     world.close()?;
     let map = args.map.draw(&snapshot, out)?;

@@ -37,7 +37,7 @@ struct Unreadable {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let mut report = Report { snapshots: Vec::new(), unreadable: Vec::new() };
-    for kept in world.snapshots()? {
+    for kept in world.snapshots().list()? {
         let kept = match kept {
             Ok(kept) => kept,
             Err(DamagedSnapshot { name, error }) => {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
                 continue;
             }
         };
-        let Some(reader) = world.snapshot(&kept.name)? else { continue };
+        let Some(reader) = world.snapshots().open(&kept.name)? else { continue };
         match read_info(reader) {
             Ok(info) => report.snapshots.push(About::new(&info, &kept.name, kept.len_bytes)),
             Err(error) => {

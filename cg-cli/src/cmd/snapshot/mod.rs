@@ -73,7 +73,7 @@ struct Deleted {
 fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(&format!("snapshot `{}` would be deleted", args.name))?;
     let world = args.world.open_for_writing()?;
-    let deleted = world.delete_snapshot(&args.name)?;
+    let deleted = world.snapshots().delete(&args.name)?;
     world.flush()?;
     world.close()?;
     if !deleted {
@@ -147,7 +147,7 @@ fn limit_bytes(stored_bytes: u64) -> u64 {
 
 /// Reads a whole snapshot that the world keeps, and says how many bytes it has there.
 fn read_kept(world: &DiskWorld, name: &str, unverifiable: Unverifiable) -> Result<(Snapshot, u64), Failure> {
-    let reader = world.snapshot(name)?.ok_or_else(|| not_there(name))?;
+    let reader = world.snapshots().open(name)?.ok_or_else(|| not_there(name))?;
     let stored_bytes = reader.len_bytes();
     Ok((read(reader, stored_bytes, unverifiable)?, stored_bytes))
 }

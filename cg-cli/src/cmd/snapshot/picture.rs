@@ -79,8 +79,8 @@ fn refuse_too_large(snapshot: &Snapshot) -> Result<(), Failure> {
 /// Puts the snapshot into a world in memory, which is what can be drawn.
 fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
     refuse_too_large(snapshot)?;
-    let world = World::temporary(&[], &WorldOptions::default())?;
-    world.register(&snapshot.registration(&world.catalog()))?;
+    let world = World::in_memory(&[], &WorldOptions::default())?;
+    world.registry().register(&snapshot.registration(&world.catalog()))?;
     let catalog = world.catalog();
     let options = RestoreOptions { entities: false, ..RestoreOptions::default() };
     let mut job = RestoreJob::new(Arc::new(snapshot.clone()), &catalog, options).map_err(Failure::failed)?;

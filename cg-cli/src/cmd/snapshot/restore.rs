@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             as_registered.register(&registration).map_err(Failure::failed)?;
             catalog = Arc::new(as_registered);
         } else {
-            world.register(&registration)?;
+            world.registry().register(&registration)?;
             catalog = world.catalog();
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         entities_deleted: done.entities_deleted,
         left_alone: done.left_alone,
         unverifiable: done.unverifiable.iter().map(ToString::to_string).collect(),
-        components_left: done.arrival.components_left,
+        components_left: done.remap.components_left,
         by_kind,
     };
     out.print(&report)?;
@@ -148,9 +148,9 @@ fn dry_run(
     progress: &ProgressBar,
 ) -> Result<Done, Failure> {
     let mut kinds = Kinds::default();
-    let report = world.still(|still| {
+    let report = world.read_view(|view| {
         let mut job = RestoreJob::new(snapshot, catalog, options).map_err(Failure::failed)?;
-        let mut as_registered = DryRun::with_schema(still, catalog.current_schema());
+        let mut as_registered = DryRun::with_schema(view, catalog.current_schema());
         steps::run(&mut job, &mut as_registered, &mut |change| kinds.count(&change), progress)?;
         Ok::<_, Failure>((job.report().clone(), job.held_bytes()))
     })?;

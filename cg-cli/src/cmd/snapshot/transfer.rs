@@ -45,9 +45,9 @@ pub(crate) struct Import {
 
 pub(super) fn export(args: &Export, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
-    let mut reader = world.snapshot(&args.name)?.ok_or_else(|| not_there(&args.name))?;
+    let mut reader = world.snapshots().open(&args.name)?.ok_or_else(|| not_there(&args.name))?;
     let info = read_info(&mut reader).map_err(Failure::failed)?;
-    let mut reader = world.snapshot(&args.name)?.ok_or_else(|| not_there(&args.name))?;
+    let mut reader = world.snapshots().open(&args.name)?.ok_or_else(|| not_there(&args.name))?;
     let failed = |error: io::Error| Failure::io("write", &args.file, &error);
     let mut file = NewFile::create(&args.file).map_err(failed)?;
     let progress = out.progress("bytes written");
@@ -71,7 +71,7 @@ pub(super) fn import(args: &Import, out: &Output) -> Result<Outcome, Failure> {
     snapshot.check().map_err(Failure::failed)?;
     let name = args.name.as_ref().unwrap_or(&snapshot.info().name);
     let world = args.world.open_for_writing()?;
-    world.keep_snapshot(name, &bytes)?;
+    world.snapshots().save(name, &bytes)?;
     world.flush()?;
     world.close()?;
     out.print(&About::new(snapshot.info(), name, bytes.len() as u64))?;

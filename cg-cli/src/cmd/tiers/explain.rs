@@ -43,7 +43,7 @@ pub(super) fn run(
     let catalog = world.catalog();
     let dimension = dimension.find(&catalog)?;
     let pos = chunk_pos(place)?;
-    let Some(found) = world.explain_tier(ChunkAt::new(dimension, pos))? else {
+    let Some(found) = world.tiers().explain(ChunkAt::new(dimension, pos))? else {
         return Err(Failure::failed(format!("chunk {pos} is not stored")));
     };
     let report = Report {
@@ -56,7 +56,7 @@ pub(super) fn run(
         belongs_in: tier_name(found.decision.to),
         reason: found.decision.reason.to_string(),
         next: found.next_move.map(|next| Next { tier: tier_name(next.to), after_ticks: next.after_ticks }),
-        now_ticks: world.clock().now().get(),
+        now_ticks: world.tiers().clock().now().get(),
     };
     out.print(&report)?;
     Ok(Outcome::Good)

@@ -1,8 +1,8 @@
 //! `cg tiers`: how a world lies in its tiers, why a chunk lies where it does, and what another policy would do.
 
+mod demote;
 mod explain;
-mod forget;
-mod settle;
+mod purge;
 mod simulate;
 pub(super) mod span;
 
@@ -39,8 +39,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Settle(settle::Args),
-    Forget(forget::Args),
+    #[command(alias = "settle")]
+    Demote(demote::Args),
+    #[command(alias = "forget")]
+    Purge(purge::Args),
     Simulate(simulate::Args),
 }
 
@@ -62,8 +64,8 @@ struct TierReport {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     match &args.command {
-        Some(Command::Settle(args)) => return settle::run(args, out),
-        Some(Command::Forget(args)) => return forget::run(args, out),
+        Some(Command::Demote(args)) => return demote::run(args, out),
+        Some(Command::Purge(args)) => return purge::run(args, out),
         Some(Command::Simulate(args)) => return simulate::run(args, out),
         None => {}
     }
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let shadowed = found.copies - found.chunks;
         (tier_name(tier), TierReport { keys: found.keys, chunks: found.chunks, shadowed, bytes: found.bytes })
     });
-    let clock_ticks = world.clock().now().get();
+    let clock_ticks = world.tiers().clock().now().get();
     let report =
         Report { tiers: tiers.into(), heat_rows: census.heat_rows, clock_ticks, damaged: census.damaged };
     out.print(&report)?;

@@ -77,8 +77,8 @@ pub(super) fn dry_run(
     })?;
     if let Some(mut job) = job(pack, catalog, options)? {
         let kinds = &mut done.kinds;
-        let ran = world.still(|still| {
-            let mut as_registered = DryRun::with_schema(still, catalog.current_schema());
+        let ran = world.read_view(|view| {
+            let mut as_registered = DryRun::with_schema(view, catalog.current_schema());
             let ran = job.run(&mut as_registered, &mut |change| kinds.count(&change));
             ran.map_err(Failure::failed)
         })?;

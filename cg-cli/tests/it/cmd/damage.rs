@@ -56,7 +56,7 @@ impl Imported {
         fs::write(&file, bytes).expect("writes");
     }
 
-    /// Runs what `cg verify` says, and returns how many chunks each command set aside.
+    /// Runs what `cg verify` says, and returns how many chunks each command quarantined.
     fn obey(&self, world: &str) -> Vec<u64> {
         let found = self.cg("verify", world, &["--json"]);
         assert_eq!(found.code, 1, "{found:?}");
@@ -78,7 +78,7 @@ impl Imported {
         set_aside
     }
 
-    /// Brings back what was set aside, and compares the world with an undamaged one by all that lists chunks.
+    /// Brings back what was quarantined, and compares the world with an undamaged one by all that lists chunks.
     fn restore(&self, world: &str, sound: &str) {
         self.cg("verify", world, &[]).good();
         let (save, path) = (self.path("s"), self.path(world));

@@ -92,7 +92,7 @@ fn what_no_save_holds_is_counted_by_kind() {
     made::make(&save);
     run(&args("import", &[&save, &world], &[])).good();
     let store = held::open(&world);
-    let nether = store.dimension("minecraft:the_nether").expect("imported");
+    let nether = store.catalog().dimension("minecraft:the_nether").expect("imported");
     store
         .transaction(|tx| {
             for (id, dimension) in [(1, Dimension::new(0)), (2, Dimension::new(0)), (3, nether)] {

@@ -17,9 +17,9 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     let dir = tempfile::TempDir::new().expect("a temporary directory");
     let path = dir.path().join("world");
     let world = World::create(&path, &[], &WorldOptions::process()).expect("an empty directory");
-    let place = world.register_dimension("game:arena").expect("new");
+    let place = world.registry().register_dimension("game:arena").expect("new");
     let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
-    let kinds = world.register_blocks(names.each_ref().map(String::as_str)).expect("new");
+    let kinds = world.registry().register_blocks(names.each_ref().map(String::as_str)).expect("new");
     let at = |x| ChunkAt::new(place, ChunkPos::constant(x, 0, 0));
     let mut dice = 7_u64;
     let filled = world.transaction(|tx| {
@@ -42,7 +42,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     cg(&["snapshot", "create"], &area).good();
 
     let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
-    let kept = world.snapshots().expect("readable").remove(0).expect("sound");
+    let kept = world.snapshots().list().expect("readable").remove(0).expect("sound");
     assert!(kept.len_bytes > 2 << 20, "{kept:?}");
     let mut batch = Batch::new();
     batch.delete(Space::Snapshot, key::snapshot("it", 2).expect("a name"));
@@ -76,7 +76,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     assert_eq!(restored.code, 1, "{}", restored.err);
     let restored = restored.json();
     let lost = restored["unverifiable"].as_array().expect("a list").len() as u64;
-    // A mebibyte of them, and what of groups lies before it and behind it.
+    // A mebibyte of them, and what of groups lies before it and after it.
     assert!((450..700).contains(&lost), "{lost} of {CHUNKS}");
     assert_eq!(restored["changed"], json!(CHUNKS as u64 - lost));
     let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");

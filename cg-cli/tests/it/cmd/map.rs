@@ -13,10 +13,12 @@ use super::{Sample, text};
 
 /// A world in memory with a hill of grass in a lake, drawn by a function of x and z: ground height, then water to 64.
 fn island(size_chunks: i64, height: impl Fn(i64, i64) -> i64) -> (World, Dimension) {
-    let world = World::temporary(&[], &WorldOptions::default()).expect("no pack can disagree");
-    let dimension = world.register_dimension("game:overworld").expect("a name");
-    let [air, grass, sand, water] =
-        world.register_blocks([":air", "game:grass_block", "game:sand", "game:water"]).expect("names");
+    let world = World::in_memory(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let dimension = world.registry().register_dimension("game:overworld").expect("a name");
+    let [air, grass, sand, water] = world
+        .registry()
+        .register_blocks([":air", "game:grass_block", "game:sand", "game:water"])
+        .expect("names");
     world
         .transaction(|tx| {
             let schema = tx.catalog().current_schema();
@@ -133,10 +135,10 @@ fn the_command_writes_a_new_file_and_never_over_one() {
 
 #[test]
 fn tiers_have_their_colours_and_a_legend() {
-    let world = World::temporary(&[], &WorldOptions::default()).expect("no pack can disagree");
-    let dimension = world.register_dimension("game:overworld").expect("a name");
+    let world = World::in_memory(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let dimension = world.registry().register_dimension("game:overworld").expect("a name");
     let [air, grass, stone] =
-        world.register_blocks([":air", "game:grass_block", "game:stone"]).expect("names");
+        world.registry().register_blocks([":air", "game:grass_block", "game:stone"]).expect("names");
     // Three plains, each in a cube of its own; below each is a chunk that is not seen.
     let save = |x: i64, block: BlockId| {
         let saved = world.transaction(|tx| {
@@ -154,7 +156,7 @@ fn tiers_have_their_colours_and_a_legend() {
     for x in [0, 4, 8] {
         save(x, grass);
     }
-    world.settle_tiers(24 * 60 * minute, |_| {}).expect("settles");
+    world.tiers().demote_all(24 * 60 * minute, |_| {}).expect("settles");
     save(4, stone);
     let id = EntityId::new(uuid::Uuid::from_u128(1));
     let far_but_not_too_far = PlayerAt { id, dimension, block: BlockPos::new(400, 0, 0) };
@@ -226,7 +228,7 @@ fn ground_that_a_damaged_cluster_may_hold_is_marked_as_unreadable() {
             Ok::<_, Box<dyn std::error::Error>>(())
         })
         .expect("the chunks are sound");
-    world.settle_tiers(24 * 60 * 60 * GameTick::PER_SECOND, |_| {}).expect("settles");
+    world.tiers().demote_all(24 * 60 * 60 * GameTick::PER_SECOND, |_| {}).expect("settles");
     world.close().expect("the disk takes it");
     drop(world);
     let row = key::cluster(overworld, top.cluster(ClusterTier::L2));

@@ -191,20 +191,21 @@ pub(crate) fn text(path: &Path) -> &str {
 }
 
 fn fill(world: &World) -> Result<(), Box<dyn std::error::Error>> {
-    let overworld = world.register_dimension("game:overworld")?;
-    let moon = world.register_dimension("game:moon")?;
-    let light = world.register_side("game:light")?;
-    let sheep = world.register_entity("game:sheep")?;
+    let overworld = world.registry().register_dimension("game:overworld")?;
+    let moon = world.registry().register_dimension("game:moon")?;
+    let light = world.registry().register_side("game:light")?;
+    let sheep = world.registry().register_entity("game:sheep")?;
     let items = Name::new("game:items")?;
     let chest = BlockOffer { components: vec![items.clone()], ..BlockOffer::new(Name::new("game:chest")?) };
     let slab = BlockOffer { opaque: false, ..BlockOffer::new(Name::new("game:oak_slab[type=bottom]")?) };
-    world.register(&Registration {
+    world.registry().register(&Registration {
         components: vec![ComponentOffer::variable(items)],
         ..Registration::default()
     })?;
     let [air, stone, grass, water] =
-        world.register_blocks([":air", "game:stone", "game:grass_block", "game:water"])?;
-    let catalog = world.register(&Registration { blocks: vec![chest, slab], ..Registration::default() })?;
+        world.registry().register_blocks([":air", "game:stone", "game:grass_block", "game:water"])?;
+    let catalog =
+        world.registry().register(&Registration { blocks: vec![chest, slab], ..Registration::default() })?;
     let id = |name: &str| catalog.block_id(name).ok_or("it was just registered");
     let (chest, slab) = (id("game:chest")?, id("game:oak_slab[type=bottom]")?);
     let items = catalog.component_id("game:items").ok_or("it was just registered")?;

@@ -44,7 +44,8 @@ fn with_old_rules() -> Sample {
     let offer =
         |(text, opaque): (&str, bool)| BlockOffer { opaque, ..BlockOffer::new(Name::new(text).unwrap()) };
     let blocks = OLD_RULES.map(offer).into();
-    let catalog = world.register(&Registration { blocks, ..Registration::default() }).expect("they are new");
+    let catalog =
+        world.registry().register(&Registration { blocks, ..Registration::default() }).expect("they are new");
     world
         .transaction(|tx| {
             let (schema, air) = (tx.catalog().current_schema(), tx.catalog().block_id(":air"));
@@ -66,7 +67,8 @@ fn the_table_of_the_game_comes_into_worlds_that_have_older_rules() {
     let sample = with_old_rules();
     let runs = |sample: &Sample| {
         let world = sample.open();
-        let column = world.opacity(Dimension::new(0), 9 * 16 + 3, 9 * 16 + 5).expect("the map is sound");
+        let column =
+            world.opacity().column(Dimension::new(0), 9 * 16 + 3, 9 * 16 + 5).expect("the map is sound");
         world.close().expect("the disk takes it");
         column.runs().to_vec()
     };

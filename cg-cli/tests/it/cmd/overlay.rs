@@ -81,7 +81,7 @@ fn another_base_and_another_arena_are_refused() {
     assert_eq!(overlay(&sample, "diff", &["--arena", "4"]).err, "cg: there is no arena 4\n");
     let arenas = Arenas::open(sample.beside("arenas"), sample.open(), &WorldOptions::default());
     let arenas = arenas.expect("opens");
-    arenas.resume(0).expect("is leased").give_back(GameTick::new(1)).expect("gives back");
+    arenas.resume(0).expect("is leased").release(GameTick::new(1)).expect("gives back");
     drop(arenas);
     assert_eq!(overlay(&sample, "diff", &[]).err, "cg: arena 0 is leased by nobody; lease it\n");
 }

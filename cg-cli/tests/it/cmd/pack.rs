@@ -37,14 +37,15 @@ fn unpack(file: &Path, world: &Path, more: &[&str]) -> Said {
 /// A world that registered the sample's names, and others, in another order.
 fn other_order(path: &Path) {
     let world = World::create(path, &[], &WorldOptions::default()).expect("the directory is empty");
-    world.register_dimension("mod:void").expect("new");
-    world.register_entity("mod:drone").expect("new");
-    world.register_side("mod:fog").expect("new");
+    world.registry().register_dimension("mod:void").expect("new");
+    world.registry().register_entity("mod:drone").expect("new");
+    world.registry().register_side("mod:fog").expect("new");
     world
+        .registry()
         .register_component(ComponentOffer::fixed(Name::new("mod:charge").expect("a name"), 4))
         .expect("new");
     let blocks = ["mod:wire", "game:water", "game:grass_block", "game:oak_slab[type=bottom]", "game:stone"];
-    world.register_blocks(blocks).expect("new");
+    world.registry().register_blocks(blocks).expect("new");
     world.close().expect("the disk takes it");
 }
 
@@ -84,9 +85,9 @@ fn check_ground(world: &World, at: ChunkPos) {
 /// A world that has registered names of blocks in this order.
 fn with_blocks<'n>(path: &Path, names: impl Iterator<Item = &'n String>) -> World {
     let world = World::create(path, &[], &WorldOptions::default()).expect("the directory is empty");
-    world.register_dimension("game:overworld").expect("new");
+    world.registry().register_dimension("game:overworld").expect("new");
     let blocks = names.map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
-    world.register(&Registration { blocks, ..Registration::default() }).expect("new");
+    world.registry().register(&Registration { blocks, ..Registration::default() }).expect("new");
     world
 }
 
@@ -229,7 +230,7 @@ fn what_is_there_is_kept_or_replaced() {
     let file = packed(&sample, &[&["--objects", "avatar/"], &BOX[..]].concat());
     let world = sample.open();
     let overworld = Dimension::new(0);
-    let [air] = world.register_blocks([":air"]).expect("known");
+    let [air] = world.registry().register_blocks([":air"]).expect("known");
     // One chunk was changed, one is gone, one is new; the sheep is away.
     let changed = world.transaction(|tx| {
         tx.set_block(overworld, BlockPos::new(0, 70, -9), air)?;
@@ -455,7 +456,7 @@ fn data_that_the_world_has_no_place_for_are_named() {
     let there = sample.beside("there");
     let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
     let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
-    world.register_component(items).expect("new");
+    world.registry().register_component(items).expect("new");
     world.close().expect("the disk takes it");
     drop(world);
     let said = unpack(&file, &there, &["--json"]);

@@ -10,7 +10,7 @@ use super::Sample;
 fn row() -> Sample {
     let sample = Sample::new();
     let world = World::open(sample.path(), &[], &WorldOptions::default()).expect("opens");
-    let [stone] = world.register_blocks(["game:stone"]).expect("registers");
+    let [stone] = world.registry().register_blocks(["game:stone"]).expect("registers");
     let saved = world.transaction(|tx| {
         for x in -5..=5 {
             let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
@@ -80,7 +80,7 @@ fn what_was_visited_lately_or_nobody_knows_of_stays() {
     tick(1);
     world.load(ChunkAt::new(Dimension::new(0), ChunkPos::constant(-5, 0, 0))).expect("loads");
     tick(1000);
-    world.forget_chunks();
+    world.cache().clear();
     world.load(ChunkAt::new(Dimension::new(0), ChunkPos::constant(5, 0, 0))).expect("loads");
     world.close().expect("closes");
     drop(world);

@@ -22,7 +22,7 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
     assert_eq!(sample.cg("quarantine list", &[]).good(), "nothing is in quarantine\n");
 
     let out = sample.cg("quarantine set-aside", &[&place[..], &["--yes"]].concat()).good();
-    assert_eq!(out, "chunk 0 4 -1 of game:overworld was set aside\n");
+    assert_eq!(out, "chunk 0 4 -1 of game:overworld was quarantined\n");
     assert_eq!(sample.cg("verify", &[]).code, 0);
     assert_eq!(sample.cg("info", &["--json"]).json()["detached"], 2, "the sheep {SHEEP} stays");
 
@@ -31,12 +31,12 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
     let commit = row["commit"].take().as_u64().expect("a number").to_string();
     assert!(listed["quarantined"][1].is_null());
     assert_eq!(row, json!({ "space": "ChunkL0", "key": key, "commit": null, "bytes": 43 }));
-    let line = format!("ChunkL0 {key} {commit}  set aside by commit {commit}, 43 B\n");
+    let line = format!("ChunkL0 {key} {commit}  quarantined by commit {commit}, 43 B\n");
     assert_eq!(sample.cg("quarantine list", &[]).good(), line);
     let said = sample.cg("dump", &["--quarantined", "ChunkL0", &key, &commit]);
-    assert_eq!(said.code, 1, "what was set aside is damaged still");
-    let place = format!("set aside by commit {commit}: chunk 0 4 -1 of game:overworld");
-    assert!(said.out.contains(&place) && said.out.contains("set aside: row, 43 bytes"), "{}", said.out);
+    assert_eq!(said.code, 1, "what was quarantined is damaged still");
+    let place = format!("quarantined by commit {commit}: chunk 0 4 -1 of game:overworld");
+    assert!(said.out.contains(&place) && said.out.contains("quarantined: row, 43 bytes"), "{}", said.out);
 
     assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, &commit]).code, 2);
     assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, "x", "--yes"]).code, 2);
@@ -56,12 +56,12 @@ fn a_damaged_entity_is_set_aside_and_its_chunk_lets_go_of_it() {
     let said = sample.cg("quarantine set-aside", &["--entity", &uuid]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     let out = sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).good();
-    assert_eq!(out, format!("entity {uuid} was set aside\n"));
+    assert_eq!(out, format!("entity {uuid} was quarantined\n"));
     assert_eq!(sample.cg("verify", &[]).code, 0);
     assert_eq!(sample.cg("info", &["--json"]).json()["entities"], 1, "the one that belongs to no chunk");
     let row = sample.cg("quarantine list", &["--json"]).json()["quarantined"][0].clone();
     assert_eq!((&row["space"], &row["key"]), (&json!("Entity"), &json!(uuid.replace('-', ""))));
-    // It is gone, so there is nothing left to set aside; and one thing at a time.
+    // It is gone, so there is nothing left to quarantine; and one thing at a time.
     assert_eq!(sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).code, 1);
     let both = ["--entity", &uuid, "--chunk", "0", "4", "-1", "--yes"];
     assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
@@ -77,7 +77,7 @@ fn a_sound_chunk_is_left_alone() {
     assert_eq!(said.out, "chunk 0 4 -1 of game:overworld is not damaged and was left alone\n");
     let around = ["--box", "0", "64", "-16", "15", "79", "-1", "--yes"];
     let said = sample.cg("quarantine set-aside", &around).good();
-    assert_eq!(said, "0 chunks set aside; nothing in the box is damaged any more\n");
+    assert_eq!(said, "0 chunks quarantined; nothing in the box is damaged any more\n");
     let everything = ["--box", "-99999", "-99999", "-99999", "99999", "99999", "99999", "--yes"];
     let said = sample.cg("quarantine set-aside", &everything);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
@@ -99,7 +99,7 @@ fn a_damaged_object_and_a_damaged_record_are_set_aside() {
     ] {
         assert_eq!(sample.cg("quarantine set-aside", &[flag, name]).code, 2);
         let out = sample.cg("quarantine set-aside", &[flag, name, "--yes"]).good();
-        assert_eq!(out, format!("{said} was set aside\n"));
+        assert_eq!(out, format!("{said} was quarantined\n"));
         let again = sample.cg("quarantine set-aside", &[flag, name, "--yes"]);
         assert_eq!((again.code, again.out), (1, format!("{said} is not damaged and was left alone\n")));
     }
@@ -127,7 +127,7 @@ fn a_damaged_commit_that_keeps_a_world_closed_is_set_aside() {
     let out = sample.cg("quarantine set-aside", &["--commit", "--yes"]).good();
     let row: String = intent.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(
-        out.starts_with(&format!("0 parts of the commit were carried out; set aside:\n  {row}: ")),
+        out.starts_with(&format!("0 parts of the commit were rolled forward; quarantined:\n  {row}: ")),
         "{out}"
     );
     assert_eq!(sample.cg("hash", &[]).good(), before);

@@ -23,7 +23,7 @@ fn harm(sample: &Sample) {
     let world = sample.open();
     let catalog = world.catalog();
     let dimension = Dimension::new(0);
-    let [air] = world.register_blocks([":air"]).expect("known");
+    let [air] = world.registry().register_blocks([":air"]).expect("known");
     let items = catalog.component_id("game:items").expect("known");
     let at = ChunkAt::new(dimension, GROUND);
     world
@@ -131,8 +131,8 @@ fn a_dry_run_cuts_chunks_with_names_that_are_not_registered() {
     let (file, there) = (sample.beside("arena.cgsnap"), sample.beside("there"));
     sample.cg("snapshot export", &["arena", text(&file)]).good();
     let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
-    let place = world.register_dimension("game:overworld").expect("new");
-    let [moss] = world.register_blocks(["other:moss"]).expect("new");
+    let place = world.registry().register_dimension("game:overworld").expect("new");
+    let [moss] = world.registry().register_blocks(["other:moss"]).expect("new");
     let filled = world.transaction(|tx| {
         let above = GROUND.offset(0, 1, 0).expect("in the world");
         for pos in [GROUND, above] {
@@ -213,9 +213,9 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
     let limits = cg_store::StoreLimits { batch_bytes: 1 << 19, ..cg_store::StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::process() };
     let world = World::create(&path, &[], &options).expect("an empty directory");
-    let dimension = world.register_dimension("game:plain").expect("new");
+    let dimension = world.registry().register_dimension("game:plain").expect("new");
     let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
-    let kinds = world.register_blocks(names.each_ref().map(String::as_str)).expect("new");
+    let kinds = world.registry().register_blocks(names.each_ref().map(String::as_str)).expect("new");
     let fill = || {
         for x in 0..20 {
             let saved = world.transaction(|tx| {
@@ -293,7 +293,7 @@ fn data_that_the_world_has_no_place_for_are_named() {
     sample.cg("snapshot export", &["arena", text(&file)]).good();
     let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
     let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
-    world.register_component(items).expect("new");
+    world.registry().register_component(items).expect("new");
     world.close().expect("the disk takes it");
     drop(world);
     run(&["snapshot", "import", text(&file), text(&there)]).good();
@@ -320,7 +320,7 @@ fn a_snapshot_is_drawn_from_above_as_it_was() {
 
     harm(&sample);
     let world = sample.open();
-    let [gold] = world.register_blocks(["minecraft:gold_block"]).expect("a name");
+    let [gold] = world.registry().register_blocks(["minecraft:gold_block"]).expect("a name");
     let roof = world.transaction(|tx| {
         for x in 0..10 {
             tx.set_block(Dimension::new(0), BlockPos::new(x, 90, -9), gold)?;
@@ -366,7 +366,7 @@ fn a_few_bytes_that_stand_for_a_gibibyte_are_not_drawn() {
     let bomb = capture(&memory, &catalog, Region::new(dimension, area), &options).expect("sound");
     let bytes = bomb.to_bytes(&FileOptions::default()).expect("written");
     assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
-    world.keep_snapshot("bomb", &bytes).expect("kept");
+    world.snapshots().save("bomb", &bytes).expect("kept");
     world.close().expect("the disk takes it");
     drop(world);
 

@@ -107,7 +107,7 @@ fn deletions_are_forgotten_when_that_is_allowed() {
     assert_eq!(again["forgotten_before"], allowed["forgotten_before"], "it is not taken back");
 
     let settled = sample.cg("tiers settle", &["--after", "0t"]).good();
-    assert!(settled.contains("\n0 shadowed copies dropped, 1 marks of deletions forgotten\n"), "{settled}");
+    assert!(settled.contains("\n0 shadowed copies dropped, 1 tombstones forgotten\n"), "{settled}");
     assert_eq!(marks(&["--all", "--dry-run"])["marks"], json!(0));
     assert_eq!(sample.cg("hash", &[]).good(), hash);
     assert_eq!(sample.cg("verify", &[]).code, 0);

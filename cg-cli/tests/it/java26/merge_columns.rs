@@ -86,8 +86,8 @@ fn chunks_of_a_host_that_no_save_can_have_go_too() {
 /// Stores a chunk of a host's own in the column.
 fn edit(dir: &TestDir, y: i64) {
     let world = held::open(&dir.at("world"));
-    let overworld = world.register_dimension(OVERWORLD).expect("registered");
-    let [stone] = world.register_blocks(["test:host"]).expect("registered");
+    let overworld = world.registry().register_dimension(OVERWORLD).expect("registered");
+    let [stone] = world.registry().register_blocks(["test:host"]).expect("registered");
     let done = world.transaction(|tx| {
         let at = ChunkAt::new(overworld, ChunkPos::new(0, y, 0).expect("inside"));
         tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
@@ -126,7 +126,7 @@ fn a_column_of_which_the_world_has_any_part_is_kept_whole() {
 /// Takes a chunk of the column out of the world.
 fn delete(dir: &TestDir, y: i64) {
     let world = held::open(&dir.at("world"));
-    let overworld = world.register_dimension(OVERWORLD).expect("registered");
+    let overworld = world.registry().register_dimension(OVERWORLD).expect("registered");
     let done = world.transaction(|tx| {
         tx.delete(ChunkAt::new(overworld, ChunkPos::new(0, y, 0).expect("inside")));
         Ok::<_, Error>(())

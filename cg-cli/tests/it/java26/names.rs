@@ -57,8 +57,8 @@ fn a_name_that_is_too_long_for_a_folder_costs_only_its_dimension() {
     assert!(why.contains("no name of a dimension") && !dir.at("world").exists(), "{why}");
     dir.import("save", "world", &[]).good();
     let world = crate::held::open(&dir.at("world"));
-    let dimension = world.register_dimension(&long).expect("registered");
-    let [stone] = cg_store::World::register_blocks(&world, ["test:host"]).expect("registered");
+    let dimension = world.registry().register_dimension(&long).expect("registered");
+    let [stone] = world.registry().register_blocks(["test:host"]).expect("registered");
     let done = world.transaction(|tx| {
         use cg_store::prelude::*;
         let at = ChunkAt::new(dimension, ChunkPos::constant(0, 4, 0));

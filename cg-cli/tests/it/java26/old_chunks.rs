@@ -133,8 +133,8 @@ fn a_file_of_old_chunks_alone_goes_back() {
 /// Stores a chunk of stone, or deletes the column's.
 fn edit(dir: &TestDir, (x, z): At, is_stored: bool) {
     let world = held::open(&dir.at("world"));
-    let overworld = world.register_dimension(OVERWORLD).expect("registered");
-    let [stone] = world.register_blocks(["test:host"]).expect("registered");
+    let overworld = world.registry().register_dimension(OVERWORLD).expect("registered");
+    let [stone] = world.registry().register_blocks(["test:host"]).expect("registered");
     let done = world.transaction(|tx| {
         let at = ChunkAt::new(overworld, ChunkPos::new(i64::from(x), 4, i64::from(z)).expect("inside"));
         if is_stored {

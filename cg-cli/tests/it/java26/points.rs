@@ -55,7 +55,7 @@ fn points_of_a_column_that_was_deleted_stay_away() {
     make(&dir);
     dir.import("save", "world", &[]).good();
     let world = held::open(&dir.at("world"));
-    let overworld = world.dimension(OVERWORLD).expect("registered");
+    let overworld = world.catalog().dimension(OVERWORLD).expect("registered");
     let deleted = world.transaction(|tx| {
         tx.delete(ChunkAt::new(overworld, ChunkPos::constant(0, 4, 0)));
         Ok::<_, Error>(())

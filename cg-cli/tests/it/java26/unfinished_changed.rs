@@ -203,7 +203,7 @@ fn entities_that_wait_are_given_to_their_chunks_when_an_import_is_abandoned() {
     drop(world);
     dir.cg("import --abandon", "world", &[]).good();
     let world = held::open(&dir.at("world"));
-    let overworld = world.dimension(OVERWORLD).expect("registered");
+    let overworld = world.catalog().dimension(OVERWORLD).expect("registered");
     let pig = EntityId::new(uuid::Uuid::from_u128(3));
     let at = ChunkAt::new(overworld, ChunkPos::constant(16, 4, 0));
     assert_eq!(world.entity(pig).expect("no damage").expect("stored").owner, Owner::Chunk(at));

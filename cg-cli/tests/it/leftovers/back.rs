@@ -45,7 +45,7 @@ fn what_the_blocks_decide_is_left_out_where_a_block_was_changed() {
     let [save, out] = ["save", "out"].map(|name| dir.path().join(name));
     make(&save);
     let (world, _) = imported(&save, &dir.path().join("world"));
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     // Of the second column only the light: that is no block.
     let committed = world.transaction(|tx| {
         let other = tx.catalog().block_id("test:block[n=2]").expect("registered");
@@ -97,7 +97,7 @@ fn a_chunk_that_is_gone_or_new_changes_its_column() {
     let save = dir.path().join("save");
     make(&save);
     let (world, _) = imported(&save, &dir.path().join("world"));
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     let at = |x, y| ChunkAt::new(overworld, ChunkPos::new(x, y, 0).expect("inside"));
     let committed = world.transaction(|tx| {
         tx.delete(at(0, 5));
@@ -135,7 +135,7 @@ fn times_and_what_stands_beside_entities_come_back() {
     }
 
     // The light of a column, a block of the other, and a pig: what a slot holds now was not written then.
-    let overworld = world.dimension("minecraft:overworld").expect("registered");
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
     let committed = world.transaction(|tx| {
         let lit = ChunkAt::new(overworld, ChunkPos::new(1, 4, 0).expect("inside"));
         let light = tx.catalog().side_kind("minecraft:sky_light").expect("registered");

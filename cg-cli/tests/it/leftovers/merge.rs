@@ -56,8 +56,8 @@ fn what_is_kept_of_the_world_gets_nothing_of_the_saves() {
     make_with_times(&save);
     // A host's own chunk in column 0, and of column 1 a record that says that it was only begun.
     let world = in_memory();
-    let overworld = world.register_dimension("minecraft:overworld").expect("registered");
-    let [stone] = world.register_blocks(["minecraft:stone"]).expect("registered");
+    let overworld = world.registry().register_dimension("minecraft:overworld").expect("registered");
+    let [stone] = world.registry().register_blocks(["minecraft:stone"]).expect("registered");
     let property = || {
         Property::Named(cg_cli::mapping::name::column_property("minecraft:overworld", 1, 0).expect("short"))
     };

@@ -25,7 +25,7 @@ use crate::import::imported;
 use crate::maker::{self, patterned};
 use crate::round;
 
-/// A slot's fields by name, those of a section behind its y.
+/// A slot's fields by name, those of a section after its y.
 type Fields = BTreeMap<String, Vec<u8>>;
 
 /// Fields that are read and written anew: that they say the same is compared elsewhere.
@@ -154,7 +154,7 @@ fn names_left(save: &Path, x: i32) -> Vec<String> {
 }
 
 fn in_memory() -> World {
-    World::temporary(&[], &WorldOptions::default()).expect("a world in memory")
+    World::in_memory(&[], &WorldOptions::default()).expect("a world in memory")
 }
 
 fn taken(save: &Path, world: &World, merge: Option<Merge>) -> ImportReport {

@@ -10,7 +10,7 @@ fn an_export_is_of_the_state_at_which_it_began() {
     let path = made(folder.path(), [20, 20, 20], "minecraft:stone", &[], &cows);
     let corner = BlockPos::new(-7, 60, 3);
     put(&world, overworld, &path, corner);
-    let gold = world.register_blocks(["minecraft:gold_block"]).expect("a name")[0];
+    let gold = world.registry().register_blocks(["minecraft:gold_block"]).expect("a name")[0];
     let area = BlockBox::new(corner, BlockPos::new(12, 79, 22));
     let out = folder.path().join("out.schem");
     // What others have beside it is not taken.
@@ -73,7 +73,8 @@ fn finer_biomes_are_believed_only_with_those_that_they_refine() {
 fn what_a_schematic_cannot_hold_is_named() {
     let folder = tempfile::tempdir().expect("a directory");
     let (world, overworld) = world();
-    let [stone, vine] = world.register_blocks(["minecraft:stone", "minecraft:vine"]).expect("names");
+    let [stone, vine] =
+        world.registry().register_blocks(["minecraft:stone", "minecraft:vine"]).expect("names");
     let at = ChunkAt::new(overworld, ChunkPos::constant(0, 0, 0));
     world
         .transaction(|tx| {

@@ -95,7 +95,7 @@ fn entities_get_uuids_of_their_own_and_go_where_the_host_moves_them() {
     assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 1, 3));
     let report = put(&world, overworld, &path, BlockPos::new(0, 64, 0));
     assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 3, 6));
-    let nether = world.register_dimension("minecraft:the_nether").expect("a name");
+    let nether = world.registry().register_dimension("minecraft:the_nether").expect("a name");
     for _ in 0..2 {
         let report = put(&world, nether, &path, corner);
         assert_eq!((report.entities, report.rekeyed, entity_count(&world)), (3, 3, 9));

@@ -71,8 +71,8 @@ fn content(path: &Path) -> Content {
 }
 
 fn world() -> (Mem, Dimension) {
-    let world = World::temporary(&[], &WorldOptions::default()).expect("memory takes it");
-    let overworld = world.register_dimension("minecraft:overworld").expect("a name");
+    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory takes it");
+    let overworld = world.registry().register_dimension("minecraft:overworld").expect("a name");
     (world, overworld)
 }
 

@@ -159,7 +159,7 @@ fn a_record_that_ends_in_unwritten_sectors_is_torn() {
         // The file may be longer than what was written of it.
         bytes.resize(2 * BLOCK_BYTES, 0);
         check_wiped(&bytes, 1, 607);
-        // Data behind the zeros, in the same block or a later one, is no torn end but a wiped middle.
+        // Data after the zeros, in the same block or a later one, is no torn end but a wiped middle.
         bytes[2 * BLOCK_BYTES - 1] = 1;
         check_damage(&bytes, 607, LogProblem::Checksum);
         bytes.truncate(whole.len());

@@ -279,7 +279,7 @@ fn a_log_whose_last_sectors_were_not_written_gives_whole_commits() {
         let longer = if border.is_multiple_of(2 * SECTOR_BYTES) { 70_000 } else { 0 };
         bytes.resize(whole.len() + longer, 0);
         fs::write(&path, &bytes).expect("writes");
-        // A record that is zero behind the border anyway is whole.
+        // A record that is zero after the border anyway is whole.
         let is_whole = |end: &&usize| whole[border.min(**end)..**end].iter().all(|byte| *byte == 0);
         let last = ends.iter().filter(is_whole).count();
         let before = dir.files();
@@ -319,7 +319,7 @@ fn a_torn_log_is_opened_for_writing_if_nothing_promised_is_missing() {
     torn_in(4);
     let engine = open(&dir.db());
     assert_eq!(objects(&engine), (vec![1, 2, 3], 3));
-    // The numbers go on behind what is there.
+    // The numbers go on after what is there.
     assert_eq!(put(&engine, &[9], &[9; 3000], Level::Power), CommitSeq::new(4));
     drop(engine);
     for _ in 0..2 {

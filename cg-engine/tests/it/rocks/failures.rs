@@ -71,7 +71,7 @@ fn a_full_disk_writes_nothing_and_ends_the_writing() {
 fn a_failed_sync_is_told_once_and_never_tried_again() {
     let dir = Dir::new();
     let engine = with_log_on(&dir, "/dev/null");
-    let seq = engine.commit(batch(b"handed over"), &[], Level::Process).expect("is handed to the system");
+    let seq = engine.commit(batch(b"submitted"), &[], Level::Process).expect("is handed to the system");
     assert_eq!(engine.last_synced(), CommitSeq::new(1));
     match engine.commit(batch(b"to be synced"), &[], Level::Power) {
         Err(EngineError::SyncFailed { seq: failed, .. }) => assert_eq!(failed.get(), seq.get() + 1),

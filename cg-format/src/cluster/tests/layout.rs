@@ -239,7 +239,7 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     check_directory(
         Codec::None,
         |payload| payload.push(0),
-        expect!["cluster group: bytes behind the groups must be zero or absent, found 1 (at byte 668)"],
+        expect!["cluster group: bytes after the groups must be zero or absent, found 1 (at byte 668)"],
     );
     check_directory(
         Codec::Lz4,

@@ -285,7 +285,7 @@ fn rearrange(parts: &mut Parts, dice: &mut Dice) {
     }
 }
 
-/// Changes bytes without regard to what they mean; more often in the header, the layers and behind them.
+/// Changes bytes without regard to what they mean; more often in the header, the layers and after them.
 fn damage(bytes: &mut Vec<u8>, blocks_end: usize, dice: &mut Dice) {
     let from = [0, 0, blocks_end.min(bytes.len())][dice.below(3) as usize];
     let to = if dice.below(2) == 0 { bytes.len() } else { (from + 64).min(bytes.len()) };

@@ -47,7 +47,7 @@ fn every_defect_is_named() {
         ("component offset one too small", nothing, |b| put(b, 8, COMPONENTS as u64 - 1)),
         ("component offset huge", nothing, |b| put(b, 8, u64::MAX)),
         ("entity offset before component offset", nothing, |b| put(b, 16, COMPONENTS as u64 - 1)),
-        ("entity offset behind the end", nothing, |b| put(b, 16, 1 << 40)),
+        ("entity offset after the end", nothing, |b| put(b, 16, 1 << 40)),
         ("entity offset 8 too far", nothing, |b| { let at = u64::from_le_bytes(b[16..24].try_into().unwrap()); put(b, 16, at + 8) }),
         ("palette cut off", nothing, |b| b.truncate(BLOCKS - 1)),
         ("kind twice", |r| r.palette[3] = 1, nothing),
@@ -70,7 +70,7 @@ fn every_defect_is_named() {
         ("offsets descend", |r| { r.ids[8] = 3; r.components.truncate(24); r.components.extend(TEXT.get().to_le_bytes()); r.components.extend([1, 0, 2, 1, b'x']); }, nothing),
         ("offsets cut off", |r| r.components.truncate(24 + 8 + 2), nothing),
         ("variable data shorter than its last offset", |r| r.components.truncate(24 + 8 + 3 + 4), nothing),
-        ("one byte behind the columns", |r| r.components.push(0), nothing),
+        ("one byte after the columns", |r| r.components.push(0), nothing),
         ("entity count cut off", |r| { r.entities.clear(); r.sides.clear(); }, |b| b.truncate(b.len() - 1)),
         ("2^60 entities", nothing, |b| { let at = u64::from_le_bytes(b[16..24].try_into().unwrap()) as usize; put(b, at, 1 << 60) }),
         ("an entity twice", |r| r.entities = vec![[9; 16], [1; 16], [9; 16]], nothing),
@@ -121,7 +121,7 @@ fn every_defect_is_named() {
             chunk header: component offset is 18446744073709551615, but the rest of the value implies 1100 (at byte 8)
         entity offset before component offset:
             chunk header: entity offset is 1099, allowed is component offset or more (at byte 16)
-        entity offset behind the end:
+        entity offset after the end:
             component section: component section needs 1099511626676 bytes and 97 are left (at byte 1100)
         entity offset 8 too far:
             component section: component id is 2, allowed is none: no block has a further component (at byte 1140)
@@ -167,7 +167,7 @@ fn every_defect_is_named() {
             component section: 2 offsets of 1 bytes exceed the 1 bytes left (at byte 1133)
         variable data shorter than its last offset:
             component section: variable data needs 5 bytes and 4 are left (at byte 1135)
-        one byte behind the columns:
+        one byte after the columns:
             component section: component id needs 8 bytes and 1 are left (at byte 1140)
         entity count cut off:
             entity section: entity count needs 8 bytes and 7 are left (at byte 1140)

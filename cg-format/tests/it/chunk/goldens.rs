@@ -14,7 +14,7 @@ fn cell(x: u8, y: u8, z: u8) -> LocalPos {
     LocalPos::new(x, y, z)
 }
 
-/// Kinds without components, one slab behind the other.
+/// Kinds without components, one slab after the other.
 fn kinds(count: u64) -> Chunk {
     let cells: Vec<BlockId> = (0..4096).map(|index| BlockId::new(100 + index * count / 4096)).collect();
     Chunk::from_blocks(cells.as_slice().try_into().unwrap(), CellOrder::Xyz, &TestSchema).unwrap()

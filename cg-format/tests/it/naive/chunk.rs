@@ -1,4 +1,4 @@
-//! Chunks and the side data behind them, by definition.
+//! Chunks and the side data after them, by definition.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ impl Parts {
         Ok(Self { palette, ids, layered, section, entities, sides })
     }
 
-    /// The parts one after another, behind a header that fits them.
+    /// The parts one after another, after a header that fits them.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let bits = bits_for(self.palette.len());
         let mut ids = Vec::new();
@@ -134,7 +134,7 @@ fn encode_components(chunk: &Chunk, schema: &Schema) -> Result<Vec<u8>, Refused>
     let mut written = 0;
     for (component, places) in places(&chunk.cells, schema).unwrap_or_default() {
         let Some(shape) = schema.components.get(&component) else { break };
-        // The unread rest begins where nothing is known any more: this component and all behind it lie in there.
+        // The unread rest begins where nothing is known any more: this component and all after it lie in there.
         if !chunk.unread.is_empty() && !chunk.components.keys().any(|(_, _, id)| *id == component) {
             break;
         }
@@ -244,7 +244,7 @@ pub(crate) fn decode(value: &[u8], schema: &Schema) -> Result<Chunk, Refused> {
     }
     let used = layered_bits as usize;
     if bits_at(layered, used, layered.len() * 8 - used) != 0 {
-        return Err("padding behind the layered blocks is not zero".into());
+        return Err("padding after the layered blocks is not zero".into());
     }
 
     if component_offset != at.at as u64 {

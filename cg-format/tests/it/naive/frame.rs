@@ -2,7 +2,7 @@
 
 use super::{Cursor, Refused, crc32c, put, unlz4};
 
-/// A frame with the bytes behind it.
+/// A frame with the bytes after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// 1 plain, 2 cluster, 3 tombstone, 4 deltas.
@@ -11,7 +11,7 @@ pub(crate) struct Frame {
     pub(crate) codec: u8,
     pub(crate) version: u64,
     pub(crate) schema_generation: u32,
-    /// Everything behind the header.
+    /// Everything after the header.
     pub(crate) payload: Vec<u8>,
 }
 

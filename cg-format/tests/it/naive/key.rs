@@ -54,7 +54,7 @@ pub(crate) fn delta(dimension: u64, at: [i64; 3], commit_seq: u64) -> Vec<u8> {
     key
 }
 
-/// The key under which a row was set aside: tag 3, the row's space, its key, the commit.
+/// The key under which a row was quarantined: tag 3, the row's space, its key, the commit.
 pub(crate) fn quarantine(space: u8, row: &[u8], commit_seq: u64) -> Vec<u8> {
     let mut key = vec![3, space];
     key.extend(row);

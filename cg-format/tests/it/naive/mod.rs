@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn end(&self, what: &str) -> Result<(), Refused> {
-        if self.left() == 0 { Ok(()) } else { Err(format!("{} bytes behind {what}", self.left())) }
+        if self.left() == 0 { Ok(()) } else { Err(format!("{} bytes after {what}", self.left())) }
     }
 }
 

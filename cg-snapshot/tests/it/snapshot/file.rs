@@ -61,7 +61,7 @@ fn every_cut_and_every_changed_byte_is_noticed() {
     let mut longer = good.clone();
     longer.push(7);
     let end = format!(
-        "snapshot group: bytes behind the last group must be zero or absent, found 7 (at byte {})",
+        "snapshot group: bytes after the last group must be zero or absent, found 7 (at byte {})",
         good.len()
     );
     assert_eq!(load(&longer, Unverifiable::Fail).expect_err("longer").to_string(), end);

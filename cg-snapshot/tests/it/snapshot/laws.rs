@@ -115,11 +115,11 @@ proptest! {
             prop_assert_eq!(sides(&live), sides(&damaged));
         }
         let told: HashSet<_> = told.iter().map(|change| change.pos).collect();
-        let untold = |mut blocks: Blocks| {
+        let unreported = |mut blocks: Blocks| {
             blocks.retain(|(pos, _), _| !told.contains(pos));
             blocks
         };
-        prop_assert!(untold(all(&live)) == untold(all(&damaged)));
+        prop_assert!(unreported(all(&live)) == unreported(all(&damaged)));
         let again = capture(&live, &catalog(), region(area), &options).unwrap();
         prop_assert_eq!(again, template);
     }

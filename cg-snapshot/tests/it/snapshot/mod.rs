@@ -1,11 +1,11 @@
 //! Snapshots, seen from outside: captured, kept, carried elsewhere and put back.
 
-mod arrival;
 mod entities;
 mod file;
 mod laws;
 mod made;
 mod pack;
 mod queue;
+mod remap;
 mod spec;
 mod waiting;

@@ -152,7 +152,7 @@ fn errors_say_what_and_where() {
     );
     check(
         &|bad| bad.push(7),
-        expect!["pack end: bytes behind the end must be zero or absent, found 7 (at byte 1931)"],
+        expect!["pack end: bytes after the end must be zero or absent, found 7 (at byte 1931)"],
     );
     check(
         &|bad| bad[objects + 20] ^= 1,

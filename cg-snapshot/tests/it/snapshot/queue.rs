@@ -229,7 +229,7 @@ fn a_capture_is_of_the_state_at_which_it_began() {
     let Outcome::Captured(snapshot) = outcome(&first) else { panic!("{first:?}") };
     assert_eq!(*snapshot, template);
     let Outcome::Captured(snapshot) = outcome(&second) else { panic!("{second:?}") };
-    assert_eq!(*snapshot, captured(&host.memory, area), "the second began behind the changes");
+    assert_eq!(*snapshot, captured(&host.memory, area), "the second began after the changes");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn operations_meet_in_the_dimension_of_their_name() {
     queue.run(&mut host, &there, &ALL, clock(1));
     assert_eq!([restore.outcome(), after.outcome()], [None, None]);
     assert_eq!(host.tickets().keys().collect::<Vec<_>>(), [&at]);
-    assert_eq!(host.tickets().values().sum::<u32>(), 1, "the capture waits behind the restore");
+    assert_eq!(host.tickets().values().sum::<u32>(), 1, "the capture waits after the restore");
     host.watch.blocked = None;
     queue.run(&mut host, &there, &ALL, clock(1));
     let Outcome::Captured(snapshot) = outcome(&after) else { panic!("{after:?}") };

@@ -85,7 +85,7 @@ fn a_restore_meets_others_in_a_dimension_that_was_registered_while_it_waited() {
     assert_eq!(first.outcome(), Some(Outcome::Relit(1)));
     assert_eq!([restore.outcome(), after.outcome()], [None, None]);
     let tickets: Vec<_> = host.tickets().iter().map(|(at, count)| (*at, *count)).collect();
-    assert_eq!(tickets, [(at(place), 1)], "the capture waits behind the restore");
+    assert_eq!(tickets, [(at(place), 1)], "the capture waits after the restore");
     host.watch.0 = None;
     queue.run(&mut host, &there, &TickBudget::default(), clock());
     let Some(Outcome::Captured(snapshot)) = after.outcome() else { panic!("{after:?}") };
@@ -111,7 +111,7 @@ fn an_operation_that_waits_leaves_tickets_to_others() {
     queue.run(&mut host, &catalog, &budget, clock());
     assert_eq!((large.progress().done, host.tickets().len()), (3, 8), "it may take all");
 
-    // One behind the other, and one that waits as well, for nothing that would ever come.
+    // One after the other, and one that waits as well, for nothing that would ever come.
     let small = [50, 55].map(|x| queue.handle().submit(capture(cubes(x, 5))));
     let also = queue.handle().submit(Operation::Relight { region: region(cubes(0, 1)) });
     queue.run(&mut host, &catalog, &budget, clock());

@@ -18,8 +18,8 @@ use crate::read::chunk::decode::row_of;
 use crate::read::chunk::find_many;
 use crate::storage::error::{ConflictKey, Error};
 
-/// Why an entity whose chunk was set aside is still there.
-pub const CHUNK_SET_ASIDE: &str = "its chunk was set aside";
+/// Why an entity whose chunk was quarantined is still there.
+pub const CHUNK_QUARANTINED: &str = "its chunk was quarantined";
 
 /// An entity of a chunk, as it is stored.
 struct Owned {
@@ -29,9 +29,9 @@ struct Owned {
     entity: Entity,
 }
 
-/// What became of damaged chunks that were set aside.
+/// What became of damaged chunks that were quarantined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ChunksSetAside {
+pub struct QuarantinedChunks {
     /// How many chunks were damaged, and are absent now.
     pub chunks: u64,
     /// Whether no row of the box is damaged any more, and none is hidden by one that is, so that all that lists chunks
@@ -60,19 +60,19 @@ pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<
 }
 
 impl Admin<'_> {
-    /// Sets aside what is damaged of some chunks, in one commit or, if that is too large for one, in several. Returns how
+    /// Quarantines what is damaged of some chunks, in one commit or, if that is too large for one, in several. Returns how
     /// many were.
-    fn set_damaged_aside(&self, places: &[ChunkAt]) -> Result<u64, Error> {
-        match self.set_aside_together(places) {
+    fn quarantine_damaged(&self, places: &[ChunkAt]) -> Result<u64, Error> {
+        match self.quarantine_batch(places) {
             Err(Error::TooLarge { .. }) if places.len() > 1 => {
                 let (one, other) = places.split_at(places.len() / 2);
-                Ok(self.set_damaged_aside(one)? + self.set_damaged_aside(other)?)
+                Ok(self.quarantine_damaged(one)? + self.quarantine_damaged(other)?)
             }
             done => done,
         }
     }
 
-    fn set_aside_together(&self, places: &[ChunkAt]) -> Result<u64, Error> {
+    fn quarantine_batch(&self, places: &[ChunkAt]) -> Result<u64, Error> {
         let mut done = BTreeSet::new();
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.
@@ -84,7 +84,7 @@ impl Admin<'_> {
                 let damaged = self.damaged_row(row.0, &row.1)?;
                 let committing = self.commit.commit_alone()?;
                 if self.damaged_chunk(*at)?.as_ref() == Some(row) {
-                    self.set_delta_aside(committing, *at, &damaged)?;
+                    self.quarantine_delta(committing, *at, &damaged)?;
                     done.insert(*at);
                 }
                 continue;
@@ -132,12 +132,12 @@ impl Admin<'_> {
                 all => format!("setting {} chunks and their {} entities aside", all.len(), owned.len()),
             };
             let announced = self.read.cache.announce(chunks.iter().copied());
-            self.commit_aside(committing, batch, what, written, |seq| {
+            self.commit_quarantine(committing, batch, what, written, |seq| {
                 for at in &chunks {
                     self.read.deltas.forget_up_to(*at, seq);
-                    announced.publish(*at, Lookup::Deleted);
+                    announced.publish(*at, Lookup::Tombstone);
                     if self.shared.options.opacity {
-                        self.maintain.activity.unfolded.lock().add([(key::opacity_tile(*at), 1)]);
+                        self.maintain.activity.dirty_tiles.lock().add([(key::opacity_tile(*at), 1)]);
                     }
                 }
             })?;
@@ -203,7 +203,7 @@ impl Admin<'_> {
     }
 
     /// Copies a damaged delta into quarantine and takes it away: the chunk is as its row and its other deltas say.
-    fn set_delta_aside(
+    fn quarantine_delta(
         &self,
         committing: Committing<'_>,
         at: ChunkAt,
@@ -215,7 +215,7 @@ impl Admin<'_> {
         put_change_marks(&mut batch, at);
         let what = || format!("setting a delta of {at} aside");
         let announced = self.read.cache.announce([at]);
-        self.commit_aside(committing, batch, what, vec![ConflictKey::Chunk(at)], |_| {
+        self.commit_quarantine(committing, batch, what, vec![ConflictKey::Chunk(at)], |_| {
             if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
                 self.read.deltas.forget(at, seq);
             }
@@ -261,7 +261,7 @@ fn owned_by(chunks: &BTreeSet<ChunkAt>, id: EntityId, row: &[u8]) -> Option<Owne
 fn detach(owned: &[Owned]) -> Batch {
     let mut batch = Batch::new();
     for Owned { id, generation, entity } in owned {
-        let detached = entity.clone().owned_by(Owner::Detached(reason(CHUNK_SET_ASIDE)));
+        let detached = entity.clone().owned_by(Owner::Detached(reason(CHUNK_QUARANTINED)));
         let draft = Draft::plain(Codec::None, *generation, |out| detached.encode(out));
         batch.put(Space::Entity, key::entity(*id), draft, Stamp::Commit);
     }
@@ -269,22 +269,22 @@ fn detach(owned: &[Owned]) -> Batch {
 }
 
 impl Admin<'_> {
-    /// See [`World::set_aside_box`](crate::World::set_aside_box).
-    pub(crate) fn set_aside_box(
+    /// See [`Quarantine::chunks_in`](crate::Quarantine::chunks_in).
+    pub(crate) fn quarantine_box(
         &self,
         dimension: Dimension,
         bounds: ChunkBox,
-    ) -> Result<ChunksSetAside, Error> {
+    ) -> Result<QuarantinedChunks, Error> {
         self.shared.check_open()?;
-        let mut done = ChunksSetAside::default();
+        let mut done = QuarantinedChunks::default();
         for cube in clusters_of(bounds, ClusterTier::L2) {
             let inside =
                 ChunkBox::new(cube.min_chunk(), cube.max_chunk()).iter().filter(|pos| bounds.contains(*pos));
             let places: Vec<_> = inside.map(|pos| ChunkAt { dimension, pos }).collect();
-            done.chunks += self.set_damaged_aside(&places)?;
+            done.chunks += self.quarantine_damaged(&places)?;
         }
         done.is_clear = self.maintain.maintenance.work(|work| {
-            work.told.forget_gaps();
+            work.damage_log.forget_gaps();
             self.clear(dimension, bounds)
         })?;
         Ok(done)

@@ -1,6 +1,6 @@
-//! Clearing what held damaged chunks, after they were set aside.
+//! Clearing what held damaged chunks, after they were quarantined.
 //!
-//! A chunk that was set aside has its mark in the hottest tier, so no look-up goes below. What is damaged below is still met
+//! A chunk that was quarantined has its mark in the hottest tier, so no look-up goes below. What is damaged below is still met
 //! by whatever lists rows, by moves and by compactions. It is not needed: the quarantine has a copy of what could be read.
 
 use std::ops::Bound;
@@ -44,7 +44,7 @@ impl Admin<'_> {
     }
 
     /// Writes a cluster without its damaged groups, or removes it if all of it is damaged, unless chunks are still to be
-    /// set aside.
+    /// quarantined.
     fn clear_cluster(&self, dimension: Dimension, pos: ClusterPos) -> Result<bool, Error> {
         let engine = self.shared.engine()?;
         let (space, row_key) = (Space::of_cluster(pos.tier()), key::cluster(dimension, pos));
@@ -67,12 +67,12 @@ impl Admin<'_> {
             Err(EngineError::Corrupt { .. }) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        if !self.is_set_aside(space, &row_key)? {
+        if !self.is_quarantined(space, &row_key)? {
             return Ok(false);
         }
         let mut batch = Batch::new();
         batch.delete(space, row_key);
-        match engine.commit(batch.rearranging(), &[guard], Level::Process) {
+        match engine.commit(batch.maintenance(), &[guard], Level::Process) {
             Ok(_) => Ok(true),
             Err(EngineError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error.into()),

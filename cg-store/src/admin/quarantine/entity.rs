@@ -97,14 +97,14 @@ impl Admin<'_> {
             Upgrader::new(&catalog, &self.shared.options.upgrades).upgrade(&chunk, generation)
         {
             let chunk = Arc::new(upgraded.map_or(chunk, |upgrade| upgrade.chunk));
-            seen.publish(at, Lookup::Here(Stored { chunk, version, is_current: false }));
+            seen.publish(at, Lookup::Found(Stored { chunk, version, is_current: false }));
         }
     }
 }
 
 impl Admin<'_> {
-    /// See [`World::set_aside_entity`](crate::World::set_aside_entity).
-    pub(crate) fn set_aside_entity(&self, id: EntityId) -> Result<bool, Error> {
+    /// See [`Quarantine::entity`](crate::Quarantine::entity).
+    pub(crate) fn quarantine_entity(&self, id: EntityId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.
@@ -135,7 +135,7 @@ impl Admin<'_> {
             }
             let what = || format!("setting entity {id} aside");
             let announced = self.read.cache.announce(released.iter().map(|released| released.at));
-            self.commit_aside(committing, batch, what, written, |seq| {
+            self.commit_quarantine(committing, batch, what, written, |seq| {
                 for released in released {
                     self.read.deltas.forget_up_to(released.at, seq);
                     self.show(&announced, released, seq);

@@ -78,7 +78,7 @@ impl LostChunks {
 }
 
 impl Gap {
-    /// A gap that a scan met behind a row.
+    /// A gap that a scan met after a row.
     pub(crate) fn new(
         space: Space,
         behind: Option<&[u8]>,
@@ -92,11 +92,11 @@ impl Gap {
         Self { space, behind: behind.map(<[u8]>::to_vec), until: until.map(<[u8]>::to_vec), table }
     }
 
-    /// The first key behind all that may be hidden.
+    /// The first key after all that may be hidden.
     fn end(&self) -> Vec<u8> {
         let end = match &self.table {
             Some(table) => [&table.to[..], &[0]].concat(),
-            // Behind the keys of all chunks.
+            // After the keys of all chunks.
             None => vec![u8::MAX; CHUNK_LEN_BYTES + 1],
         };
         match &self.until {
@@ -293,12 +293,12 @@ impl Admin<'_> {
                         Err(EngineError::Corrupt { .. }) => {}
                         Err(error) => return Err(error.into()),
                     }
-                    if *is_marked && !self.is_set_aside(gap.space, key)? {
+                    if *is_marked && !self.is_quarantined(gap.space, key)? {
                         return Ok(());
                     }
                 }
             }
-            match engine.commit(batch.rearranging(), &guards, Level::Process) {
+            match engine.commit(batch.maintenance(), &guards, Level::Process) {
                 Ok(_) => return Ok(()),
                 // Somebody wrote there.
                 Err(EngineError::Conflict { .. }) => {}
@@ -308,7 +308,7 @@ impl Admin<'_> {
     }
 
     /// Whether no look-up ends at a damaged row of chunks any more.
-    pub(super) fn is_set_aside(&self, space: Space, row: &[u8]) -> Result<bool, Error> {
+    pub(super) fn is_quarantined(&self, space: Space, row: &[u8]) -> Result<bool, Error> {
         let Some(LostChunks { dimension, bounds }) = LostChunks::of_row(space, row) else { return Ok(false) };
         for pos in bounds.iter() {
             if self.damaged_chunk(ChunkAt { dimension, pos })?.is_some() {
@@ -319,7 +319,7 @@ impl Admin<'_> {
     }
 }
 
-/// Makes a key the next one; `false` behind the last.
+/// Makes a key the next one; `false` after the last.
 fn increment(key: &mut Key) -> bool {
     for byte in key.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

@@ -1,7 +1,7 @@
 //! Setting damage aside, so that one bad row never blocks a world.
 //!
 //! A damaged row is copied under a quarantine key as it is, and then taken out of its place. Where a chunk was, a
-//! deletion mark stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
+//! tombstone stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
 //! was, nothing stands, and the reference to it is gone; where an object or a record was, nothing. From then on the place
 //! is absent and may be filled again.
 //!
@@ -31,17 +31,17 @@ use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
 use crate::storage::error::{ConflictKey, Damage, Error};
 
-pub use chunk::{CHUNK_SET_ASIDE, ChunksSetAside};
+pub use chunk::{CHUNK_QUARANTINED, QuarantinedChunks};
 #[cfg(feature = "rocks")]
-pub use commit::CommitInPart;
+pub use commit::SalvagedCommit;
 #[cfg(feature = "rocks")]
-pub(crate) use commit::set_aside_in;
+pub(crate) use commit::salvage_in;
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
 
 use chunk::clusters_of;
 
-/// A damaged row that was set aside.
+/// A damaged row that was quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
     /// What it was.
@@ -84,7 +84,7 @@ impl Admin<'_> {
     }
 
     /// Adds a copy of a damaged row to a batch, unless the quarantine holds the row with the same bytes: a cluster of
-    /// which chunk after chunk is set aside is copied once. The caller holds the commit lock, so the commit whose
+    /// which chunk after chunk is quarantined is copied once. The caller holds the commit lock, so the commit whose
     /// number ends the key is the one that it makes.
     fn put_copy(&self, batch: &mut Batch, damaged: &Damaged, _held: &Committing<'_>) -> Result<(), Error> {
         let Damaged { space, key: row, bytes } = damaged;
@@ -105,7 +105,7 @@ impl Admin<'_> {
     }
 
     /// Commits what sets a row aside, if one batch may be so large, and makes it visible.
-    fn commit_aside(
+    fn commit_quarantine(
         &self,
         mut committing: Committing<'_>,
         batch: Batch,
@@ -138,7 +138,7 @@ fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
 mod tests;
 
 impl Admin<'_> {
-    /// See [`World::quarantined`](crate::World::quarantined).
+    /// See [`Quarantine::list`](crate::Quarantine::list).
     pub(crate) fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
         let mut all = Vec::new();
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
@@ -164,8 +164,8 @@ impl Admin<'_> {
         failed.map_or(Ok(all), Err)
     }
 
-    /// See [`World::forget_quarantined`](crate::World::forget_quarantined).
-    pub(crate) fn forget_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
+    /// See [`Quarantine::delete`](crate::Quarantine::delete).
+    pub(crate) fn delete_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
         self.shared.check_open()?;
         let copy = key::quarantine(space, row, commit);
         let mut committing = self.commit.commit_alone()?;

@@ -23,8 +23,8 @@ impl Admin<'_> {
 }
 
 impl Admin<'_> {
-    /// See [`World::set_aside_object`](crate::World::set_aside_object).
-    pub(crate) fn set_aside_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+    /// See [`Quarantine::object`](crate::Quarantine::object).
+    pub(crate) fn quarantine_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let key = ObjectKey::new(key)?;
         self.shared.check_open()?;
         let committing = self.commit.commit_alone()?;
@@ -33,7 +33,7 @@ impl Admin<'_> {
         self.put_copy(&mut batch, &damaged, &committing)?;
         batch.delete(Space::Object, key.as_bytes());
         let what = || format!("setting object `{key}` aside");
-        self.commit_aside(committing, batch, what, vec![ConflictKey::Object(key.clone())], |_| {})?;
+        self.commit_quarantine(committing, batch, what, vec![ConflictKey::Object(key.clone())], |_| {})?;
         Ok(true)
     }
 }

@@ -128,8 +128,8 @@ impl Admin<'_> {
 }
 
 impl Admin<'_> {
-    /// See [`World::set_aside_record`](crate::World::set_aside_record).
-    pub(crate) fn set_aside_record(&self, id: RecordId) -> Result<bool, Error> {
+    /// See [`Quarantine::record`](crate::Quarantine::record).
+    pub(crate) fn quarantine_record(&self, id: RecordId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {
             // In this order: what is accepted while the queue is written is newer than what is read.
@@ -147,7 +147,7 @@ impl Admin<'_> {
                 return Ok(false);
             }
             let what = || format!("setting record {id} aside");
-            self.commit_aside(committing, batch, what, vec![record], |_| {})?;
+            self.commit_quarantine(committing, batch, what, vec![record], |_| {})?;
             return Ok(true);
         }
     }

@@ -1,4 +1,4 @@
-//! What is committed while a row is being set aside: an engine that stops a scan in the middle to let it happen.
+//! What is committed while a row is being quarantined: an engine that stops a scan in the middle to let it happen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -117,11 +117,11 @@ impl Farm {
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
         let rows = WorldRows::read(&engine).unwrap();
         let world = World::begin(Box::new(engine), rows, file, None, options).unwrap();
-        let overworld = world.register_dimension("game:overworld").unwrap();
-        let kind = world.register_entity("game:cow").unwrap();
+        let overworld = world.registry().register_dimension("game:overworld").unwrap();
+        let kind = world.registry().register_entity("game:cow").unwrap();
         let milk = ComponentOffer::fixed(Name::new("game:milk").unwrap(), 1);
-        let milk = world.register_component(milk).unwrap();
-        let [air, stone] = world.register_blocks([":air", "game:stone"]).unwrap();
+        let milk = world.registry().register_component(milk).unwrap();
+        let [air, stone] = world.registry().register_blocks([":air", "game:stone"]).unwrap();
         let [at, beside] = [0, 1].map(|x| ChunkAt::new(overworld, ChunkPos::new(x, 0, 0).unwrap()));
         let empty = Chunk::filled(air, &world.catalog().current_schema()).unwrap();
         world
@@ -192,10 +192,10 @@ fn an_entity_that_changes_meanwhile_is_detached_as_it_is_now() {
     farm.spoil(Space::ChunkL0, &key::chunk(farm.at));
     let milk = farm.milk;
     farm.meanwhile(Read::Family(Family::Entity), move |world| milked(world, milk));
-    assert!(farm.world.set_aside(farm.at).unwrap());
+    assert!(farm.world.quarantine().chunk(farm.at).unwrap());
     let cow = farm.world.entity(COW).unwrap().expect("lives on");
     assert_eq!(cow.component(milk), Some(&[7][..]));
-    assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE));
+    assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_QUARANTINED));
     assert_eq!(farm.world.load(farm.at).unwrap(), None);
     farm.check();
 }
@@ -213,7 +213,7 @@ impl SlowFarm {
             let word = Arc::clone(&word);
             move |_| {
                 if let Some(word) = &*word.lock() {
-                    // The first waits for a word, those behind it for a while.
+                    // The first waits for a word, those after it for a while.
                     let _ = word.recv();
                     thread::sleep(Duration::from_millis(50));
                 }
@@ -227,7 +227,7 @@ impl SlowFarm {
         Self { farm, word }
     }
 
-    /// Does something that begins when one commit is being written, before which a change is accepted behind others.
+    /// Does something that begins when one commit is being written, before which a change is accepted after others.
     fn meanwhile<T: Send>(
         &self,
         change: impl FnOnce(&World) -> Result<(), Error>,
@@ -256,17 +256,17 @@ impl SlowFarm {
     }
 }
 
-/// What is accepted while the queue is written is not in the rows that are read behind it.
+/// What is accepted while the queue is written is not in the rows that are read after it.
 #[test]
 fn an_entity_whose_change_is_queued_meanwhile_is_detached_as_it_is_then() {
     let slow = SlowFarm::new();
     let Farm { world, at, milk, .. } = &slow.farm;
     slow.farm.spoil(Space::ChunkL0, &key::chunk(*at));
     let milked = |world: &World| milked(world, *milk);
-    assert!(slow.meanwhile(milked, |world| world.set_aside(*at)).unwrap());
+    assert!(slow.meanwhile(milked, |world| world.quarantine().chunk(*at)).unwrap());
     let cow = world.entity(COW).unwrap().expect("lives on");
     assert_eq!(cow.component(*milk), Some(&[7][..]));
-    assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE));
+    assert!(matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_QUARANTINED));
     slow.farm.check();
 }
 
@@ -276,7 +276,7 @@ fn a_chunk_whose_change_is_queued_meanwhile_loses_nothing_but_the_reference() {
     let Farm { world, at, stone, .. } = &slow.farm;
     slow.farm.spoil(Space::Entity, &key::entity(COW));
     let dug = |world: &World| dig(world, *at, *stone);
-    assert!(slow.meanwhile(dug, |world| world.set_aside_entity(COW)).unwrap());
+    assert!(slow.meanwhile(dug, |world| world.quarantine().entity(COW)).unwrap());
     let chunk = world.load(*at).unwrap().expect("stays");
     assert_eq!((chunk.block(LocalPos::new(1, 1, 1)), chunk.entities()), (*stone, &[][..]));
     slow.farm.check();
@@ -289,8 +289,8 @@ fn a_chunk_that_is_whole_again_meanwhile_is_left_alone() {
     farm.spoil(Space::ChunkL0, &key::chunk(farm.at));
     let (at, stone) = (farm.at, farm.stone);
     farm.meanwhile(Read::Family(Family::Entity), move |world| dig(world, at, stone));
-    assert!(!farm.world.set_aside(farm.at).unwrap());
-    assert_eq!(farm.world.quarantined().unwrap(), []);
+    assert!(!farm.world.quarantine().chunk(farm.at).unwrap());
+    assert_eq!(farm.world.quarantine().list().unwrap(), []);
     let cow = farm.world.entity(COW).unwrap().expect("stays");
     assert_eq!(cow.owner, Owner::Chunk(farm.at));
     farm.check();
@@ -302,7 +302,7 @@ fn a_chunk_that_changes_meanwhile_loses_nothing_but_the_reference() {
     farm.spoil(Space::Entity, &key::entity(COW));
     let (at, stone) = (farm.at, farm.stone);
     farm.meanwhile(Read::Row(Space::ChunkL0), move |world| dig(world, at, stone));
-    assert!(farm.world.set_aside_entity(COW).unwrap());
+    assert!(farm.world.quarantine().entity(COW).unwrap());
     assert_eq!(farm.world.entity(COW).unwrap(), None);
     let chunk = farm.world.load(at).unwrap().expect("stays");
     assert_eq!(chunk.block(LocalPos::new(1, 1, 1)), stone);
@@ -316,14 +316,16 @@ fn what_has_nothing_to_do_with_it_is_committed_meanwhile() {
     let (beside, stone) = (farm.beside, farm.stone);
     farm.spoil(Space::Entity, &key::entity(COW));
     farm.meanwhile(Read::Family(Family::ChunkL0), move |world| dig(world, beside, stone));
-    assert!(farm.world.set_aside_entity(COW).unwrap());
+    assert!(farm.world.quarantine().entity(COW).unwrap());
     farm.check();
     farm.spoil(Space::ChunkL0, &key::chunk(farm.at));
-    farm.meanwhile(Read::Family(Family::Entity), |world| world.register_dimension("game:moon").map(drop));
-    assert!(farm.world.set_aside(farm.at).unwrap());
+    farm.meanwhile(Read::Family(Family::Entity), |world| {
+        world.registry().register_dimension("game:moon").map(drop)
+    });
+    assert!(farm.world.quarantine().chunk(farm.at).unwrap());
     farm.check();
     assert_eq!(farm.world.load(beside).unwrap().expect("stays").block(LocalPos::new(1, 1, 1)), stone);
-    assert_eq!(farm.world.quarantined().unwrap().len(), 2);
+    assert_eq!(farm.world.quarantine().list().unwrap().len(), 2);
 }
 
 #[test]
@@ -332,17 +334,17 @@ fn what_somebody_else_has_set_aside_meanwhile_is_set_aside_once() {
     let at = farm.at;
     farm.spoil(Space::Entity, &key::entity(COW));
     farm.meanwhile(Read::Family(Family::ChunkL0), |world| {
-        assert!(world.set_aside_entity(COW)?);
+        assert!(world.quarantine().entity(COW)?);
         Ok(())
     });
-    assert!(!farm.world.set_aside_entity(COW).unwrap(), "it is gone");
+    assert!(!farm.world.quarantine().entity(COW).unwrap(), "it is gone");
     farm.check();
     farm.spoil(Space::ChunkL0, &key::chunk(at));
     farm.meanwhile(Read::Family(Family::Entity), move |world| {
-        assert!(world.set_aside(at)?);
+        assert!(world.quarantine().chunk(at)?);
         Ok(())
     });
-    assert!(!farm.world.set_aside(at).unwrap(), "it is absent");
+    assert!(!farm.world.quarantine().chunk(at).unwrap(), "it is absent");
     farm.check();
-    assert_eq!(farm.world.quarantined().unwrap().len(), 2);
+    assert_eq!(farm.world.quarantine().list().unwrap().len(), 2);
 }

@@ -1,13 +1,13 @@
 //! Verification: every row through frame, key and decoder, and every reference to its other end.
 //!
-//! Nothing is changed. A damaged row is a finding, and the search goes on behind it.
+//! Nothing is changed. A damaged row is a finding, and the search goes on after it.
 
 mod content;
 mod entities;
-mod kept;
 mod opacity;
 mod rows;
 mod snapshot;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +53,7 @@ pub struct Finding {
     pub key: Vec<u8>,
     /// What is wrong with it and, if it is damaged, what helps; as a sentence.
     pub what: String,
-    /// The chunks that it costs, for [`World::set_aside_box`]; `None` if it is not of chunks.
+    /// The chunks that it costs, for [`Quarantine::chunks_in`](crate::Quarantine::chunks_in); `None` if it is not of chunks.
     pub lost: Option<LostChunks>,
 }
 
@@ -114,7 +114,7 @@ const fn remedy(space: Space) -> &'static str {
         }
         Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
         Space::ChangeMark | Space::Heat | Space::ColdHeat => "the next change there writes it anew",
-        Space::Quarantine => "delete it with `cg quarantine forget`",
+        Space::Quarantine => "delete it with `cg quarantine delete`",
         Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {
             "restore it from a checkpoint"
         }

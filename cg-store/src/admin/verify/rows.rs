@@ -53,7 +53,7 @@ impl Verifier<'_> {
             }
             match self.row(view, space, key, row, depth) {
                 Ok(()) => {}
-                // What a key does not name nobody can restore or set aside.
+                // What a key does not name nobody can restore or quarantine.
                 Err(problem) if problem.section == Section::Key => {
                     self.find(family, Some(space), key, problem.to_string());
                 }
@@ -83,7 +83,7 @@ impl Verifier<'_> {
             Family::ChunkL2 => Space::ClusterL2,
             _ => {
                 let first =
-                    last.map_or("the first key".into(), |last| format!("behind {}", in_words(family, last)));
+                    last.map_or("the first key".into(), |last| format!("after {}", in_words(family, last)));
                 let until = until.map_or("the end".into(), |key| format!("before {}", in_words(family, key)));
                 let what = format!(
                     "nothing can be read from {first} to {until}: {error}; restore it from a checkpoint"
@@ -125,7 +125,7 @@ impl Verifier<'_> {
         row: &[u8],
         depth: VerifyDepth,
     ) -> Result<(), DecodeError> {
-        // Of a commit that is just being put by, or that never was: nobody reads it, and it is deleted in time.
+        // Of a commit that is just being staged, or that never was: nobody reads it, and it is deleted in time.
         if is_part(space, key) {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Verifier<'_> {
                 let (at, _) = key::decode_delta(key)?;
                 // What lies in a damaged row is reported by that row.
                 if depth == VerifyDepth::Full
-                    && let Ok(Lookup::Deleted | Lookup::NotHere) =
+                    && let Ok(Lookup::Tombstone | Lookup::NotFound) =
                         find_in(view, self.counters, at, |_| Ok(()))
                 {
                     let what = format!("it changes {at}, which is not stored");
@@ -176,7 +176,7 @@ impl Verifier<'_> {
             Space::Intent => {
                 let commit = key::decode_intent(key)?;
                 let what = format!(
-                    "commit {commit} is not carried out to its end; close the world and open it for writing"
+                    "commit {commit} is not rolled forward to its end; close the world and open it for writing"
                 );
                 self.find(space.family(), Some(space), key, what);
             }

@@ -70,7 +70,7 @@ impl Verifier<'_> {
         if found == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
     }
 
-    /// Behind the last row of a snapshot: whether it was the last part.
+    /// After the last row of a snapshot: whether it was the last part.
     pub(super) fn end_of_snapshot(&mut self) {
         if let Some(Parts { head: Some(head), last, .. }) = &self.parts {
             self.missing_parts(last.saturating_add(1)..=head.part_count);

@@ -209,7 +209,7 @@ impl Rows {
         self.len_bytes() + (self.whole.len() * MAX_DELTAS * key::DELTA_LEN_BYTES) as u64
     }
 
-    /// Refuses what cannot be put by in parts for an engine that takes batches of so many bytes.
+    /// Refuses what cannot be staged in parts for an engine that takes batches of so many bytes.
     pub(super) fn check_parts(&self, max_batch_bytes: u64) -> Result<(), Error> {
         Ok(staged::check(&self.batch, max_batch_bytes)?)
     }
@@ -234,15 +234,15 @@ impl ChunkChange {
     /// The chunk as the commit of a number stores it.
     pub(crate) fn stored_as(&self, seq: u64) -> Lookup<Stored> {
         match &self.new {
-            Some(chunk) => Lookup::Here(Stored { chunk: Arc::clone(chunk), version: seq, is_current: true }),
-            None => Lookup::Deleted,
+            Some(chunk) => Lookup::Found(Stored { chunk: Arc::clone(chunk), version: seq, is_current: true }),
+            None => Lookup::Tombstone,
         }
     }
 
     /// The row that says what changed, if one may be added and is worth it.
     fn delta(&self, catalog: &Catalog, has_room: bool) -> Option<Draft> {
         match (&self.old, &self.new) {
-            (Lookup::Here(old), Some(new)) if has_room && old.is_current => {
+            (Lookup::Found(old), Some(new)) if has_room && old.is_current => {
                 delta_row(&old.chunk, new, &catalog.current_schema())
             }
             _ => None,
@@ -252,8 +252,8 @@ impl ChunkChange {
     /// What the opacity map must learn; `None` if the outline stays as it was.
     fn patch(&self, catalog: &Catalog) -> Option<Draft> {
         let old = match &self.old {
-            Lookup::Here(old) => Some(&*old.chunk),
-            Lookup::Deleted | Lookup::NotHere => None,
+            Lookup::Found(old) => Some(&*old.chunk),
+            Lookup::Tombstone | Lookup::NotFound => None,
         };
         opacity::patch(old, self.new.as_deref(), &catalog.current_schema())
     }

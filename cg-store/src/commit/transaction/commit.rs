@@ -8,11 +8,11 @@ use cg_format::ChunkAt;
 use super::prepare::{Encoding, Prepared, prepare};
 use super::{Changes, Rows, Transaction};
 use crate::commit::commit_log::{Begun, Committing};
+use crate::commit::queue::{Admission, Queued};
 use crate::commit::state::CommitState;
-use crate::commit::write_behind::{Queued, Room};
 use crate::engine::{EngineError, Level};
 use crate::rt::stats::Counters;
-use crate::rt::visits::Visitor;
+use crate::rt::weak_world::WeakWorld;
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -22,15 +22,15 @@ const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 /// Commits a transaction, returns its commit sequence when the durability is reached.
 pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
     let world = tx.store.world;
-    let coming = (durability == Durability::SafeBatch).then(|| world.gather.come());
-    let room = if durability.is_queued() { Room::Needed } else { Room::Taken };
+    let coming = (durability == Durability::SafeBatch).then(|| world.group_commit.join());
+    let room = if durability.is_queued() { Admission::Try } else { Admission::Bypass };
     let seq = accept(tx, durability, room)?;
     if !durability.is_queued() {
         world.drain_to(seq).map_err(in_doubt)?;
     }
     if durability.is_synced() && world.shared.slot.reached()[1].get() < seq {
         if let Some(coming) = coming {
-            coming.arrive(Durability::GATHER);
+            coming.wait(Durability::GROUP_COMMIT_WAIT);
         }
         let synced = world.shared.engine().and_then(|engine| engine.sync());
         synced.map_err(|error| in_doubt(error.into()))?;
@@ -38,16 +38,16 @@ pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64,
     Ok(seq)
 }
 
-/// Accepts writes for which room was promised when they were handed over, and returns their commit sequence. Says them again
+/// Accepts writes for which room was promised when they were submitted, and returns their commit sequence. Says them again
 /// if what they edit was changed meanwhile: then another commit went on.
-pub(crate) fn accept_promised(
+pub(crate) fn accept_reserved(
     world: &CommitState,
     say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     loop {
         let mut tx = Transaction::begin(world)?;
         say(&mut tx)?;
-        match accept(tx, Durability::Fast, Room::Promised) {
+        match accept(tx, Durability::Fast, Admission::Reserved) {
             Err(Error::Conflict { .. }) => {}
             accepted => return accepted,
         }
@@ -59,7 +59,7 @@ pub(crate) fn commit_snapshot(world: &CommitState, changes: Changes) -> Result<u
     let changes = Arc::new(changes);
     // Nothing that is checked for conflicts depends on it.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
-    let seq = enter(world, world.log.commit(), None, prepared, Durability::Process, Room::Taken)?;
+    let seq = enter(world, world.log.commit(), None, prepared, Durability::Process, Admission::Bypass)?;
     world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
@@ -80,7 +80,7 @@ fn in_doubt(error: Error) -> Error {
 ///
 /// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
 /// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
-fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64, Error> {
+fn accept(tx: Transaction<'_>, durability: Durability, room: Admission) -> Result<u64, Error> {
     let (world, encoding) = (tx.store.world, encoding_at(durability));
     let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
     let mut tries = 0;
@@ -105,7 +105,7 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Room) -> Result<u64
 
 /// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
 /// again, and is told of an owner that is not there only if that is still so.
-fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Room) -> Result<Prepared, Error> {
+fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Admission) -> Result<Prepared, Error> {
     prepare(tx.store.world, &tx.writes, encoding, room).map_err(|error| {
         let committing = tx.store.world.log.commit();
         let named = match &error {
@@ -142,7 +142,7 @@ fn enter(
     begun: Option<&Begun<'_>>,
     prepared: Prepared,
     durability: Durability,
-    room: Room,
+    room: Admission,
 ) -> Result<u64, Error> {
     let Prepared { changes, rows, written, .. } = prepared;
     if changes.is_empty() {
@@ -200,11 +200,11 @@ pub struct Committed<T> {
     pub value: T,
     /// The commit's place in the world's order; the last commit's if nothing was changed.
     pub seq: u64,
-    world: Visitor<CommitState>,
+    world: WeakWorld<CommitState>,
 }
 
 impl<T> Committed<T> {
-    pub(crate) fn new(world: Visitor<CommitState>, value: T, seq: u64) -> Self {
+    pub(crate) fn new(world: WeakWorld<CommitState>, value: T, seq: u64) -> Self {
         Self { value, seq, world }
     }
 
@@ -217,7 +217,7 @@ impl<T> Committed<T> {
 /// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
 /// no world open.
 pub struct Durable {
-    world: Visitor<CommitState>,
+    world: WeakWorld<CommitState>,
     seq: u64,
 }
 
@@ -236,7 +236,7 @@ impl Durable {
                 Level::Power => synced.get(),
             }
         };
-        self.world.visit(reached).unwrap_or_else(|synced| synced) >= self.seq
+        self.world.with_world(reached).unwrap_or_else(|synced| synced) >= self.seq
     }
 
     /// Waits until the commit survives a power cut. Callers that wait together share one sync.
@@ -260,7 +260,7 @@ impl Durable {
             world.drain_to(self.seq)?;
             if level == Level::Power { Ok(world.shared.engine()?.sync()?) } else { Ok(()) }
         };
-        match self.world.visit(reach) {
+        match self.world.with_world(reach) {
             Ok(reached) => reached,
             // It may have been closed since the first look.
             Err(synced) if synced >= self.seq => Ok(()),

@@ -19,7 +19,7 @@ mod writes;
 pub(crate) use changes::{Changes, Rows};
 pub(crate) use check::Check;
 pub use commit::{Committed, Durable};
-pub(crate) use commit::{accept_promised, commit_snapshot};
+pub(crate) use commit::{accept_reserved, commit_snapshot};
 pub use ownership::RELEASED;
 pub(crate) use ownership::{Ground, reason, settle};
 pub use store::{TxStore, ValueStore};

@@ -55,8 +55,8 @@ pub(crate) struct Settled {
 impl ChunkChange {
     fn old_references(&self) -> &[EntityId] {
         match &self.old {
-            Lookup::Here(stored) => stored.chunk.entities(),
-            Lookup::Deleted | Lookup::NotHere => &[],
+            Lookup::Found(stored) => stored.chunk.entities(),
+            Lookup::Tombstone | Lookup::NotFound => &[],
         }
     }
 
@@ -114,9 +114,9 @@ pub(crate) fn settle<G: Ground>(
 /// Whether nothing is to be written.
 fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
     match (old, new) {
-        (Lookup::Here(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
-        (Lookup::Here(_), None) | (Lookup::Deleted | Lookup::NotHere, Some(_)) => false,
-        (Lookup::Deleted | Lookup::NotHere, None) => true,
+        (Lookup::Found(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
+        (Lookup::Found(_), None) | (Lookup::Tombstone | Lookup::NotFound, Some(_)) => false,
+        (Lookup::Tombstone | Lookup::NotFound, None) => true,
     }
 }
 

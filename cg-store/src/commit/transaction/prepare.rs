@@ -7,8 +7,8 @@ use super::changes::{Changes, Rows};
 use super::check::{check, max_batch_bytes};
 use super::ownership::settle;
 use super::values::{settle_objects, settle_records};
+use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
-use crate::commit::write_behind::Room;
 use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -19,7 +19,7 @@ pub(super) struct Prepared {
     pub(super) rows: Option<Rows>,
     /// What the commit changes.
     pub(super) written: Vec<ConflictKey>,
-    /// The commit behind which the stored state was read.
+    /// The commit after which the stored state was read.
     pub(super) since: u64,
     /// What of the stored state the changes depend on.
     pub(super) consulted: Vec<ConflictKey>,
@@ -39,7 +39,7 @@ pub(super) fn prepare(
     world: &CommitState,
     writes: &Writes,
     encoding: Encoding,
-    room: Room,
+    room: Admission,
 ) -> Result<Prepared, Error> {
     let since = world.log.published();
     let catalog = world.shared.registry.catalog();
@@ -64,10 +64,10 @@ pub(super) fn prepare(
     let limit_bytes = world.shared.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);
     let may_be_staged = max_bytes > limit_bytes;
-    if room != Room::Promised && changes.puts_anything() {
-        // What is put by in parts is written twice.
+    if room != Admission::Reserved && changes.puts_anything() {
+        // What is staged in parts is written twice.
         let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
-        world.space.check(&*world.shared.engine()?, written_bytes)?;
+        world.disk_guard.check(&*world.shared.engine()?, written_bytes)?;
     }
     let encode_now = encoding == Encoding::Now || may_be_staged;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));

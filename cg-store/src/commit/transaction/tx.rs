@@ -30,7 +30,7 @@ impl<S: TxStore> Tx<S> {
         Self { store, catalog, writes: Writes::default() }
     }
 
-    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`].
+    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`](crate::World::catalog).
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -60,7 +60,7 @@ impl<S: TxStore> Tx<S> {
 
     /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
     ///
-    /// Costs what [`World::load_many`] costs for those that this transaction did not write.
+    /// Costs what [`World::load_many`](crate::World::load_many) costs for those that this transaction did not write.
     pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
         let unwritten: Vec<_> =
             at.iter().copied().filter(|at| !self.writes.chunks.contains_key(at)).collect();

@@ -18,7 +18,7 @@ use crate::commit::state::CommitState;
 use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::read::chunk::positions_in;
-use crate::rt::inside::{Doing, Inside};
+use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
@@ -108,7 +108,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
-        // What is committed behind this may be in the listing or not.
+        // What is committed after this may be in the listing or not.
         let since = self.store.world.log.published();
         let view = self.store.world.settled_engine()?;
         let counters = &self.store.world.shared.counters;
@@ -139,19 +139,19 @@ impl CommitState {
         let (_on_this_thread, mut tx) = self.begin_transaction()?;
         let value = body(&mut tx)?;
         let seq = self.commit_transaction(tx, durability)?;
-        Ok(Committed::new(self.visitor.clone(), value, seq))
+        Ok(Committed::new(self.weak_world.clone(), value, seq))
     }
 
     /// What comes before the closure: compiled once, and not once for each closure.
-    fn begin_transaction(&self) -> Result<(Inside, Transaction<'_>), Error> {
-        let on_this_thread = Inside::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
+    fn begin_transaction(&self) -> Result<(ReentryGuard, Transaction<'_>), Error> {
+        let on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
         self.settle_hand_overs()?;
         Ok((on_this_thread, Transaction::begin(self)?))
     }
 
     /// What comes after it. Returns the commit's sequence.
     fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
-        // What the closure itself handed over comes first, too.
+        // What the closure itself submitted comes first, too.
         self.settle_hand_overs()?;
         if durability.is_queued() {
             self.start_writing()?;

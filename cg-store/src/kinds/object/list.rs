@@ -38,7 +38,7 @@ impl ObjectEntry {
     }
 }
 
-/// Shows the rows of objects whose keys begin with a prefix, behind a key; deleted ones too.
+/// Shows the rows of objects whose keys begin with a prefix, after a key; deleted ones too.
 pub(crate) fn scan_objects<B>(
     view: &dyn Readable,
     prefix: &[u8],
@@ -54,7 +54,7 @@ pub(crate) fn scan_objects<B>(
     Ok(ended)
 }
 
-/// The keys that begin with a prefix, behind a key, before the [first behind all of them](behind_all).
+/// The keys that begin with a prefix, after a key, before the [first after all of them](behind_all).
 pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<&'a [u8]>) -> KeyRange<'a> {
     let from = match behind {
         Some(key) if key >= prefix => Bound::Excluded(key),
@@ -63,7 +63,7 @@ pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<
     (from, end.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
-/// The first key behind all that begin with a prefix; `None` if there is none.
+/// The first key after all that begin with a prefix; `None` if there is none.
 pub(crate) fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

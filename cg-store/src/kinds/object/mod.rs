@@ -5,7 +5,7 @@
 //!
 //! **Versions.** The first is 0 and every change is one more; writing the bytes that are there is no change. A cache of
 //! another store writes the versions that it was told, which never go back. A deleted object keeps its version until
-//! [`forget_before`](World::forget_before), so that it counts on when it is written anew.
+//! [`purge_tombstones_before`](crate::Tiers::purge_tombstones_before), so that it counts on when it is written anew.
 
 mod list;
 mod settle;

@@ -25,7 +25,7 @@ impl ObjectWrite {
         }
     }
 
-    /// What two writes of one transaction come to: behind a version from elsewhere, counting goes on from that.
+    /// What two writes of one transaction come to: after a version from elsewhere, counting goes on from that.
     pub(crate) fn then(self, key: &ObjectKey, next: Self) -> Result<Self, Error> {
         let Self::PutAt(version, bytes) = self else { return Ok(next) };
         let stored = StoredObject { version, bytes };

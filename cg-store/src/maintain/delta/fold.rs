@@ -1,4 +1,4 @@
-//! Folding a chunk's deltas into its row: a rearrangement that changes no content and no version.
+//! Folding a chunk's deltas into its row: a maintenance batch that changes no content and no version.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -12,7 +12,7 @@ use crate::read::chunk::find_in;
 use crate::read::delta::fold_stored;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
-use crate::storage::written::Written;
+use crate::storage::recent_puts::RecentPuts;
 
 /// How folding a chunk's deltas ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Settled {
     /// Its row says it all now.
     Done,
     /// A commit changed the row meanwhile; nothing was written.
-    Overtaken,
+    Conflict,
     /// No delta of it is written.
     Nothing,
 }
@@ -41,8 +41,8 @@ impl MaintainState {
     /// Guarded is the row alone. A delta that is committed meanwhile is newer than what was folded, so it goes on the
     /// new row as it would have gone on the old one; whoever takes deltas away replaces the row too. Of a chunk in a
     /// cluster it is guarded that no row of its own was put; its cluster may change its place, not its content.
-    pub(super) fn settle_deltas(&self, at: ChunkAt) -> Result<Settled, Error> {
-        self.settling(at)?.map_or(Ok(Settled::Nothing), |settling| self.settle_as_read(settling))
+    pub(super) fn fold_deltas_of(&self, at: ChunkAt) -> Result<Settled, Error> {
+        self.settling(at)?.map_or(Ok(Settled::Nothing), |settling| self.fold_as_read(settling))
     }
 
     /// Reads what is to be written; `None` if no delta is.
@@ -68,28 +68,28 @@ impl MaintainState {
             ControlFlow::<()>::Continue(())
         })?;
         match found {
-            Lookup::Here((chunk, version, of_row, generation)) if version > of_row => {
+            Lookup::Found((chunk, version, of_row, generation)) if version > of_row => {
                 let row = Draft::plain(Codec::None, generation, |out| chunk.encode(out));
                 batch.put(Space::ChunkL0, row_key, row, Stamp::Keep(version));
             }
             // What is older than the row says nothing any more.
-            Lookup::Here(_) | Lookup::Deleted => {}
-            Lookup::NotHere => return Ok(None),
+            Lookup::Found(_) | Lookup::Tombstone => {}
+            Lookup::NotFound => return Ok(None),
         }
         Ok(last.map(|last| Settling { at, batch, guard, last }))
     }
 
-    fn settle_as_read(&self, settling: Settling) -> Result<Settled, Error> {
+    fn fold_as_read(&self, settling: Settling) -> Result<Settled, Error> {
         let Settling { at, batch, guard, last } = settling;
-        let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), Written::of(&batch));
-        match self.shared.engine()?.commit(batch.rearranging(), &[guard], Level::Process) {
+        let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), RecentPuts::of(&batch));
+        match self.shared.engine()?.commit(batch.maintenance(), &[guard], Level::Process) {
             Ok(_) => {}
-            Err(EngineError::Conflict { .. }) => return Ok(Settled::Overtaken),
+            Err(EngineError::Conflict { .. }) => return Ok(Settled::Conflict),
             Err(error) => return Err(error.into()),
         }
         self.activity.tiering.wrote(put);
         self.read.deltas.forget_up_to(at, last);
-        Counters::add(&self.shared.counters.chunks_settled, 1);
+        Counters::add(&self.shared.counters.chunks_folded, 1);
         Counters::add(&self.shared.counters.rows_written, rows);
         Counters::add(&self.shared.counters.bytes_written, bytes);
         Ok(Settled::Done)
@@ -108,9 +108,9 @@ mod tests {
     /// A world with a chunk of stone and one delta on it.
     fn world() -> (World, ChunkAt, [BlockId; 2]) {
         let options = WorldOptions { deltas: true, ..WorldOptions::default() };
-        let world = World::temporary(&[], &options).unwrap();
-        let flat = world.register_dimension("game:flat").unwrap();
-        let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
+        let world = World::in_memory(&[], &options).unwrap();
+        let flat = world.registry().register_dimension("game:flat").unwrap();
+        let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
         let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));
         save(&world, at, stone, glass);
         set(&world, at.dimension, 1, stone);
@@ -136,7 +136,7 @@ mod tests {
 
     /// What is stored, past memory.
     fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
-        world.view(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
+        world.with_stored_bytes(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         save(&world, at, glass, stone);
         set(&world, at.dimension, 2, stone);
         let before = stored(&world, at);
-        assert_eq!(rooms.maintain.settle_as_read(saved).unwrap(), Settled::Overtaken);
+        assert_eq!(rooms.maintain.fold_as_read(saved).unwrap(), Settled::Conflict);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 1));
         let deleted = rooms.maintain.settling(at).unwrap().unwrap();
         let delete = world.transaction(|tx| {
@@ -155,8 +155,11 @@ mod tests {
             Ok::<_, Error>(())
         });
         drop(delete.unwrap());
-        assert_eq!(rooms.maintain.settle_as_read(deleted).unwrap(), Settled::Overtaken);
-        assert_eq!((stored(&world, at), rooms.maintain.settle_deltas(at).unwrap()), (None, Settled::Nothing));
+        assert_eq!(rooms.maintain.fold_as_read(deleted).unwrap(), Settled::Conflict);
+        assert_eq!(
+            (stored(&world, at), rooms.maintain.fold_deltas_of(at).unwrap()),
+            (None, Settled::Nothing)
+        );
     }
 
     #[test]
@@ -166,11 +169,11 @@ mod tests {
         let settling = rooms.maintain.settling(at).unwrap().unwrap();
         set(&world, at.dimension, 3, stone);
         let before = stored(&world, at);
-        assert_eq!(rooms.maintain.settle_as_read(settling).unwrap(), Settled::Done);
+        assert_eq!(rooms.maintain.fold_as_read(settling).unwrap(), Settled::Done);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before.clone(), 1));
-        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Done);
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Done);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 0));
-        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Nothing);
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Nothing);
     }
 
     #[test]
@@ -191,9 +194,9 @@ mod tests {
         };
         let of_hot = rooms.maintain.settling(at).unwrap().unwrap();
         warm(&world);
-        assert_eq!(rooms.maintain.settle_as_read(of_hot).unwrap(), Settled::Overtaken, "its row is gone");
+        assert_eq!(rooms.maintain.fold_as_read(of_hot).unwrap(), Settled::Conflict, "its row is gone");
         assert_eq!(stored(&world, at), before);
-        assert_eq!(rooms.maintain.settle_deltas(at).unwrap(), Settled::Done, "out of the cluster");
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Done, "out of the cluster");
         assert_eq!(stored(&world, at), before);
         warm(&world);
         assert_eq!(stored(&world, at), before);

@@ -1,6 +1,6 @@
 //! Deltas in maintenance: they are folded into the rows of their chunks.
 
 mod fold;
-mod waiting;
+mod schedule;
 
-pub(crate) use waiting::{Unsettled, Which};
+pub(crate) use schedule::{FoldSchedule, Which};

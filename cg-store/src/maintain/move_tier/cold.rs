@@ -235,7 +235,7 @@ impl ColdMerge {
     }
 
     /// When a chunk of the cluster was last accessed, those of the groups that were made among them. Where nobody noted it of
-    /// the others, it counts as now: they were accessed before they grew cold, but it is not known when.
+    /// the others, it counts as now: they were accessed before they were demoted, but it is not known when.
     fn heat_with_made(&self) -> Heat {
         let made = self.made.values().map(|made| made.heat);
         let latest = |a: Heat, b: Heat| Heat {

@@ -55,12 +55,12 @@ pub(super) struct HotRows {
     pub(super) sound_places: u64,
 }
 
-/// A chunk or a deletion mark in the hottest tier.
+/// A chunk or a tombstone in the hottest tier.
 #[derive(Debug)]
 pub(super) struct HotRow {
     pub(super) at: ChunkAt,
     pub(super) info: SlotInfo,
-    /// `None` for the mark of a deleted chunk.
+    /// `None` for the tombstone.
     pub(super) value: Option<Vec<u8>>,
 }
 
@@ -96,12 +96,12 @@ impl HotRows {
 fn sound(at: ChunkAt, key: &[u8], row: &[u8]) -> Option<(SlotInfo, Option<Vec<u8>>)> {
     Some(match hot(at, key, row).ok()? {
         // A cluster cannot tell a chunk without bytes from an absent one.
-        Lookup::Here(chunk) if chunk.value.is_empty() => return None,
-        Lookup::Here(chunk) => {
+        Lookup::Found(chunk) if chunk.value.is_empty() => return None,
+        Lookup::Found(chunk) => {
             let info = SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation };
             (info, Some(chunk.value.to_vec()))
         }
-        Lookup::Deleted | Lookup::NotHere => {
+        Lookup::Tombstone | Lookup::NotFound => {
             let version = cg_format::frame::version_of(row)?;
             (SlotInfo { version, schema_generation: 0 }, None)
         }

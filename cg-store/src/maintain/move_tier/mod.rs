@@ -8,7 +8,7 @@
 //! | [`demote_warm`] | the warm cluster, and deletions of the hot rows that are now in it |
 //! | [`ColdMerge`] | the cold cluster, and deletions of the warm clusters and hot rows that are now in it |
 //! | [`drop_shadows`] | a cluster without the slots that a hotter tier hides |
-//! | [`forget_marks`] | deletions of the marks of chunks that were deleted long ago and lie in no cluster |
+//! | [`purge_tombstones`] | deletions of the marks of chunks that were deleted long ago and lie in no cluster |
 //!
 //! **Invariants**. The live copy of a chunk is in the lowest-numbered tier that has it, before and after every move;
 //! copies below are older or equal. Each row that a move read or replaces is guarded: a save in between makes the
@@ -17,11 +17,11 @@
 
 mod cold;
 mod cube;
-mod mark;
 mod promote;
 mod shadow;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod warm;
 
 use crate::engine::{Batch, Engine, EngineError, Guard, Level};
@@ -30,9 +30,9 @@ use crate::storage::error::Error;
 
 pub(crate) use cold::{ColdEnd, ColdMerge};
 pub(crate) use cube::{hot_keys, row_of};
-pub(crate) use mark::forget_marks;
 pub(crate) use promote::promote;
 pub(crate) use shadow::drop_shadows;
+pub(crate) use tombstone::purge_tombstones;
 pub(crate) use warm::demote_warm;
 
 /// How much a move moved.
@@ -62,7 +62,7 @@ pub(crate) enum Outcome {
     /// It was done.
     Done(Moved),
     /// A commit changed what was to be moved; nothing was written.
-    Overtaken,
+    Conflict,
     /// A row is damaged, so what lies in it stays where it is; nothing was written.
     Damaged(Error),
     /// The cluster would be too large to be formed; nothing was written.
@@ -91,14 +91,14 @@ impl MoveWrites {
         let bytes = self.batch.len_bytes();
         self.moved.bytes_written = bytes;
         let rows = self.batch.op_count() as u64;
-        match engine.commit(self.batch.rearranging(), &self.guards, Level::Process) {
+        match engine.commit(self.batch.maintenance(), &self.guards, Level::Process) {
             Ok(_) => {
                 Counters::add(&counters.moves, 1);
                 Counters::add(&counters.rows_written, rows);
                 Counters::add(&counters.bytes_written, bytes);
                 Ok(Outcome::Done(self.moved))
             }
-            Err(EngineError::Conflict { .. }) => Ok(Outcome::Overtaken),
+            Err(EngineError::Conflict { .. }) => Ok(Outcome::Conflict),
             Err(error) => Err(error.into()),
         }
     }

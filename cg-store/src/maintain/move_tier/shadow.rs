@@ -63,7 +63,7 @@ pub(crate) fn drop_shadows(
     writes.commit(engine, counters)
 }
 
-/// The slots of a cluster of which a hotter tier has a sound copy or a deletion mark.
+/// The slots of a cluster of which a hotter tier has a sound copy or a tombstone.
 fn shadows(view: &dyn Readable, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
     let mut found = BTreeSet::new();
     let tier = cluster.pos.tier();

@@ -68,7 +68,7 @@ fn a_save_of_what_moves_makes_the_move_give_up() {
     save(&engine, [5], b"changed");
     let before = rows(&engine);
     let end = merge.commit(&engine, &counters).unwrap().end;
-    assert!(matches!(end, Outcome::Overtaken), "{end:?}");
+    assert!(matches!(end, Outcome::Conflict), "{end:?}");
     assert!(rows(&engine) == before);
 }
 
@@ -81,7 +81,7 @@ fn another_cluster_at_the_place_makes_the_move_give_up() {
     assert!(matches!(end, Outcome::Done(_)), "{end:?}");
     let before = rows(&engine);
     let end = late.commit(&engine, &counters).unwrap().end;
-    assert!(matches!(end, Outcome::Overtaken), "{end:?}");
+    assert!(matches!(end, Outcome::Conflict), "{end:?}");
     assert!(rows(&engine) == before);
 }
 
@@ -120,12 +120,13 @@ fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
         }
         engine.commit(batch, &[], Level::Process).unwrap().get()
     };
-    let forget =
-        |x: i64, before: u64| match forget_marks(&engine, &counters, CubeAt::of(at(x)), before).unwrap() {
-            Outcome::Nothing => 0,
-            Outcome::Done(moved) => moved.chunks,
-            other => panic!("{other:?}"),
-        };
+    let forget = |x: i64, before: u64| match purge_tombstones(&engine, &counters, CubeAt::of(at(x)), before)
+        .unwrap()
+    {
+        Outcome::Nothing => 0,
+        Outcome::Done(moved) => moved.chunks,
+        other => panic!("{other:?}"),
+    };
     let warm = CubeAt::of(at(0)).cluster(ClusterTier::L1);
     save(&engine, 0..2, b"a chunk");
     assert!(matches!(demote_warm(&engine, &counters, CubeAt::of(at(0)), HEAT), Ok(Outcome::Done(_))));

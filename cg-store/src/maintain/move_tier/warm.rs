@@ -13,9 +13,9 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 /// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat by which the cluster is found
-/// when it is to grow colder.
+/// when it is to be demoted.
 ///
-/// Deletion marks stay: they hide what the cold cluster may hold, and tell who asks what was deleted. Costs one scan of
+/// Tombstones stay: they hide what the cold cluster may hold, and tell who asks what was deleted. Costs one scan of
 /// up to 64 rows, one cluster read and one compression.
 pub(crate) fn demote_warm(
     engine: &dyn Engine,

@@ -6,11 +6,11 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_format::key::{self, Family};
 
-use super::unfolded::Next;
+use super::dirty_tiles::Next;
 use crate::engine::{
     Batch, EngineError, Guard, Level, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
 };
-use crate::kinds::opacity::{TileKey, behind_tile, folded};
+use crate::kinds::opacity::{TileKey, after_tile, folded};
 use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -19,7 +19,7 @@ use crate::storage::error::{Damage, Error};
 const ROWS_SEARCHED: usize = 64;
 
 impl MaintainState {
-    /// Folds the first tile behind a key that has patches, and returns its key and whether it was folded; `None` if there is
+    /// Folds the first tile after a key that has patches, and returns its key and whether it was folded; `None` if there is
     /// none.
     fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.shared.check_open()?;
@@ -38,7 +38,7 @@ impl MaintainState {
     /// Costs nothing when there is nothing to fold, however large the map is.
     pub(super) fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
         self.shared.check_open()?;
-        let next = self.activity.unfolded.lock().next(self.activity.tiering.now());
+        let next = self.activity.dirty_tiles.lock().next(self.activity.tiering.now());
         let tile = match next {
             None => return Ok(Folding::Nothing),
             Some(Next::Tile(tile)) => tile,
@@ -46,12 +46,12 @@ impl MaintainState {
                 let (found, met) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
                 damage.extend(met);
                 let (up_to, folding) = match found {
-                    // Its patches sort behind it. Until they are folded the tile is remembered.
-                    Found::Patch(tile) => (Some(behind_tile(&tile)), Err(tile)),
+                    // Its patches sort after it. Until they are folded the tile is remembered.
+                    Found::Patch(tile) => (Some(after_tile(&tile)), Err(tile)),
                     Found::Nothing { up_to } => (Some(up_to), Ok(Folding::Searched)),
                     Found::End => (None, Ok(Folding::Nothing)),
                 };
-                self.activity.unfolded.lock().searched(&search, up_to);
+                self.activity.dirty_tiles.lock().searched(&search, up_to);
                 match folding {
                     Ok(folding) => return Ok(folding),
                     Err(tile) => tile,
@@ -60,7 +60,7 @@ impl MaintainState {
         };
         match self.fold_tile(tile) {
             Ok(true) => Ok(Folding::Done),
-            Ok(false) => Ok(Folding::Overtaken),
+            Ok(false) => Ok(Folding::Conflict),
             Err(error) if keeps_unfolded(&error) => {
                 damage.push(error);
                 Ok(Folding::Searched)
@@ -69,7 +69,7 @@ impl MaintainState {
         }
     }
 
-    /// Looks for a patch behind a key among so many rows. Says what could not be read on the way.
+    /// Looks for a patch after a key among so many rows. Says what could not be read on the way.
     fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<(Found, Option<Error>), Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let (mut passed, mut damage) = (0, None);
@@ -105,13 +105,13 @@ impl MaintainState {
     /// Folds a tile, unless a commit changes it meanwhile; whether it was folded.
     fn fold_tile(&self, tile_key: TileKey) -> Result<bool, Error> {
         // Before its patches are read: a commit that adds one later says so later too.
-        self.activity.unfolded.lock().forget(&tile_key);
+        self.activity.dirty_tiles.lock().forget(&tile_key);
         let folded = self.replace_by_folded(tile_key);
         // What is damaged stays so until it is drawn again, or a commit puts another patch in its place.
         if folded.as_ref().is_ok_and(|folded| *folded) {
-            self.activity.unfolded.lock().rest(tile_key, self.activity.tiering.now());
+            self.activity.dirty_tiles.lock().rest(tile_key, self.activity.tiering.now());
         } else if !folded.as_ref().is_err_and(keeps_unfolded) {
-            self.activity.unfolded.lock().add([(tile_key, 1)]);
+            self.activity.dirty_tiles.lock().add([(tile_key, 1)]);
         }
         folded
     }
@@ -132,7 +132,7 @@ impl MaintainState {
             let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
-        match self.shared.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
+        match self.shared.engine()?.commit(batch.maintenance(), &guards, Level::Process) {
             Ok(_) => {
                 Counters::add(&self.shared.counters.tiles_folded, 1);
                 Ok(true)
@@ -154,8 +154,8 @@ pub(super) enum Folding {
     /// One was folded.
     Done,
     /// A commit came in between; it stays as it is until it is met again.
-    Overtaken,
-    /// A part of the map was searched in vain, or what was found is damaged; there may be patches behind it.
+    Conflict,
+    /// A part of the map was searched in vain, or what was found is damaged; there may be patches after it.
     Searched,
     /// None is known to have patches, and the map was searched for them.
     Nothing,
@@ -174,8 +174,8 @@ enum Found {
 /// That a tile and its patches are what they are.
 fn guards_of_tile(view: &dyn Readable, tile_key: &TileKey) -> Result<Vec<Guard>, Error> {
     let mut guards = Vec::new();
-    let behind = behind_tile(tile_key);
-    // What lies behind the tile may be unreadable, and is none of its business.
+    let behind = after_tile(tile_key);
+    // What lies after the tile may be unreadable, and is none of its business.
     view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         guards.push(Guard::same(space, key, row));
@@ -188,13 +188,13 @@ fn guards_of_tile(view: &dyn Readable, tile_key: &TileKey) -> Result<Vec<Guard>,
 }
 
 impl MaintainState {
-    /// See [`World::fold_opacity`](crate::World::fold_opacity).
+    /// See [`OpacityMap::fold`](crate::OpacityMap::fold).
     pub(crate) fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         self.commit.check_room()?;
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
             let Some((tile, folded)) = self.fold_next_tile(&behind)? else { break };
-            behind = behind_tile(&tile);
+            behind = after_tile(&tile);
             done += usize::from(folded);
         }
         Ok(done)

@@ -122,12 +122,12 @@ pub(crate) fn each_part(
     Ok(())
 }
 
-/// A key behind all rows of a tile, and before those of the next one.
+/// A key after all rows of a tile, and before those of the next one.
 fn last_key(tile: &TileKey) -> Vec<u8> {
     [&tile[..], &[0xff; key::OPACITY_PATCH_LEN_BYTES]].concat()
 }
 
-/// The tile of the first row behind a key, damaged or not.
+/// The tile of the first row after a key, damaged or not.
 fn next_tile(view: &dyn Readable, counters: &Counters, behind: &[u8]) -> Result<Option<TileKey>, Error> {
     let range = (Bound::Excluded(behind), Bound::Unbounded);
     Ok(view.scan(Family::OpacityMap, range, |key, _| {

@@ -61,7 +61,7 @@ impl MaintainState {
         )
     }
 
-    /// Replaces a tile by what was drawn behind a commit; `None` if a chunk over it was written since.
+    /// Replaces a tile by what was drawn after a commit; `None` if a chunk over it was written since.
     fn replace_if_settled(
         &self,
         since: u64,
@@ -115,7 +115,7 @@ impl MaintainState {
 }
 
 impl MaintainState {
-    /// See [`World::rebuild_opacity`](crate::World::rebuild_opacity).
+    /// See [`OpacityMap::rebuild`](crate::OpacityMap::rebuild).
     pub(crate) fn rebuild_opacity(&self) -> Result<u64, Error> {
         self.shared.check_open()?;
         if self.shared.engine()?.caps().read_only {
@@ -148,9 +148,9 @@ mod tests {
 
     #[test]
     fn what_was_drawn_before_a_commit_over_the_tile_is_not_put_there() {
-        let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-        let flat = world.register_dimension("game:flat").unwrap();
-        let [stone] = world.register_blocks(["game:stone"]).unwrap();
+        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let flat = world.registry().register_dimension("game:flat").unwrap();
+        let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         let at = |x, y| ChunkAt::new(flat, ChunkPos::constant(x, y, 0));
         let save = |at| {
             let saved = world.transaction(|tx| {
@@ -169,7 +169,7 @@ mod tests {
             save(meanwhile);
             rooms.maintain.replace_if_settled(begun.at, tile, drawn.as_deref()).unwrap()
         };
-        let runs = |x| world.opacity(flat, x, 0).unwrap().runs().to_vec();
+        let runs = |x| world.opacity().column(flat, x, 0).unwrap().runs().to_vec();
         assert_eq!(drawn_then(at(3, 5)), None);
         assert_eq!((runs(0), runs(48)), (vec![0..=15], vec![80..=95]), "the map is as the commit left it");
         assert_eq!(drawn_then(at(4, 5)), Some(true), "beside the tile");

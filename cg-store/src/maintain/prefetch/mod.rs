@@ -145,9 +145,11 @@ impl MaintainState {
         let Some(prefetch) = &self.activity.prefetch else { return };
         let is_known = |at: &ChunkAt| self.read.cache.get(*at).is_ok();
         if prefetch.follow(players, now, budget, is_known, &self.shared.counters) {
-            let world = self.visitor.clone();
+            let world = self.weak_world.clone();
             // Each visit is short, so that closing the world does not wait for all that waits.
-            self.shared.pool.spawn(move || while world.visit(MaintainState::prefetch_some) == Ok(true) {});
+            self.shared
+                .pool
+                .spawn(move || while world.with_world(MaintainState::prefetch_some) == Ok(true) {});
         }
     }
 }

@@ -19,8 +19,8 @@ fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
     let options =
         WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
-    let world = World::temporary(&[], &options).unwrap();
-    world.register_dimension("game:flat").unwrap();
+    let world = World::in_memory(&[], &options).unwrap();
+    world.registry().register_dimension("game:flat").unwrap();
     // Nothing else waits for the threads.
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let (sender, receiver) = channel::<()>();
@@ -80,7 +80,7 @@ fn a_turn_drops_what_waited() {
     let (world, hold) = held_up(ALONE);
     walk(&world, &[1], 0..=40, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 3);
-    // What lay behind the player is dropped as he passes it; the rest when he turns.
+    // What lay after the player is dropped as he passes it; the rest when he turns.
     let before = world.stats();
     walk(&world, &[1], 41..=56, |tick| [64 - tick * 4 / 5, 8, 8]);
     let dropped = (world.stats() - before).prefetched_dropped;
@@ -163,14 +163,14 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
 fn what_is_in_memory_is_not_fetched() {
     let (world, hold) = held_up(ALONE);
     let at = |x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 63, 0));
-    let [stone] = world.register_blocks(["game:stone"]).unwrap();
+    let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
     let saved = world.transaction(|tx| {
         let chunk = cg_format::chunk::Chunk::filled(stone, &tx.catalog().current_schema())?;
         (1..=3).for_each(|x| tx.save(at(x), chunk.clone()));
         Ok::<_, crate::Error>(())
     });
     drop(saved.unwrap());
-    world.forget_chunks();
+    world.cache().clear();
     assert!(world.load(at(1)).unwrap().is_some());
     walk(&world, &[1], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 2);
@@ -192,7 +192,7 @@ fn what_was_fetched_in_vain_is_counted_once() {
     settle(&world);
     assert_eq!(world.stats().prefetched, 3);
     // Lost from memory before anybody came.
-    world.forget_chunks();
+    world.cache().clear();
     let at = |x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 63, 0));
     for _ in 0..2 {
         assert_eq!(world.load(at(1)).unwrap(), None);

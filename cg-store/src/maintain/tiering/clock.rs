@@ -33,19 +33,19 @@ pub(crate) fn read_clock(view: &dyn Readable) -> Result<GameTick, Error> {
 fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
     let mut reader = Reader::at_offset(payload, frame::LEN_BYTES as u64, Section::Frame);
     let ticks = reader.u64("game clock")?;
-    reader.end("bytes behind the clock")?;
+    reader.end("bytes after the clock")?;
     Ok(ticks)
 }
 
 impl MaintainState {
-    /// See [`World::set_clock`](crate::World::set_clock).
+    /// See [`Tiers::set_clock`](crate::Tiers::set_clock).
     pub(crate) fn set_clock(&self, to: GameTick) -> Result<(), Error> {
         self.shared.check_open()?;
         self.maintenance.set_clock(to, |work| {
             self.end_moves(work)?;
             let mut batch = Batch::new();
             put_clock(&mut batch, to);
-            self.shared.engine()?.commit(batch.rearranging(), &[], Level::Power)?;
+            self.shared.engine()?.commit(batch.maintenance(), &[], Level::Power)?;
             self.activity.tiering.restart(to);
             work.know_nothing();
             Ok(())
@@ -60,7 +60,7 @@ impl MaintainState {
         work.forget_plan();
         let due = Due::until(self.activity.tiering.now(), None);
         self.work(work, due, &mut MoveCounts::default())?;
-        work.lacks_room = None;
+        work.skipped_low_disk = None;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The cold cluster in the making: it is read behind ticks, its groups are made in slices of them, and it is written behind
+//! The cold cluster in the making: it is read in the background, its groups are made in slices of them, and it is written after
 //! them.
 
 use cg_format::ClusterTier;
@@ -63,7 +63,7 @@ impl MaintainState {
                 }
                 Ok(Some((Err(end), _))) => {
                     // What was to be moved may be not there, or be a warm cluster now.
-                    work.known.moved(step.cube);
+                    work.cube_index.moved(step.cube);
                     self.end(work, &[step.cube], end, counts);
                 }
                 Ok(None) => {}
@@ -73,7 +73,7 @@ impl MaintainState {
         if let Some(error) = failed {
             // On the way into the cold cluster some may have grown warm.
             let begun = cubes.iter().map(|(cube, _)| *cube).chain(steps.iter().map(|step| step.cube));
-            begun.for_each(|cube| work.known.moved(cube));
+            begun.for_each(|cube| work.cube_index.moved(cube));
             return Err(error);
         }
         if steps.last().is_some_and(|last| last.remaining_steps > 0) {
@@ -118,9 +118,9 @@ impl MaintainState {
                     work.plan.abandon();
                     // Whatever else was to go there stays too, and may still grow warm.
                     work.sweep.leave_cluster_alone(step.cluster, self.left_alone_until());
-                    work.known.moved(step.cube);
+                    work.cube_index.moved(step.cube);
                 }
-                work.told.tell(&damage);
+                work.damage_log.report(&damage);
                 counts.refused += 1;
             }
             // The step that is held begins it again.
@@ -146,7 +146,7 @@ impl MaintainState {
             Awaited::Done(Err(error)) => {
                 // It may have been written all the same.
                 for (cube, _) in &cubes {
-                    work.known.moved(*cube);
+                    work.cube_index.moved(*cube);
                 }
                 return Err(error);
             }
@@ -167,7 +167,7 @@ impl MaintainState {
             }
             // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
             for (cube, _) in &cubes {
-                work.known.moved(*cube);
+                work.cube_index.moved(*cube);
             }
             self.activity.tiering.observers(|seen| {
                 for (cube, last_access) in cubes {

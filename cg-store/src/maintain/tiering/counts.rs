@@ -14,14 +14,14 @@ pub struct MoveCounts {
     pub cooled: u64,
     /// Slots dropped from clusters because a hotter tier shadowed them.
     pub shadows_dropped: u64,
-    /// Marks of deleted chunks that were dropped because nobody needs them any more.
-    pub marks_forgotten: u64,
+    /// Tombstones that were dropped because nobody needs them any more.
+    pub tombstones_purged: u64,
     /// Bytes of the rows that were read for it.
     pub bytes_read: u64,
     /// Bytes of the rows that were written for it.
     pub bytes_written: u64,
     /// Moves that gave up because a commit came in between; they are tried again.
-    pub overtaken: u64,
+    pub conflicts: u64,
     /// Moves that left chunks where they are because a row is damaged, or a cluster would be too large.
     pub refused: u64,
 }
@@ -29,7 +29,7 @@ pub struct MoveCounts {
 impl MoveCounts {
     /// Chunks, slots and marks that were moved or dropped in any way.
     pub const fn moved(&self) -> u64 {
-        self.promoted + self.warmed + self.cooled + self.shadows_dropped + self.marks_forgotten
+        self.promoted + self.warmed + self.cooled + self.shadows_dropped + self.tombstones_purged
     }
 
     /// Counts the bytes of a move and returns its chunks.

@@ -1,4 +1,4 @@
-//! Whose decisions are carried out, for which moment, and until when.
+//! Whose decisions are applied, for which moment, and until when.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use cg_tiering::{CubeAt, Decision, GameTick, Observation, Observers, Step};
 /// With less time than this nobody waits for another thread: a busy system wakes who sleeps milliseconds too late.
 const WORTH_WAITING: Duration = Duration::from_millis(20);
 
-/// Whose decisions are carried out, and until when.
+/// Whose decisions are applied, and until when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Due {
     at: GameTick,
@@ -44,12 +44,12 @@ impl Due {
         Self { at, who: Who::Nobody, deadline: None }
     }
 
-    /// The tick whose decisions are carried out.
+    /// The tick whose decisions are applied.
     pub(crate) const fn at(&self) -> GameTick {
         self.at
     }
 
-    /// Whether it makes the world smaller: without players, chunks only grow colder.
+    /// Whether it makes the world smaller: without players, chunks are only demoted.
     pub(super) fn shrinks(&self) -> bool {
         self.who == Who::Nobody
     }

@@ -1,7 +1,7 @@
 //! Heat rows: when each cube was last accessed, kept over a restart.
 //!
 //! **Invariant**: a warm cluster has a heat row, because the batch that makes the cluster puts it. So the cubes that
-//! may have to grow colder are those with hot rows and those with heat rows, and none is found by reading clusters.
+//! may have to be demoted are those with hot rows and those with heat rows, and none is found by reading clusters.
 //! A cube all of whose chunks are cold needs no row, so a cold world has few of them. When any of its chunks was accessed
 //! last is kept with the cold cluster: one row for 64 cubes, which no tick looks for.
 
@@ -109,7 +109,7 @@ impl MaintainState {
         if read_clock(&*engine)? != now {
             let mut batch = Batch::new();
             put_clock(&mut batch, now);
-            engine.commit(batch.rearranging(), &[], Level::Process)?;
+            engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl MaintainState {
         }
         put_clock(&mut batch, self.activity.tiering.now());
         let bytes = batch.len_bytes();
-        if let Err(error) = self.shared.engine()?.commit(batch.rearranging(), &[], Level::Process) {
+        if let Err(error) = self.shared.engine()?.commit(batch.maintenance(), &[], Level::Process) {
             self.activity
                 .tiering
                 .observers(|seen| dirty.iter().for_each(|(cube, _)| seen.heat().unsaved(*cube)));

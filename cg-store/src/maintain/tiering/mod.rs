@@ -3,23 +3,23 @@
 //! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
 //! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
 
-mod ahead;
 mod clock;
 mod cold;
-mod consider;
 mod counts;
+mod cube_index;
+mod damage_log;
 mod due;
 mod explain;
 mod heat;
-mod known;
-mod marks;
-mod promoting;
+mod next_cube;
+mod promotions;
+mod purge;
 mod recorder;
 mod search;
+mod select;
 mod shrink;
 mod sweep;
-mod told;
-mod unread;
+mod unscanned;
 mod work;
 
 use std::collections::BTreeMap;
@@ -30,20 +30,20 @@ use cg_tiering::trace::Event;
 use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 
 use crate::rt::lock_order::{Mutex, rank};
-use crate::storage::written::{Forgotten, Puts, Written};
+use crate::storage::recent_puts::{Overflow, Puts, RecentPuts};
 
 pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
+use cube_index::CubeIndex;
+pub(crate) use damage_log::DamageLog;
+pub use damage_log::DamageReport;
 pub(crate) use due::{Due, try_receive};
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
-use known::Known;
 use recorder::Recorder;
 pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
-pub use told::DamageMet;
-pub(crate) use told::Told;
 pub(crate) use work::Work;
 
 /// What is known of players and accesses. Told by every load that asks the engine and by every commit.
@@ -56,7 +56,7 @@ pub(crate) struct Tiering {
     opened_at: AtomicU64,
     pub(crate) recorder: Recorder,
     /// Rows that the sweep has not heard of.
-    written: Mutex<Written, rank::Written>,
+    written: Mutex<RecentPuts, rank::RecentPuts>,
 }
 
 impl Tiering {
@@ -121,7 +121,7 @@ impl Tiering {
     }
 
     /// Takes what was noted since the last time.
-    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Forgotten> {
+    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
         self.written.lock().take()
     }
 
@@ -132,36 +132,36 @@ impl Tiering {
 }
 
 impl Tiering {
-    /// See [`World::hold`](crate::World::hold).
+    /// See [`Tiers::hold`](crate::Tiers::hold).
     pub(crate) fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
         self.observers(|seen| {
             let id = seen.hold(dimension, place, self.now())?;
-            self.recorder.told(&Event::Hold { hold: id.get(), dimension, place: *place });
+            self.recorder.note_event(&Event::Hold { hold: id.get(), dimension, place: *place });
             Ok(id)
         })
     }
 
-    /// See [`World::release`](crate::World::release).
+    /// See [`Tiers::release`](crate::Tiers::release).
     pub(crate) fn release(&self, id: HoldId) -> bool {
         self.observers(|seen| {
-            self.recorder.told(&Event::Release(id.get()));
+            self.recorder.note_event(&Event::Release(id.get()));
             seen.release(id, self.now())
         })
     }
 
-    /// See [`World::pin`](crate::World::pin).
+    /// See [`Tiers::pin`](crate::Tiers::pin).
     pub(crate) fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
         self.observers(|seen| {
             let id = seen.pin(dimension, place);
-            self.recorder.told(&Event::Pin { pin: id.get(), dimension, place });
+            self.recorder.note_event(&Event::Pin { pin: id.get(), dimension, place });
             id
         })
     }
 
-    /// See [`World::unpin`](crate::World::unpin).
+    /// See [`Tiers::unpin`](crate::Tiers::unpin).
     pub(crate) fn unpin(&self, id: PinId) -> bool {
         self.observers(|seen| {
-            self.recorder.told(&Event::Unpin(id.get()));
+            self.recorder.note_event(&Event::Unpin(id.get()));
             seen.unpin(id)
         })
     }

@@ -1,7 +1,7 @@
 //! Recording what a world is asked, so that policies can be tried on it with `cg tiers simulate`.
 //!
 //! **Invariant**: what is recorded is whole up to its end. When the memory for it is full, the recording ends there;
-//! it never goes on behind a hole, as replaying would take what stands around the hole for all that happened.
+//! it never goes on after a hole, as replaying would take what stands around the hole for all that happened.
 //!
 //! What is held and pinned is noted under the lock of the observers, so that it is in the order in which they were told.
 
@@ -38,7 +38,7 @@ pub struct TracePart {
     /// The bytes; together with those of the parts before, a trace.
     pub bytes: Vec<u8>,
     /// 0 as long as the recording goes on. Otherwise the memory for it was full once, or the clock was
-    /// [set](World::set_clock): the trace ends there, and so many loads, saves, ticks, holds and pins came behind its end.
+    /// [set](crate::Tiers::set_clock): the trace ends there, and so many loads, saves, ticks, holds and pins came after its end.
     pub lost_events: u64,
 }
 
@@ -72,7 +72,7 @@ impl Recorder {
     }
 
     /// Notes what the observers are told of holds and pins.
-    pub(crate) fn told(&self, event: &Event) {
+    pub(crate) fn note_event(&self, event: &Event) {
         self.note(|writer, bytes| {
             writer.write(event, bytes);
         });
@@ -112,7 +112,7 @@ fn len_bytes(chunk: &Chunk) -> u32 {
 }
 
 impl Tiering {
-    /// See [`World::record_trace`](crate::World::record_trace).
+    /// See [`Tiers::record_trace`](crate::Tiers::record_trace).
     pub(crate) fn record_trace(&self, max_bytes: usize) {
         self.observers(|seen| {
             let mut bytes = Vec::new();
@@ -128,13 +128,13 @@ impl Tiering {
         self.recorder.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// See [`World::take_trace`](crate::World::take_trace).
+    /// See [`Tiers::take_trace`](crate::Tiers::take_trace).
     pub(crate) fn take_trace(&self) -> TracePart {
         let mut recording = self.recorder.recording.lock();
         recording.as_mut().map(Recording::take).unwrap_or_default()
     }
 
-    /// See [`World::end_trace`](crate::World::end_trace).
+    /// See [`Tiers::end_trace`](crate::Tiers::end_trace).
     pub(crate) fn end_trace(&self) -> TracePart {
         let recorder = &self.recorder;
         recorder.is_on.store(false, Ordering::Relaxed);

@@ -11,9 +11,9 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Space};
 use cg_tiering::{ClusterAt, GameTick, Heat};
 
-use super::ahead::Ahead;
 use super::heat::heat_key;
-use super::unread::{Part, ends};
+use super::next_cube::NextCubes;
+use super::unscanned::{CubeRange, ends};
 use super::{Due, Work};
 use crate::engine::{Met, scan_skipping_damage};
 use crate::maintain::state::MaintainState;
@@ -27,36 +27,38 @@ const CLUSTERS_FOUND: usize = 16;
 const CUBES_READ: usize = 8;
 /// So many parts are asked in one tick whether anything may be due in them: those of a million chunks that lie close
 /// together in a second.
-const PARTS_ASKED: usize = 16;
+const RANGES_ASKED: usize = 16;
 /// Nothing is read ahead of a plan with so many steps.
 const STEPS_AHEAD: u64 = 1 << 12;
 /// What was forgotten for want of room is left alone for so long. Moves to the coldest tier are made no more often.
-const SPILLED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
+const EVICTED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 
 impl MaintainState {
     /// Searches a few of the parts of which too little is known; `false` if there are more that may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        work.known.leave_round();
+        work.cube_index.leave_round();
         let (now, policy) =
             (self.activity.tiering.now(), self.activity.tiering.observers(|seen| *seen.policy()));
         let (mut found, mut read) = (0, 0);
         while found < CLUSTERS_FOUND && read < CUBES_READ && !due.is_over() {
             let has_room = work.plan.left().steps < STEPS_AHEAD;
-            let is_due = |part: &Part| part.is_due(&policy, now, due.at()) && (has_room || !part.is_found());
-            let Some(part) = work.known.unread.next(PARTS_ASKED, is_due) else { return Ok(true) };
-            let cube = self.next_cube(part.from, part.last, &mut Ahead::default(), &mut work.told)?;
+            let is_due =
+                |range: &CubeRange| range.is_due(&policy, now, due.at()) && (has_room || !range.is_found());
+            let Some(range) = work.cube_index.unscanned.next(RANGES_ASKED, is_due) else { return Ok(true) };
+            let cube =
+                self.next_cube(range.from, range.last, &mut NextCubes::default(), &mut work.damage_log)?;
             let Some(cube) = cube else {
-                work.known.unread.read(part, None);
+                work.cube_index.unscanned.read(range, None);
                 found += 1;
                 continue;
             };
-            if part.is_found() {
+            if range.is_found() {
                 self.look(work, cube)?;
-                work.known.unread.read(part, Some(cube));
+                work.cube_index.unscanned.read(range, Some(cube));
                 read += 1;
             } else {
                 let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
-                work.known.unread.found(part, cube, since);
+                work.cube_index.unscanned.found(range, cube, since);
                 found += 1;
             }
         }
@@ -64,16 +66,16 @@ impl MaintainState {
     }
 
     /// Makes cold clusters unread of which more is remembered than should be.
-    pub(super) fn forget_too_much(&self, work: &mut Work) {
+    pub(super) fn evict_excess(&self, work: &mut Work) {
         let now = self.activity.tiering.now();
-        let not_before = GameTick::new(now.get().saturating_add(SPILLED_TICKS));
-        while let Some(cluster) = work.known.too_much(now) {
-            let cubes = work.known.cubes_in(cluster);
+        let not_before = GameTick::new(now.get().saturating_add(EVICTED_TICKS));
+        while let Some(cluster) = work.cube_index.too_much(now) {
+            let cubes = work.cube_index.cubes_in(cluster);
             let since = self.activity.tiering.observers(|seen| {
                 let accessed = cubes.iter().map(|known| seen.heat().last_access(known.cube));
                 accessed.min().unwrap_or(now)
             });
-            work.known.spill(cluster, since, not_before);
+            work.cube_index.evict(cluster, since, not_before);
         }
     }
 
@@ -91,7 +93,7 @@ impl MaintainState {
                         FrameView::open(Space::Heat, key, row).and_then(|row| Heat::decode(row.payload()));
                     since = since.min(heat.map_or(since, |heat| heat.last_access));
                 }
-                Met::Gap { error, .. } => work.told.tell(&error.into()),
+                Met::Gap { error, .. } => work.damage_log.report(&error.into()),
             }
             ControlFlow::<()>::Continue(())
         })?;

@@ -1,4 +1,4 @@
-//! Clusters are written anew without what hotter tiers shadow: a warm one within a tick, a cold one behind it.
+//! Clusters are written anew without what hotter tiers shadow: a warm one within a tick, a cold one after it.
 
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
@@ -92,9 +92,9 @@ impl MaintainState {
                 counts.shadows_dropped += counts.add(moved);
                 work.sweep.written_anew(cluster);
             }
-            Outcome::Overtaken => counts.overtaken += 1,
+            Outcome::Conflict => counts.conflicts += 1,
             Outcome::Damaged(damage) => {
-                work.told.tell(&damage);
+                work.damage_log.report(&damage);
                 counts.refused += 1;
             }
             Outcome::TooLarge => counts.refused += 1,

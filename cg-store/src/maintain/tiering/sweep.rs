@@ -13,8 +13,8 @@ use cg_format::key::Family;
 use cg_format::{ClusterTier, Lookup, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
-use super::ahead::Ahead;
-use super::known::KnownCube;
+use super::cube_index::IndexedCube;
+use super::next_cube::NextCubes;
 use super::{Due, Work};
 use crate::engine::ReadableExt as _;
 use crate::maintain::move_tier::hot_keys;
@@ -36,7 +36,7 @@ pub(crate) struct Sweep {
     /// The cube that was visited last in this round.
     behind: Option<CubeAt>,
     /// What comes after it.
-    ahead: Ahead,
+    next_cubes: NextCubes,
     /// The cold cluster that is being gone through, and the rows met in it so far.
     inside: Option<(ClusterAt, Rows)>,
     /// What lies above clusters.
@@ -44,7 +44,7 @@ pub(crate) struct Sweep {
     /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
     pub(super) shadowed: Vec<(ClusterAt, GameTick)>,
     /// How many marks that may be forgotten each cube had when they were last looked at, and up to which commit.
-    marks: HashMap<CubeAt, (u32, u64)>,
+    tombstones: HashMap<CubeAt, (u32, u64)>,
     /// Cubes of which marks are to be forgotten.
     pub(super) marked: Vec<CubeAt>,
     /// Cubes with heat rows and nothing that could move, and when each was accessed last.
@@ -91,12 +91,12 @@ struct Above {
 /// What a cube has in the hottest tier. Sets of places have a bit for each of its 64 chunks.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Hot {
-    /// The places with rows, marks of deleted chunks and damaged rows among them.
+    /// The places with rows, tombstones and damaged rows among them.
     pub(super) rows: u64,
     /// Those with chunks that are sound.
     pub(super) chunks: u64,
-    /// Marks of deletions that the host allowed to forget.
-    pub(super) old_marks: u32,
+    /// Tombstones that the host allowed to forget.
+    pub(super) old_tombstones: u32,
     /// Bytes of the chunks' rows.
     pub(super) bytes: u64,
 }
@@ -149,7 +149,7 @@ impl Sweep {
     /// Begins a new round.
     pub(super) fn restart(&mut self) {
         self.behind = None;
-        self.ahead = Ahead::default();
+        self.next_cubes = NextCubes::default();
         self.inside = None;
     }
 
@@ -211,13 +211,13 @@ impl Sweep {
 
     /// Notes how many marks of a cube may be forgotten. They are looked at when that is another number than last time,
     /// as clusters may hide below them.
-    pub(super) fn old_marks(&mut self, cube: CubeAt, count: u32, before: u64) {
-        if self.marks.len() >= REMEMBERED_CLUSTERS {
-            self.marks.clear();
+    pub(super) fn old_tombstones(&mut self, cube: CubeAt, count: u32, before: u64) {
+        if self.tombstones.len() >= REMEMBERED_CLUSTERS {
+            self.tombstones.clear();
         }
         if count == 0 {
-            self.marks.remove(&cube);
-        } else if self.marks.insert(cube, (count, before)) != Some((count, before)) {
+            self.tombstones.remove(&cube);
+        } else if self.tombstones.insert(cube, (count, before)) != Some((count, before)) {
             self.marked.push(cube);
         }
     }
@@ -226,7 +226,7 @@ impl Sweep {
     /// other slots now, and marks may hide nothing any more.
     pub(super) fn written_anew(&mut self, cluster: ClusterAt) {
         self.above.remove(&cluster);
-        self.marks.retain(|cube, _| cube.cluster(cluster.pos.tier()) != cluster);
+        self.tombstones.retain(|cube, _| cube.cluster(cluster.pos.tier()) != cluster);
     }
 
     /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
@@ -244,7 +244,7 @@ impl Sweep {
     }
 }
 
-impl KnownCube {
+impl IndexedCube {
     pub(super) const fn rows_above(&self) -> Rows {
         Rows { hot: self.rows.count_ones(), most_shadows: self.most_shadows() }
     }
@@ -259,24 +259,28 @@ impl MaintainState {
         let rewrites = self.due_rewrites(due);
         let behind = work.sweep.behind;
         if behind.is_none() {
-            work.known.begin_round();
+            work.cube_index.begin_round();
         }
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
-        let Some(cube) = self.next_cube(from, None, &mut work.sweep.ahead, &mut work.told)? else {
+        let Some(cube) = self.next_cube(from, None, &mut work.sweep.next_cubes, &mut work.damage_log)? else {
             work.sweep.enter(None, Rows::default(), rewrites);
             work.sweep.behind = None;
-            work.sweep.ahead = Ahead::default();
-            // What was put meanwhile may lie behind the sweep.
-            work.known.note(self.activity.tiering.take_written());
-            work.known.end_round();
+            work.sweep.next_cubes = NextCubes::default();
+            // What was put meanwhile may lie after the sweep.
+            work.cube_index.note(self.activity.tiering.take_written());
+            work.cube_index.end_round();
             return Ok(false);
         };
         work.sweep.behind = Some(cube);
         let Some(mut known) = self.look(work, cube)? else { return Ok(true) };
-        self.forget_too_much(work);
+        self.evict_excess(work);
         // Rows that lie there unknown are what a round is made for.
         known.warm = None;
-        work.sweep.old_marks(cube, known.old_marks, self.shared.forgotten_before.load(Ordering::Relaxed));
+        work.sweep.old_tombstones(
+            cube,
+            known.old_tombstones,
+            self.shared.tombstone_horizon.load(Ordering::Relaxed),
+        );
         // The warm cluster's own slots are shadowed by hot rows alone.
         let hot = known.rows.count_ones();
         let above_warm = Rows { hot, most_shadows: hot };
@@ -296,29 +300,29 @@ impl MaintainState {
 
     /// Reads a cube's hot rows, and makes sure that its heat is known. `None` if the rows lie where nothing can be read:
     /// the cube is left as it is, and forgotten until something is saved in it.
-    pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<Option<KnownCube>, Error> {
+    pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<Option<IndexedCube>, Error> {
         // Before the rows are read: those that may be forgotten later are looked for again.
-        let forgotten_before = self.shared.forgotten_before.load(Ordering::Relaxed);
-        let hot = match self.hot_rows(cube, forgotten_before) {
+        let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
+        let hot = match self.hot_rows(cube, tombstone_horizon) {
             Ok((hot, damaged)) => {
                 for damage in &damaged {
-                    work.told.tell(damage);
+                    work.damage_log.report(damage);
                 }
                 hot
             }
             Err(error) if error.is_damage() => {
-                work.told.tell(&error);
-                work.known.forget(cube);
+                work.damage_log.report(&error);
+                work.cube_index.forget(cube);
                 return Ok(None);
             }
             Err(error) => return Err(error),
         };
         let has_heat = self.learn_heat(cube)?;
-        Ok(Some(work.known.learn(cube, hot, has_heat, forgotten_before)))
+        Ok(Some(work.cube_index.learn(cube, hot, has_heat, tombstone_horizon)))
     }
 
     /// Reads a cube's hot rows; and what of them is damaged, which stays where it is.
-    pub(super) fn hot_rows(&self, cube: CubeAt, forgotten_before: u64) -> Result<(Hot, Vec<Error>), Error> {
+    pub(super) fn hot_rows(&self, cube: CubeAt, tombstone_horizon: u64) -> Result<(Hot, Vec<Error>), Error> {
         let (mut found, mut damaged) = (Hot::default(), Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
@@ -329,14 +333,14 @@ impl MaintainState {
             found.rows |= place;
             match hot(at, key, row) {
                 // A cluster cannot tell a chunk without bytes from an absent one, so such a row is not moved either.
-                Ok(Lookup::Here(chunk)) if chunk.value.is_empty() => {}
-                Ok(Lookup::Here(_)) => {
+                Ok(Lookup::Found(chunk)) if chunk.value.is_empty() => {}
+                Ok(Lookup::Found(_)) => {
                     found.chunks |= place;
                     found.bytes += row.len() as u64;
                 }
-                Ok(Lookup::Deleted | Lookup::NotHere) => {
-                    let is_old = frame::version_of(row).is_some_and(|version| version < forgotten_before);
-                    found.old_marks += u32::from(is_old);
+                Ok(Lookup::Tombstone | Lookup::NotFound) => {
+                    let is_old = frame::version_of(row).is_some_and(|version| version < tombstone_horizon);
+                    found.old_tombstones += u32::from(is_old);
                 }
                 Err(damage) => damaged.push(damage),
             }

@@ -1,6 +1,6 @@
 //! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
 //!
-//! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done behind it:
+//! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done after it:
 //! the row is as large as 64 cubes, and an engine reads it as a whole.
 
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
 
 use super::cold::Cold;
-use super::marks::{Forgetting, await_forgetting};
-use super::promoting::Promoting;
+use super::promotions::Promoting;
+use super::purge::{Purge, await_purge};
 use super::shrink::Shrinking;
 use super::{
-    Due, Known, MoveCounts, Sweep, Told, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
+    CubeIndex, DamageLog, Due, MoveCounts, Sweep, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
 };
 use crate::engine::{Batch, EngineError, Guard, Level};
 use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
@@ -28,18 +28,18 @@ const SETTLED_AT_ONCE: usize = 256;
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
     pub(crate) sweep: Sweep,
-    pub(super) known: Known,
+    pub(super) cube_index: CubeIndex,
     /// A step that was taken from the plan and not begun.
     pub(super) held: Option<Step>,
     pub(super) promoting: Promoting,
     pub(super) cold: Option<Cold>,
     pub(super) shrinking: Option<Shrinking>,
-    pub(super) forgetting: Option<Forgetting>,
-    pub(crate) told: Told,
+    pub(super) purge: Option<Purge>,
+    pub(crate) damage_log: DamageLog,
     /// Whether another kind of move had to wait for promotions, and perhaps will again.
     others_waited: bool,
     /// Why something waits that is known of, if the disk has too little room for it.
-    pub(crate) lacks_room: Option<Error>,
+    pub(crate) skipped_low_disk: Option<Error>,
 }
 
 impl Work {
@@ -50,7 +50,7 @@ impl Work {
         self.sweep.restart();
         let planned = std::iter::from_fn(|| self.next_step());
         let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
-        self.known.take_offers_back();
+        self.cube_index.take_offers_back();
         if matches!(self.cold, Some(Cold::Beginning(..) | Cold::Making(..))) {
             self.cold = None;
         }
@@ -66,13 +66,13 @@ impl Work {
     /// Forgets what was found out about the world's rows: it is read again.
     pub(super) fn know_nothing(&mut self) {
         self.sweep = Sweep::default();
-        self.known = Known::default();
+        self.cube_index = CubeIndex::default();
     }
 
     /// Writes the heat of cubes whose rows are out of date, so many at most; see [`MaintainState::keep_heat`].
     pub(crate) fn keep_heat(&mut self, world: &MaintainState) -> Result<(), Error> {
         for cube in world.keep_heat()? {
-            self.known.note_heat(cube);
+            self.cube_index.note_heat(cube);
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Work {
     /// Whether nothing is planned or begun.
     pub(crate) fn is_done(&self) -> bool {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
-        let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.forgetting.is_some();
+        let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.purge.is_some();
         let is_begun = is_behind || self.promoting.is_under_way();
         !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
@@ -149,8 +149,8 @@ impl MaintainState {
         let checked =
             if due.shrinks() { self.commit.check_room_to_shrink() } else { self.commit.check_room() };
         match checked {
-            Err(error @ Error::NoRoom { .. }) => {
-                work.lacks_room = Some(error);
+            Err(error @ Error::LowDiskSpace { .. }) => {
+                work.skipped_low_disk = Some(error);
                 Ok(false)
             }
             checked => checked.map(|()| true),
@@ -159,13 +159,13 @@ impl MaintainState {
 
     /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
     /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
-    /// left is left as it is, apart from marks of deletions, and does not count.
+    /// left is left as it is, apart from tombstones, and does not count.
     pub(crate) fn work(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
         loop {
-            // One kind of move at a time: none is made beside those that are made behind ticks.
+            // One kind of move at a time: none is made beside those that are made in the background.
             if !self.await_cold(work, due, counts)?
                 || !self.await_shrinking(work, due, counts)?
-                || !await_forgetting(work, due, counts)?
+                || !await_purge(work, due, counts)?
             {
                 return Ok(false);
             }
@@ -195,7 +195,7 @@ impl MaintainState {
                     if let Some((cluster, since)) = shadowed {
                         self.shrink(work, (cluster, since), due, counts)?;
                     } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.forget_marks(work, cube, counts)?;
+                        self.purge_tombstones(work, cube, counts)?;
                     } else {
                         work.others_waited = false;
                         return Ok(true);
@@ -245,14 +245,14 @@ impl MaintainState {
                 Ok(end) => end,
                 // The others were done all the same, and so may this one have been.
                 Err(error) => {
-                    work.known.moved(step.cube);
+                    work.cube_index.moved(step.cube);
                     failed = failed.or(Some(error));
                     continue;
                 }
             };
             if was_right && matches!(end, Outcome::Nothing) {
                 // What was to be moved is not there: its rows are others than they were when they were read.
-                work.known.moved(step.cube);
+                work.cube_index.moved(step.cube);
             }
             if matches!(end, Outcome::Done(_)) {
                 work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
@@ -273,7 +273,7 @@ impl MaintainState {
         let now = self.activity.tiering.now();
         if !matches!(end, Outcome::Nothing) {
             for cube in cubes {
-                work.known.moved(*cube);
+                work.cube_index.moved(*cube);
             }
         }
         match end {
@@ -282,13 +282,13 @@ impl MaintainState {
                 self.activity.tiering.observers(|seen| cubes.iter().for_each(|cube| seen.moved(*cube, now)));
                 counts.add(moved)
             }
-            Outcome::Overtaken => {
-                counts.overtaken += 1;
+            Outcome::Conflict => {
+                counts.conflicts += 1;
                 0
             }
             end @ (Outcome::Damaged(_) | Outcome::TooLarge) => {
                 if let Outcome::Damaged(damage) = end {
-                    work.told.tell(&damage);
+                    work.damage_log.report(&damage);
                 }
                 counts.refused += 1;
                 for cube in cubes {
@@ -305,7 +305,7 @@ impl MaintainState {
         GameTick::new(self.activity.tiering.now().get().saturating_add(later.max(1)))
     }
 
-    /// Deletes the heat of cubes that have nothing to grow cold any more.
+    /// Deletes the heat of cubes that have nothing to be demoted any more.
     ///
     /// A cube may have been played in since the sweep passed it, so each is looked at again: a warm cluster without a
     /// heat row would never be found. Of one in which somebody was since, heat is kept.
@@ -338,7 +338,7 @@ impl MaintainState {
                         forgotten.push((cube, last_access));
                     }
                 }
-                Err(error) if error.is_damage() => work.told.tell(&error),
+                Err(error) if error.is_damage() => work.damage_log.report(&error),
                 Err(error) => return Err(error),
             }
         }
@@ -346,11 +346,11 @@ impl MaintainState {
             return Ok(());
         }
         let guards = self.heat_of_cold(&mut batch, &forgotten)?;
-        match self.shared.engine()?.commit(batch.rearranging(), &guards, Level::Process) {
+        match self.shared.engine()?.commit(batch.maintenance(), &guards, Level::Process) {
             // A move has noted when such a cluster was accessed: the rows are deleted another time.
             Err(EngineError::Conflict { .. }) => {
                 for (cube, _) in &forgotten {
-                    work.known.note_heat(*cube);
+                    work.cube_index.note_heat(*cube);
                 }
                 Ok(())
             }

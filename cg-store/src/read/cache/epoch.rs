@@ -1,6 +1,6 @@
 //! Until when what was read of a place may be remembered: epochs, each shared by a few places.
 //!
-//! An epoch is even while nothing changes and odd while a commit is under way. Who reads behind memory takes the
+//! An epoch is even while nothing changes and odd while a commit is under way. Who reads after memory takes the
 //! epoch first, and remembers what it found only if the epoch is the same even number still. A commit makes the
 //! epochs of its places odd before the engine or the queue has any of it, and even again when memory shows all of it.
 //!

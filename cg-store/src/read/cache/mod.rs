@@ -11,8 +11,8 @@
 mod column;
 mod count;
 mod epoch;
-mod keep;
 mod miss;
+mod pins;
 mod primitives;
 mod recent;
 mod stats;
@@ -32,10 +32,10 @@ pub(crate) use column::ColumnAt;
 use column::Columns;
 use count::Count;
 use epoch::{Change, Epoch, Epochs, Slot};
-pub use keep::KeepId;
-use keep::KeptAreas;
 pub(crate) use miss::Absence;
 use miss::AbsentCubes;
+pub use pins::CachePinId;
+use pins::PinnedAreas;
 use recent::Seen;
 pub use stats::CacheStats;
 
@@ -71,7 +71,7 @@ pub(crate) struct ChunkCache {
     absent: AbsentCubes,
     /// Made for the first column that is asked for.
     columns: OnceLock<Columns>,
-    kept: KeptAreas,
+    kept: PinnedAreas,
     epochs: Epochs,
     hits: Count,
 }
@@ -101,14 +101,14 @@ impl Entry {
         /// The key, the entry and the cache's own bookkeeping.
         const ENTRY_BYTES: usize = 128;
         let chunk_bytes = match &found {
-            Lookup::Here(stored) => stored.chunk.memory_bytes(),
-            Lookup::Deleted | Lookup::NotHere => 0,
+            Lookup::Found(stored) => stored.chunk.memory_bytes(),
+            Lookup::Tombstone | Lookup::NotFound => 0,
         };
         Self { found, bytes: u32::try_from(ENTRY_BYTES + chunk_bytes).unwrap_or(u32::MAX), is_kept }
     }
 }
 
-/// So many locks, if there is memory for some chunks behind each.
+/// So many locks, if there is memory for some chunks after each.
 const SHARDS: usize = 64;
 /// So many epochs: two places that share one disturb each other, which costs a look into the engine and no more.
 const EPOCHS: u32 = 4096;
@@ -137,7 +137,7 @@ impl ChunkCache {
             max_bytes,
             absent: AbsentCubes::new(max_bytes / 64),
             columns: OnceLock::new(),
-            kept: KeptAreas::default(),
+            kept: PinnedAreas::default(),
             entries: Cache::with_options(options, Weight, hashes, DefaultLifecycle::default()),
             epochs: Epochs::new(EPOCHS, KEEPER_LOCKS),
             hits: Count::default(),
@@ -156,7 +156,7 @@ impl ChunkCache {
     /// What is known of a chunk by its cube.
     fn get_absent(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
         let ticket = Ticket { chunk: self.epochs.now(column_slot(at)), cube: self.epochs.now(cube_slot(at)) };
-        if self.absent.has(at) { Ok(Lookup::NotHere) } else { Err(ticket) }
+        if self.absent.has(at) { Ok(Lookup::NotFound) } else { Err(ticket) }
     }
 
     /// Shows a stored chunk to a closure that this thread may have shown it to before; else gives the closure back with
@@ -174,7 +174,7 @@ impl ChunkCache {
             Err(show) => show,
         };
         let known = self.get(at);
-        if let Ok(Lookup::Here(stored)) = &known {
+        if let Ok(Lookup::Found(stored)) = &known {
             recent::note(seen, &stored.chunk, self.max_bytes / RECENT_PART);
         }
         Err((show, known))
@@ -199,10 +199,10 @@ impl ChunkCache {
     pub(crate) fn get_as_of(&self, at: ChunkAt, moment: &Moment) -> Option<Lookup<Stored>> {
         let known = match self.entries.get(&at) {
             Some(entry) => entry.found,
-            None if self.absent.has(at) => Lookup::NotHere,
+            None if self.absent.has(at) => Lookup::NotFound,
             None => return None,
         };
-        // Behind the look: what a later commit shows, it shows after it has changed the epoch.
+        // After the look: what a later commit shows, it shows after it has changed the epoch.
         let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).chunk;
         is_of_then.then_some(known)
     }
@@ -297,14 +297,14 @@ impl ChunkCache {
     }
 
     /// Keeps what is known of an area, and what will be.
-    pub(crate) fn keep(&self, dimension: Dimension, area: ChunkBox) -> KeepId {
+    pub(crate) fn keep(&self, dimension: Dimension, area: ChunkBox) -> CachePinId {
         let id = self.kept.add(dimension, area);
         self.weigh_again();
         id
     }
 
     /// Ends it. Says whether it was kept.
-    pub(crate) fn let_go(&self, id: KeepId) -> bool {
+    pub(crate) fn unpin_from_cache(&self, id: CachePinId) -> bool {
         let was_kept = self.kept.remove(id);
         self.weigh_again();
         was_kept

@@ -10,8 +10,8 @@ pub struct CacheStats {
     pub limit_bytes: u64,
     /// Chunks, absent ones among them, and columns that may be evicted: never more than the bound.
     pub evictable_bytes: u64,
-    /// Chunks that are kept by [`World::keep_in_memory`](crate::World::keep_in_memory). Not under the bound.
-    pub kept_bytes: u64,
+    /// Chunks that are kept by [`WorldCache::pin`](crate::WorldCache::pin). Not under the bound.
+    pub pinned_bytes: u64,
     /// How many those are, absent ones among them.
     pub kept_chunks: u64,
     /// How many chunks memory knows, absent ones among them.
@@ -38,7 +38,7 @@ impl ChunkCache {
         }
         if !self.kept.is_empty() {
             for (_, entry) in self.entries.iter().filter(|(_, entry)| entry.is_kept) {
-                stats.kept_bytes += u64::from(entry.bytes);
+                stats.pinned_bytes += u64::from(entry.bytes);
                 stats.kept_chunks += 1;
             }
         }

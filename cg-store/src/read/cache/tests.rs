@@ -11,7 +11,7 @@ fn at(x: i64) -> ChunkAt {
 fn stored(version: u64) -> Lookup<Stored> {
     let chunk = Chunk::filled(BlockId::new(version), &NoComponents).expect("any block is known");
     let chunk = Arc::new(chunk);
-    Lookup::Here(Stored { chunk, version, is_current: true })
+    Lookup::Found(Stored { chunk, version, is_current: true })
 }
 
 fn version(cache: &ChunkCache, at: ChunkAt) -> Option<u64> {

@@ -17,7 +17,7 @@ impl ReadState {
     ///
     /// Costs up to five looks into the engine, for each 4³ cube at most once.
     pub(super) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
-        // What is queued is not in the engine. Asked behind the ticket: what is queued later is announced behind it.
+        // What is queued is not in the engine. Asked after the ticket: what is queued later is announced after it.
         if !self.cache.is_cube_to_be_asked(at) || !self.pending.is_empty() {
             return false;
         }

@@ -146,7 +146,7 @@ impl Cubes {
         self.next_with(view, counters, &mut Err)
     }
 
-    /// As [`next`](Self::next), going on behind damage: each part of the keys that cannot be read, where cubes may lie
+    /// As [`next`](Self::next), going on after damage: each part of the keys that cannot be read, where cubes may lie
     /// that nobody can tell of, is given to `damaged` first.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Cubes {
             Self::Named(cubes) => return Ok(cubes.next()),
             Self::Followed { area, from } => (*area, from),
         };
-        // No cube of a box comes behind that of its corner of largest coordinates.
+        // No cube of a box comes after that of its corner of largest coordinates.
         let last = match area {
             Area::World => None,
             Area::Box(dimension, bounds) => Some((dimension, bounds.max().cluster(ClusterTier::L2))),
@@ -190,7 +190,7 @@ impl Cubes {
     }
 }
 
-/// Where an area goes on behind a cube that lies outside it; `None` if all of it lies before.
+/// Where an area goes on after a cube that lies outside it; `None` if all of it lies before.
 fn back_into(area: Area, dimension: Dimension, outside: ClusterPos) -> Option<Start> {
     let Area::Box(wanted, bounds) = area else { return None };
     if dimension > wanted {

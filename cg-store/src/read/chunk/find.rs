@@ -65,8 +65,8 @@ fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     if let Some(row) = view.get(Space::ChunkL0, &key)? {
         Counters::add(&counters.bytes_read, row.len() as u64);
         return Ok(Found::Settled(match hot(at, &key, &row)? {
-            Lookup::Here(chunk) => read(chunk).map(Lookup::Here)?,
-            Lookup::Deleted | Lookup::NotHere => Lookup::Deleted,
+            Lookup::Found(chunk) => read(chunk).map(Lookup::Found)?,
+            Lookup::Tombstone | Lookup::NotFound => Lookup::Tombstone,
         }));
     }
     for tier in [ClusterTier::L1, ClusterTier::L2] {
@@ -86,9 +86,9 @@ fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let group = cluster.group(slot.group(), &mut Limits::default()).map_err(damage)?;
         let group = group.expect("the directory has the slot, so it has its group");
         Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-        return Ok(Found::Settled(read(in_group(at, tier, info, &group)).map(Lookup::Here)?));
+        return Ok(Found::Settled(read(in_group(at, tier, info, &group)).map(Lookup::Found)?));
     }
-    Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotHere) })
+    Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotFound) })
 }
 
 /// A chunk of a group whose cluster's directory has it.
@@ -109,8 +109,8 @@ pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<S
     let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
     let header = frame.header();
     match header.kind {
-        FrameKind::Tombstone => Ok(Lookup::Deleted),
-        FrameKind::Plain => Ok(Lookup::Here(StoredChunk {
+        FrameKind::Tombstone => Ok(Lookup::Tombstone),
+        FrameKind::Plain => Ok(Lookup::Found(StoredChunk {
             at,
             version: header.version,
             schema_generation: header.schema_generation,

@@ -30,7 +30,7 @@ pub(crate) fn find_many<T>(
     let before = engine.batch_count();
     let mut search = Search::new(at);
     search.run(engine, counters, &mut read);
-    // A chunk may have left a tier behind the search and entered one in front of it. That takes commits, so what was
+    // A chunk may have left a tier after the search and entered one in front of it. That takes commits, so what was
     // not found counts only if there were none; a chunk that was found cold may have been saved hot meanwhile.
     if engine.batch_count() != before && search.begin_again() {
         search.run_on_snapshot(engine, counters, &mut read);
@@ -79,7 +79,7 @@ impl<'p, T> Search<'p, T> {
     }
 
     fn end(self) -> Vec<Result<Lookup<T>, Error>> {
-        self.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotHere))).collect()
+        self.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotFound))).collect()
     }
 
     fn run(
@@ -137,8 +137,8 @@ impl<'p, T> Search<'p, T> {
                     }
                     Err(error) => Some(Err(error.into())),
                     Ok(Some(row)) => Some(match hot(at, key, &row) {
-                        Ok(Lookup::Here(chunk)) => read(chunk).map(Lookup::Here),
-                        Ok(Lookup::Deleted | Lookup::NotHere) => Ok(Lookup::Deleted),
+                        Ok(Lookup::Found(chunk)) => read(chunk).map(Lookup::Found),
+                        Ok(Lookup::Tombstone | Lookup::NotFound) => Ok(Lookup::Tombstone),
                         Err(error) => Err(error),
                     }),
                 };
@@ -218,7 +218,7 @@ impl<'p, T> Search<'p, T> {
                     Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
                     for (place, info) in members {
                         let stored = in_group(self.at[place], tier, info, &group);
-                        self.settle(tier, place, read(stored).map(Lookup::Here));
+                        self.settle(tier, place, read(stored).map(Lookup::Found));
                     }
                 }
             }

@@ -9,11 +9,11 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 use foldhash::HashMap;
 
-use super::alike::Alike;
 use super::decode::upgrade;
+use super::decode_dedup::DecodeDedup;
 use super::{StoredChunk, find, find_in, find_many};
 use crate::read::cache::{Stored, Ticket};
-use crate::read::delta::{Deltas, Said, fold_said, fold_stored, show_folded};
+use crate::read::delta::{CachedDeltas, Deltas, fold_cached, fold_stored, show_folded};
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -31,13 +31,13 @@ pub enum Peek {
 
 /// Chunks on their way from the engine, loaded by a background thread.
 #[derive(Debug)]
-pub struct PendingChunks {
+pub struct LoadTicket {
     pub(crate) receiver: Receiver<Vec<LoadResult>>,
 }
 
 pub(crate) type LoadResult = Result<Option<Arc<Chunk>>, Error>;
 
-impl PendingChunks {
+impl LoadTicket {
     /// The chunks, if they have arrived; one result per position in the order asked. Never blocks.
     pub fn poll(&self) -> Option<Vec<LoadResult>> {
         self.receiver.try_recv().ok()
@@ -96,10 +96,10 @@ impl ReadState {
         if let Some(queued) = self.pending.chunk(at) {
             return Ok(queued);
         }
-        let Deltas::Said(said) = self.deltas.of(at) else { return self.read_rows(at) };
+        let Deltas::Cached(cached) = self.deltas.of(at) else { return self.read_rows(at) };
         let catalog = self.shared.registry.catalog();
         find(&*self.shared.engine()?, &self.shared.counters, at, |stored| {
-            self.read_folded(&catalog, stored, || fold_said(&said, &catalog, stored))
+            self.read_folded(&catalog, stored, || fold_cached(&cached, &catalog, stored))
         })
     }
 
@@ -127,8 +127,8 @@ impl ReadState {
         let catalog = || self.shared.registry.catalog();
         match deltas {
             Deltas::None => find(&*engine, &self.shared.counters, at, read),
-            Deltas::Said(said) => find(&*engine, &self.shared.counters, at, |stored| {
-                show_folded(fold_said(&said, &catalog(), stored)?, stored, read)
+            Deltas::Cached(cached) => find(&*engine, &self.shared.counters, at, |stored| {
+                show_folded(fold_cached(&cached, &catalog(), stored)?, stored, read)
             }),
             Deltas::Stored => {
                 let view = engine.snapshot_of_now()?;
@@ -183,12 +183,12 @@ impl ReadState {
     /// Many chunks as the engine has them, read together but for those whose deltas memory does not have.
     fn read_many_through(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         let catalog = self.shared.registry.catalog();
-        let (mut together, mut said) = (Cow::Borrowed(at), HashMap::<ChunkAt, Said>::default());
+        let (mut together, mut cached) = (Cow::Borrowed(at), HashMap::<ChunkAt, CachedDeltas>::default());
         if self.deltas.has_any() {
             together.to_mut().retain(|at| match self.deltas.of(*at) {
                 Deltas::None => true,
-                Deltas::Said(deltas) => {
-                    said.insert(*at, deltas);
+                Deltas::Cached(deltas) => {
+                    cached.insert(*at, deltas);
                     true
                 }
                 Deltas::Stored => false,
@@ -197,11 +197,11 @@ impl ReadState {
         let Ok(engine) = self.shared.engine() else {
             return at.iter().map(|at| self.read_through(*at)).collect();
         };
-        let mut alike = Alike::default();
+        let mut dedup = DecodeDedup::default();
         let read =
-            find_many(&*engine, &self.shared.counters, &together, |stored| match said.get(&stored.at) {
-                Some(said) => self.read_folded(&catalog, stored, || fold_said(said, &catalog, stored)),
-                None => alike.or_read(stored, || self.read(&catalog, stored)),
+            find_many(&*engine, &self.shared.counters, &together, |stored| match cached.get(&stored.at) {
+                Some(cached) => self.read_folded(&catalog, stored, || fold_cached(cached, &catalog, stored)),
+                None => dedup.or_read(stored, || self.read(&catalog, stored)),
             });
         if together.len() == at.len() {
             return read;
@@ -217,17 +217,17 @@ impl ReadState {
     /// Remembers what a load found, and tells who records it. Returns what the load must answer.
     pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
         let chunk = match &found {
-            Lookup::Here(stored) => Some(&*stored.chunk),
-            Lookup::Deleted | Lookup::NotHere => None,
+            Lookup::Found(stored) => Some(&*stored.chunk),
+            Lookup::Tombstone | Lookup::NotFound => None,
         };
         self.observer.loaded(at, chunk);
-        if matches!(found, Lookup::NotHere) && self.learn_absence(at, ticket) {
+        if matches!(found, Lookup::NotFound) && self.learn_absence(at, ticket) {
             return found;
         }
         self.remember(at, ticket, found)
     }
 
-    /// Remembers what was found behind the cache. Returns what it must be answered with.
+    /// Remembers what was found after the cache. Returns what it must be answered with.
     fn remember(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
         self.cache.fill(at, ticket, &found).unwrap_or(found)
     }

@@ -1,14 +1,14 @@
 //! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
 
 mod absent;
-mod alike;
 mod column;
 mod cubes;
 pub(crate) mod decode;
+mod decode_dedup;
 mod find;
 mod find_many;
 mod load;
-mod still;
+mod read_view;
 mod walk;
 mod walk_cube;
 
@@ -19,9 +19,9 @@ pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
 pub(crate) use find_many::{find_many, find_many_in};
 pub(crate) use load::{LoadResult, panicked};
-pub use load::{Peek, PendingChunks};
-pub use still::Still;
-pub(crate) use still::StillWorld;
+pub use load::{LoadTicket, Peek};
+pub use read_view::ReadView;
+pub(crate) use read_view::WorldView;
 pub(crate) use walk::{positions_in, walk, walk_live, walk_one};
 
 /// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
@@ -35,6 +35,6 @@ pub struct StoredChunk<'a> {
     pub schema_generation: u32,
     /// Where it lies.
     pub tier: Tier,
-    /// The chunk's own bytes and the side data behind them.
+    /// The chunk's own bytes and the side data after them.
     pub value: &'a [u8],
 }

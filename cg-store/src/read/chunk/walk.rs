@@ -77,7 +77,7 @@ pub(crate) fn positions_in(
 /// Shows every live chunk of an area to `visit`, until it breaks.
 ///
 /// What is damaged and may hold chunks of the area is shown as an error, once for each cube that it reaches into, and the
-/// walk goes on behind it. Rows outside the area are not opened.
+/// walk goes on after it. Rows outside the area are not opened.
 ///
 /// # Errors
 /// If the engine fails.

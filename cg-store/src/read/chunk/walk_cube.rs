@@ -156,8 +156,8 @@ impl<F> CubeWalk<'_, F> {
                 return ControlFlow::Continue(());
             }
             let flow = match hot(at, key, row) {
-                Ok(Lookup::Here(chunk)) => (walk.visit)(Ok(Live::Hot(chunk))),
-                Ok(Lookup::Deleted | Lookup::NotHere) => ControlFlow::Continue(()),
+                Ok(Lookup::Found(chunk)) => (walk.visit)(Ok(Live::Hot(chunk))),
+                Ok(Lookup::Tombstone | Lookup::NotFound) => ControlFlow::Continue(()),
                 Err(error) => (walk.visit)(Err(error)),
             };
             flow.map_break(Ok)

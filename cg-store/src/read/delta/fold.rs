@@ -10,7 +10,7 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
 use cg_registry::{Catalog, Schema};
 
-use super::{Said, WithDeltas};
+use super::{CachedDeltas, WithDeltas};
 use crate::engine::{Readable, ReadableExt as _};
 use crate::read::chunk::decode::{decode_as_stored, schema_of};
 use crate::read::chunk::{Area, StoredChunk, walk};
@@ -41,14 +41,14 @@ pub(crate) fn fold_stored(
 }
 
 /// As [`fold_stored`], with deltas from memory, which were taken before the row was read.
-pub(crate) fn fold_said(
-    said: &Said,
+pub(crate) fn fold_cached(
+    cached: &CachedDeltas,
     catalog: &Catalog,
     stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
     let mut folded = Folded::begin(catalog, stored)?;
     // A row that was written meanwhile has what is as old as it is.
-    for (seq, says) in said.iter().filter(|(seq, _)| *seq > stored.version) {
+    for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version) {
         let applied = DeltaView::new(says).and_then(|delta| folded.apply(seq, &delta));
         applied.map_err(|problem| {
             Damage::of_chunk(Space::ChunkDelta, &key::delta(stored.at, seq), stored.at, problem)

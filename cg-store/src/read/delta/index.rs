@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use cg_format::{ChunkAt, Space, key};
 use foldhash::{HashMap, HashSet};
 
-use super::known::{Gaps, each_delta};
-use super::said::{self, Said};
+use super::cached::{self, CachedDeltas};
+use super::gaps::{Gaps, each_delta};
 use super::{MAX_CHUNKS, MAX_DELTAS, fold};
 use crate::engine::{Batch, Readable};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
 
 /// What all deltas in memory may take, beside the commits of all: those of 80,000 chunks of which one block changed.
-const MAX_SAID_BYTES: usize = 8 << 20;
+const MAX_CACHED_BYTES: usize = 8 << 20;
 
 /// The commits of every chunk's deltas, ascending, and what they say.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) enum Deltas {
     /// It has none.
     None,
     /// All that are written, in memory.
-    Said(Said),
+    Cached(CachedDeltas),
     /// To be looked for in one view with the chunk's row: they are too many, just being written, or damaged.
     Stored,
 }
@@ -47,7 +47,7 @@ pub(crate) enum Deltas {
 struct OfChunk {
     commits: Vec<u64>,
     /// As many as there are commits, or none.
-    said: Said,
+    cached: CachedDeltas,
 }
 
 #[derive(Debug, Default)]
@@ -67,16 +67,17 @@ struct Chunks {
 
 impl Chunks {
     fn add(&mut self, at: ChunkAt, seq: u64, says: Option<Arc<[u8]>>) {
-        let OfChunk { commits, said } = self.deltas.entry(at).or_default();
+        let OfChunk { commits, cached } = self.deltas.entry(at).or_default();
         match says {
             Some(says)
-                if said.len() == commits.len() && self.said_bytes + said::bytes(&says) <= MAX_SAID_BYTES =>
+                if cached.len() == commits.len()
+                    && self.said_bytes + cached::bytes(&says) <= MAX_CACHED_BYTES =>
             {
-                self.said_bytes += said::bytes(&says);
-                said.push(seq, says);
+                self.said_bytes += cached::bytes(&says);
+                cached.push(seq, says);
             }
             // A part of them is of no use.
-            _ => self.said_bytes -= std::mem::take(said).bytes(),
+            _ => self.said_bytes -= std::mem::take(cached).bytes(),
         }
         commits.push(seq);
         self.wait(at);
@@ -152,10 +153,10 @@ impl DeltaIndex {
         }
         match chunks.deltas.get(&at) {
             None => Deltas::None,
-            Some(OfChunk { commits, said })
-                if said.len() == commits.len() && said.last() <= Some(chunks.written) =>
+            Some(OfChunk { commits, cached })
+                if cached.len() == commits.len() && cached.last() <= Some(chunks.written) =>
             {
-                Deltas::Said(said.clone())
+                Deltas::Cached(cached.clone())
             }
             Some(_) => Deltas::Stored,
         }
@@ -239,7 +240,7 @@ impl DeltaIndex {
         }
     }
 
-    /// Has a chunk wait behind all others.
+    /// Has a chunk wait after all others.
     pub(crate) fn wait_again(&self, at: ChunkAt) {
         let mut chunks = self.chunks.lock();
         if chunks.deltas.contains_key(&at) {
@@ -253,11 +254,11 @@ impl DeltaIndex {
         }
         let mut chunks = self.chunks.lock();
         let Chunks { deltas, said_bytes, .. } = &mut *chunks;
-        if let Some(OfChunk { commits, said }) = deltas.get_mut(&at) {
-            *said_bytes -= said.bytes();
+        if let Some(OfChunk { commits, cached }) = deltas.get_mut(&at) {
+            *said_bytes -= cached.bytes();
             commits.retain(|seq| keep(*seq));
-            said.retain(&keep);
-            *said_bytes += said.bytes();
+            cached.retain(&keep);
+            *said_bytes += cached.bytes();
             if commits.is_empty() {
                 deltas.remove(&at);
             }
@@ -337,7 +338,7 @@ mod tests {
     fn told(index: &DeltaIndex, at: ChunkAt) -> Result<Vec<(u64, Vec<u8>)>, &'static str> {
         match index.of(at) {
             Deltas::None => Ok(Vec::new()),
-            Deltas::Said(said) => Ok(said.iter().map(|(seq, says)| (seq, says.to_vec())).collect()),
+            Deltas::Cached(cached) => Ok(cached.iter().map(|(seq, says)| (seq, says.to_vec())).collect()),
             Deltas::Stored => Err("stored"),
         }
     }
@@ -369,14 +370,14 @@ mod tests {
     fn what_deltas_say_is_bounded() {
         let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
         let index = DeltaIndex::default();
-        let long = vec![0; MAX_SAID_BYTES / 4];
+        let long = vec![0; MAX_CACHED_BYTES / 4];
         for x in 0..5 {
             index.add(at(x), 1, &long);
         }
         index.wrote(9);
         let told_of = |x| told(&index, at(x)).is_ok();
         assert_eq!([0, 1, 2, 3, 4].map(told_of), [true, true, true, false, false]);
-        assert!(index.chunks.lock().said_bytes <= MAX_SAID_BYTES);
+        assert!(index.chunks.lock().said_bytes <= MAX_CACHED_BYTES);
         // Of a chunk of which one delta is not here, the others are of no use.
         index.add(at(0), 2, &long);
         assert_eq!([0, 1, 3].map(told_of), [false, true, false]);

@@ -1,6 +1,6 @@
 //! Deltas: rows that say what a commit changed of a chunk, instead of the whole chunk.
 //!
-//! A chunk is its row, in whatever tier, and behind it the deltas whose commits are newer. So moves between tiers need not
+//! A chunk is its row, in whatever tier, and after it the deltas whose commits are newer. So moves between tiers need not
 //! know of deltas, and a row that was saved since hides those before it.
 //!
 //! **Invariants**.
@@ -10,15 +10,15 @@
 //! - [`DeltaIndex`] names every chunk that has deltas, and may name some that have none any more: a look-up that it
 //!   does not send to the deltas has none to miss. What they say it has in memory too, within a bound.
 
+mod cached;
 mod fold;
+mod gaps;
 mod index;
-mod known;
-mod said;
 
-pub(crate) use fold::{Folding, fold_said, fold_stored, read, show_folded, walk_folded};
+pub(crate) use cached::CachedDeltas;
+pub(crate) use fold::{Folding, fold_cached, fold_stored, read, show_folded, walk_folded};
+pub(crate) use gaps::WithDeltas;
 pub(crate) use index::{DeltaIndex, Deltas};
-pub(crate) use known::WithDeltas;
-pub(crate) use said::Said;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;

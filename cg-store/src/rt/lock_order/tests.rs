@@ -95,12 +95,12 @@ fn a_segment_is_read_again_and_under_borders_and_written_before_them() {
 
 #[test]
 fn a_borrowed_engine_forbids_no_lock_and_a_vacant_one_does() {
-    let (engine, commit) = (RwLock::<_, rank::Lease>::new(Some(1)), Mutex::<_, rank::Commit>::new(()));
+    let (engine, commit) = (RwLock::<_, rank::EngineGuard>::new(Some(1)), Mutex::<_, rank::Commit>::new(()));
     let lease = RwLockReadGuard::try_map(engine.read(), Option::as_ref).unwrap();
     assert_eq!((*lease, refusal(|| commit.lock())), (1, None));
     drop(lease);
     let _vacant = engine.try_write_until(Instant::now()).unwrap();
-    assert_eq!(refusal(|| commit.lock()), Some(refused("Commit", "LeaseVacant")));
+    assert_eq!(refusal(|| commit.lock()), Some(refused("Commit", "EngineVacant")));
 }
 
 #[test]

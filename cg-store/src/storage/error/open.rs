@@ -101,16 +101,16 @@ pub enum OpenError {
     },
     /// A commit that was too large for one batch is not in its rows yet, and the world is opened for reading only.
     #[error(
-        "commit {commit} is not carried out to its end, and nothing may be written; open the world for writing once"
+        "commit {commit} is not rolled forward to its end, and nothing may be written; open the world for writing once"
     )]
     UnfinishedCommit {
         /// Its number.
         commit: u64,
     },
-    /// A commit that was too large for one batch is not in its rows yet, and what is to be carried out is damaged. Restore
-    /// a checkpoint, or call [`World::set_aside_damaged_commit`](crate::World::set_aside_damaged_commit).
+    /// A commit that was too large for one batch is not in its rows yet, and what is to be rolled forward is damaged. Restore
+    /// a checkpoint, or call [`World::salvage_commit`](crate::World::salvage_commit).
     #[error(
-        "a commit is to be carried out, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
+        "a commit is to be rolled forward, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
         hex(key),
         family.name()
     )]

@@ -1,9 +1,9 @@
 //! What can still be had of a commit that counts and whose intent or parts are damaged.
 //!
-//! Its sound parts are carried out, the damaged ones are copied into the quarantine, and then intent and parts are
+//! Its sound parts are rolled forward, the damaged ones are copied into the quarantine, and then intent and parts are
 //! deleted. What a damaged part would have written is lost: those rows stay as they were before the commit.
 //!
-//! **Invariant**: nothing is deleted that was not carried out or copied before. Cut off anywhere, it is done again from
+//! **Invariant**: nothing is deleted that was not rolled forward or copied before. Cut off anywhere, it is done again from
 //! its beginning, and the copies have the same keys as before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use super::{Intent, damaged, fill};
 use crate::engine::{Batch, Engine, EngineError, Level, Place, Readable};
 use crate::engine::{Met, scan_skipping_damage};
 
-/// A row of a commit that cannot be carried out as it is.
+/// A row of a commit that cannot be rolled forward as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LostRow {
     /// Of the intent or of a part.
@@ -35,7 +35,7 @@ struct Remains {
     lost: Vec<LostRow>,
 }
 
-/// What is there of commits that count, are not carried out to their end, and are damaged.
+/// What is there of commits that count, are not rolled forward to their end, and are damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Salvage(BTreeMap<u64, Remains>);
 
@@ -82,7 +82,7 @@ impl Salvage {
                 // Parts that never counted, or a gap with nothing of this kind in it.
                 Ok(None) if !has_intent => continue,
                 Ok(None) => remains.lost.push(missing(&row_key)),
-                // Without its intent a commit counts if it is the newest: nobody commits behind it. Where none of its parts
+                // Without its intent a commit counts if it is the newest: nobody commits after it. Where none of its parts
                 // can be read there may be none, but the world stays closed for as long as nobody can ask for the intent.
                 Err(_) if !has_intent && seq != newest => continue,
                 Err(lost) => remains.lost.push(lost),
@@ -121,30 +121,30 @@ impl Salvage {
         self.0.iter().flat_map(|(seq, remains)| remains.lost.iter().map(|lost| (*seq, lost)))
     }
 
-    /// How many parts are carried out.
+    /// How many parts are rolled forward.
     pub(crate) fn sound_parts(&self) -> u64 {
         self.0.values().map(|remains| remains.sound.len() as u64).sum()
     }
 
-    /// Copies what is damaged, carries out what is sound, and deletes both. May be done again after it failed.
+    /// Copies what is damaged, rolls forward what is sound, and deletes both. May be done again after it failed.
     ///
     /// # Errors
     /// What the engine says.
-    pub(crate) fn carry_out(&self, engine: &dyn Engine) -> Result<(), EngineError> {
+    pub(crate) fn roll_forward(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for (seq, Remains { sound, lost }) in &self.0 {
             for LostRow { key: row, bytes, .. } in lost {
                 let mut batch = Batch::new();
                 let copy = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
                 let copy_key = key::quarantine(Space::Intent, row, *seq);
                 batch.put(Space::Quarantine, copy_key, copy, Stamp::Keep(*seq));
-                engine.commit(batch.rearranging(), &[], Level::Process)?;
+                engine.commit(batch.maintenance(), &[], Level::Process)?;
             }
             for part in sound {
                 let row_key = key::staged(*seq, *part);
                 let mut batch = Batch::new();
                 let filled = read(engine, &row_key, |payload| fill(&mut batch, payload))?;
                 match filled {
-                    Ok(Some(())) => engine.commit(batch.rearranging(), &[], Level::Process)?,
+                    Ok(Some(())) => engine.commit(batch.maintenance(), &[], Level::Process)?,
                     Ok(None) => return Err(damaged(&row_key, "it was there a moment ago")),
                     Err(lost) => return Err(damaged(&row_key, &lost.what)),
                 };
@@ -157,8 +157,13 @@ impl Salvage {
             for lost in lost {
                 batch.delete(Space::Intent, lost.key.as_slice());
             }
-            engine.commit(batch.rearranging(), &[], Level::Power)?;
-            tracing::warn!(commit = seq, carried_out = sound.len(), lost = lost.len(), "set damage aside");
+            engine.commit(batch.maintenance(), &[], Level::Power)?;
+            tracing::warn!(
+                commit = seq,
+                rolled_forward = sound.len(),
+                lost = lost.len(),
+                "quarantined damage"
+            );
         }
         Ok(())
     }

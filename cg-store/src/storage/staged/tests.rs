@@ -64,7 +64,7 @@ fn write(engine: &dyn Engine) -> Result<(), EngineError> {
     let seq = engine.last_commit().next().get();
     let staged = Staged::stage(engine, rows(), seq, LIMIT_BYTES)?;
     staged.commit(engine)?;
-    staged.carry_out(engine)
+    staged.roll_forward(engine)
 }
 
 fn reopened(engine: &dyn Engine) -> Box<dyn Engine> {
@@ -129,7 +129,7 @@ fn nobody_ever_meets_half_a_chunk() {
         });
         read.unwrap();
         assert!(batch.len_bytes() <= LIMIT_BYTES);
-        engine.commit(batch.rearranging(), &[], Level::Process).unwrap();
+        engine.commit(batch.maintenance(), &[], Level::Process).unwrap();
         states.push(engine.snapshot().unwrap());
     }
     let mut half_way = 0;
@@ -169,7 +169,7 @@ fn damage_behind_an_intent_is_named_and_parts_without_one_are_deleted() {
             Some(draft) => batch.put(Space::Intent, row_key, draft, Stamp::Commit),
             None => batch.delete(Space::Intent, row_key),
         }
-        engine.commit(batch.rearranging(), &[], Level::Process).unwrap();
+        engine.commit(batch.maintenance(), &[], Level::Process).unwrap();
     };
     let engine = committed();
     plant(&engine, &key::staged(2, 3), None);
@@ -266,7 +266,7 @@ impl Readable for Hidden<'_> {
     }
 }
 
-/// Nobody can tell whether the newest commit is to be carried out, so the world is closed, and must not be for good.
+/// Nobody can tell whether the newest commit is to be rolled forward, so the world is closed, and must not be for good.
 #[test]
 fn an_intent_that_nobody_can_ask_for_is_set_aside() {
     let engine = begun(MemEngine::new());
@@ -277,7 +277,7 @@ fn an_intent_that_nobody_can_ask_for_is_set_aside() {
     let salvage = salvage::Salvage::find(&hidden, newest).unwrap();
     let lost: Vec<_> = salvage.lost().map(|(seq, row)| (seq, row.key.clone())).collect();
     assert_eq!((lost, salvage.sound_parts()), (vec![(newest, key::intent(newest).to_vec())], 0));
-    salvage.carry_out(&engine).unwrap();
+    salvage.roll_forward(&engine).unwrap();
     let copy = key::quarantine(Space::Intent, &key::intent(newest), newest);
     assert!(engine.get(Space::Quarantine, &copy).unwrap().is_some());
     assert_eq!(contents(&engine).len(), before.len() + 1, "and nothing else was written");

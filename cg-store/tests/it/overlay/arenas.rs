@@ -21,13 +21,13 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T, Error>, expected: &Overl
 #[test]
 fn an_arena_that_is_given_back_is_empty_for_the_next() {
     let (base, ids) = template();
-    let arenas = Arenas::temporary(base.clone(), &options()).expect("a base");
+    let arenas = Arenas::in_memory(base.clone(), &options()).expect("a base");
     let first = arenas.lease("ada", now(5)).expect("leases");
     let kept = first.clone();
     write(&first, [(ids.at(7, 0, 0), Some(filled(&base, ids.stone)))]);
-    first.give_back(now(9)).expect("gives back");
-    assert_refused(kept.load(ids.at(7, 0, 0)), &OverlayError::GivenBack { arena: 0 });
-    assert_refused(kept.reset(), &OverlayError::GivenBack { arena: 0 });
+    first.release(now(9)).expect("gives back");
+    assert_refused(kept.load(ids.at(7, 0, 0)), &OverlayError::Released { arena: 0 });
+    assert_refused(kept.reset(), &OverlayError::Released { arena: 0 });
     assert_refused(arenas.resume(0), &OverlayError::NotLeased { arena: 0 });
     assert_refused(arenas.resume(3), &OverlayError::UnknownArena { arena: 3 });
     let second = arenas.lease("grace", now(10)).expect("leases");
@@ -100,7 +100,7 @@ fn a_damaged_block_is_swept_around() {
     write(&overlay, [(ids.at(10, 0, 0), Some(filled(&base, ids.stone)))]);
     overlay.reset().expect("resets");
     engine.spoil(Family::ChunkL0, cg_format::key::overlay_chunk(1, ids.at(11, 0, 0)));
-    assert_eq!(arenas.sweep(100).expect("goes on behind it"), 5, "of six");
+    assert_eq!(arenas.sweep(100).expect("goes on after it"), 5, "of six");
     assert_eq!(arenas.stats().damage_met, 1);
     assert_eq!(arenas.sweep(100).expect("sweeps"), 0);
 }
@@ -150,7 +150,7 @@ fn leases_are_not_given_again_though_their_number_is_damaged() {
     let at = ids.at(7, 0, 0);
     let overlay = arenas.lease("ada", now(0)).expect("leases");
     write(&overlay, [(at, Some(filled(&base, ids.glass)))]);
-    overlay.give_back(now(1)).expect("gives back");
+    overlay.release(now(1)).expect("gives back");
     assert_eq!(arenas.remove_free_since(now(9)).expect("removes"), 1);
     drop(arenas);
     engine.overwrite(cg_format::Space::WorldMeta, "leases");

@@ -1,4 +1,4 @@
-//! What overlays show and take behind a write that failed.
+//! What overlays show and take after a write that failed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -59,14 +59,14 @@ fn put<S: Base>(
     })
 }
 
-/// A commit that counts and got stuck is carried out at the next open. What was written behind it would be written over
+/// A commit that counts and got stuck is rolled forward at the next open. What was written after it would be written over
 /// with what is older.
 #[test]
 fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
     let limits = StoreLimits { batch_bytes: 3000, ..StoreLimits::default() };
     let small = WorldOptions { limits, ..options() };
     let (base, ids) = template();
-    let (mut refused, mut carried_out, mut taken) = (0, 0, 0);
+    let (mut refused, mut rolled_forward, mut taken) = (0, 0, 0);
     for nth in 1.. {
         let left = Arc::new(AtomicU64::new(u64::MAX));
         let engine = MemEngine::new().with_fault({
@@ -120,26 +120,26 @@ fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
             assert_eq!((*one, others[0]), (3, 4), "batch {nth}");
         } else {
             assert_eq!(*one, others[0], "batch {nth}");
-            carried_out += u64::from(*one == 2);
+            rolled_forward += u64::from(*one == 2);
         }
     }
     // Of the batch that makes it count nobody knows whether it was written.
-    assert!(carried_out > 4 && carried_out + 1 == refused, "{carried_out} of {refused}");
+    assert!(rolled_forward > 4 && rolled_forward + 1 == refused, "{rolled_forward} of {refused}");
     assert!(taken > 4, "{taken}");
 }
 
-/// A pool with a large commit that cannot be carried out opens again once what is damaged of it was set aside.
+/// A pool with a large commit that cannot be rolled forward opens again once what is damaged of it was quarantined.
 #[test]
 fn a_damaged_commit_of_a_pool_is_set_aside() {
     use cg_format::frame::{Codec, Draft, Stamp};
     use cg_format::{Space, key};
     use cg_store::engine::{Batch, Engine as _, Level, RocksEngine, RocksOptions};
-    use cg_store::{CommitInPart, OpenError, OverlayError};
+    use cg_store::{OpenError, OverlayError, SalvagedCommit};
 
     let (base, ids) = template();
     let disk = Disk::new();
     let path = &disk.path();
-    let set_aside = || Arenas::<World>::set_aside_damaged_commit(path, &options());
+    let set_aside = || Arenas::<World>::salvage_commit(path, &options());
     let refused = set_aside();
     assert!(matches!(&refused, Err(Error::Overlay(OverlayError::NotAnOverlay { .. }))), "{refused:?}");
     let arenas = Arenas::create(path, base.clone(), &options()).expect("an empty directory");
@@ -158,9 +158,9 @@ fn a_damaged_commit_of_a_pool_is_set_aside() {
     let open = || Arenas::open(path, base.clone(), &options());
     let refused = open().map(drop);
     assert!(matches!(&refused, Err(Error::Open(OpenError::DamagedCommit { .. }))), "{refused:?}");
-    let CommitInPart { carried_out_parts, lost } =
+    let SalvagedCommit { rolled_forward_parts, lost } =
         set_aside().expect("the files are sound").expect("damaged");
-    assert_eq!((carried_out_parts, lost.len(), &lost[0].0), (0, 1, &row.to_vec()));
+    assert_eq!((rolled_forward_parts, lost.len(), &lost[0].0), (0, 1, &row.to_vec()));
     assert_eq!(set_aside().expect("is sound"), None);
     let overlay = open().expect("opens again").resume(0).expect("is leased");
     assert_eq!(overlay.load(ids.at(1, 0, 0)).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));

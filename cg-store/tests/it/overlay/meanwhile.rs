@@ -13,7 +13,7 @@ use crate::world::name;
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A base that does something once, behind the next look at its identity, and that can forget names.
+/// A base that does something once, after the next look at its identity, and that can forget names.
 #[derive(Clone)]
 struct Played<S> {
     below: S,
@@ -99,7 +99,7 @@ fn what_the_base_changes_during_a_transaction_is_not_undone() {
         Ok::<_, Error>(())
     });
     edited.expect("edits what it has seen");
-    let refused = overlay.promote_into(&base).expect_err("would undo it");
+    let refused = overlay.merge_into(&base).expect_err("would undo it");
     assert!(
         matches!(&refused, Error::Overlay(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Chunk(at)),
         "{refused}"
@@ -116,7 +116,7 @@ fn what_the_base_changes_during_a_transaction_is_not_undone() {
         Ok::<_, Box<dyn std::error::Error>>(())
     });
     moved.expect("puts what it has seen");
-    let refused = overlay.promote_into(&base).expect_err("would undo it");
+    let refused = overlay.merge_into(&base).expect_err("would undo it");
     assert!(
         matches!(&refused, Error::Overlay(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Entity(uuid(1))),
         "{refused}"
@@ -127,19 +127,19 @@ fn what_the_base_changes_during_a_transaction_is_not_undone() {
 fn whoever_had_an_arena_never_reads_what_the_next_one_writes() {
     let (base, ids) = template();
     let played = Played::over(&base);
-    let arenas = Arenas::temporary(played.clone(), &options()).expect("a base");
+    let arenas = Arenas::in_memory(played.clone(), &options()).expect("a base");
     let old = arenas.lease("ada", GameTick::new(0)).expect("leases");
     let (at, pool, given) = (ids.at(7, 0, 0), arenas.clone(), old.clone());
     let chunk = filled(&base, ids.glass);
     played.meanwhile(move || {
-        given.give_back(GameTick::new(1)).expect("gives back");
+        given.release(GameTick::new(1)).expect("gives back");
         let next = pool.lease("grace", GameTick::new(2)).expect("leases");
         assert_eq!(next.arena(), 0, "the same arena");
         write(&next, [(at, Some(chunk))]);
     });
     let read = old.load(at);
     played.assert_happened();
-    assert!(matches!(read, Err(Error::Overlay(OverlayError::GivenBack { arena: 0 }))), "{read:?}");
+    assert!(matches!(read, Err(Error::Overlay(OverlayError::Released { arena: 0 }))), "{read:?}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_base_that_is_reset_during_a_read_is_not_read_any_more() {
 fn an_arena_that_is_resumed_is_not_reclaimed() {
     let (base, ids) = template();
     let played = Played::over(&base);
-    let arenas = Arenas::temporary(played.clone(), &options()).expect("a base");
+    let arenas = Arenas::in_memory(played.clone(), &options()).expect("a base");
     drop(arenas.lease("ada", GameTick::new(0)).expect("leases"));
     let (held, pool, at) = (Arc::new(Mutex::new(None)), arenas.clone(), ids.at(7, 0, 0));
     let (keep, chunk) = (Arc::clone(&held), filled(&base, ids.glass));
@@ -184,7 +184,7 @@ fn a_base_that_lost_names_is_not_taken_for_the_same() {
     let arenas = Arenas::over(engine.clone(), played.clone(), &options()).expect("a base");
     let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
     let before = base.catalog();
-    let [basalt] = base.register_blocks(["game:basalt"]).expect("registers");
+    let [basalt] = base.registry().register_blocks(["game:basalt"]).expect("registers");
     write(&overlay, [(ids.at(7, 0, 0), Some(filled(&base, basalt)))]);
     drop((overlay, arenas));
     *played.names.lock() = Some(before);
@@ -208,7 +208,7 @@ fn a_base_that_lost_names_is_not_taken_for_the_same() {
 #[test]
 fn names_that_the_base_takes_over_survive_a_power_cut() {
     let fast = cg_store::WorldOptions { durability: Durability::Fast, ..options() };
-    let base = World::temporary(&[], &fast).expect("a world");
+    let base = World::in_memory(&[], &fast).expect("a world");
     let ids = Ids::register(&base);
     save(&base, [(ids.at(0, 0, 0), filled(&base, ids.stone))]);
     let overlay = over(&base);
@@ -216,9 +216,9 @@ fn names_that_the_base_takes_over_survive_a_power_cut() {
     overlay.register(&own).expect("registers");
     write(&overlay, [(ids.at(0, 0, 0), None)]);
     save(&base, [(ids.at(0, 0, 0), filled(&base, ids.glass))]);
-    let refused = overlay.promote_into(&base).expect_err("the base changed");
+    let refused = overlay.merge_into(&base).expect_err("the base changed");
     assert!(matches!(refused, Error::Overlay(OverlayError::BaseChanged { .. })), "{refused}");
-    assert!(base.dimension("duel:field").is_some());
+    assert!(base.catalog().dimension("duel:field").is_some());
     assert_eq!(base.engine().last_synced(), base.engine().last_commit());
 }
 
@@ -259,7 +259,7 @@ fn a_base_that_goes_on_behind_an_interrupted_promotion_is_the_same() {
     };
     let flag = overlay.register(&own).expect("registers").block_id("duel:flag").expect("just registered");
     overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), flag)).expect("edits");
-    base.register(&own).expect("what the promotion did");
+    base.registry().register(&own).expect("what the promotion did");
     drop((overlay, arenas, base));
 
     let base = with_pack(&below, r#""mill:grain""#);
@@ -268,7 +268,7 @@ fn a_base_that_goes_on_behind_an_interrupted_promotion_is_the_same() {
     let overlay = arenas.resume(0).expect("is leased");
     let block = |chunk: Option<Arc<Chunk>>| chunk.map(|chunk| chunk.block(LocalPos::new(1, 1, 1)));
     assert_eq!(block(overlay.load(at).expect("loads")), Some(flag));
-    overlay.promote_into(&base).expect("promotes");
+    overlay.merge_into(&base).expect("promotes");
     assert_eq!(block(base.load(at).expect("loads")), Some(flag));
 }
 
@@ -310,7 +310,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     save(&base, [(at, filled(&base, ids.glass))]);
     let arenas = Arenas::over(above, base.clone(), &options()).expect("the same base");
     let overlay = arenas.resume(0).expect("is leased");
-    overlay.promote_into(&base).expect("promotes nothing");
+    overlay.merge_into(&base).expect("promotes nothing");
     assert_eq!(base.load(at).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));
     // What is only queued is written by whoever remembers it.
     edit(&overlay).expect("edits");
@@ -323,7 +323,7 @@ fn an_overlay_that_is_synced_syncs_its_base_before() {
     let (base, ids) = template();
     assert_ne!(base.engine().last_synced(), base.engine().last_commit());
     let safe = cg_store::WorldOptions { durability: Durability::Safe, ..options() };
-    let overlay = Overlay::temporary(over(&base), &safe).expect("a base");
+    let overlay = Overlay::in_memory(over(&base), &safe).expect("a base");
     overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), ids.glass)).expect("edits");
     assert_eq!(base.engine().last_synced(), base.engine().last_commit());
     save(&base, [(ids.at(1, 0, 0), filled(&base, ids.glass))]);

@@ -49,12 +49,12 @@ macro_rules! kept_of {
 
 mod arenas;
 mod failed;
-mod kept;
 mod meanwhile;
+mod merge;
 mod model;
-mod promote;
 mod properties;
 mod refuse;
+mod values;
 
 use cg_store::engine::{MemEngine, RocksEngine};
 use cg_store::prelude::*;
@@ -81,7 +81,7 @@ pub(crate) fn put_cow(world: &World, cow: Entity) {
 }
 
 pub(crate) fn over<S: Base>(base: &S) -> Overlay<S> {
-    Overlay::temporary(base.clone(), &options()).expect("a base like any other")
+    Overlay::in_memory(base.clone(), &options()).expect("a base like any other")
 }
 
 pub(crate) fn on_disk<S: Base>(disk: &Disk, base: &S) -> Overlay<S> {
@@ -209,9 +209,9 @@ fn an_overlay_over_an_overlay_sees_through_both() {
 #[test]
 fn a_hundred_arenas_cost_one_template() {
     let (base, ids) = template();
-    base.forget_chunks();
+    base.cache().clear();
     let before = base.stats();
-    let arenas = Arenas::temporary(base.clone(), &options()).expect("a base");
+    let arenas = Arenas::in_memory(base.clone(), &options()).expect("a base");
     let leased: Vec<_> =
         (0..100).map(|n| arenas.lease(&format!("{n}"), GameTick::new(n)).expect("leases")).collect();
     let mut in_memory = None;
@@ -220,7 +220,7 @@ fn a_hundred_arenas_cost_one_template() {
             arena.load(ids.at(x, 0, 0)).expect("loads").expect("the template has it");
         }
         write(arena, [(ids.at(0, 0, 0), Some(filled(&base, ids.glass))), (ids.at(5, 0, 0), None)]);
-        let now = base.cache_stats().chunks;
+        let now = base.cache().stats().chunks;
         assert_eq!(*in_memory.get_or_insert(now), now, "the template's memory does not grow with the arenas");
     }
     let work = base.stats() - before;

@@ -16,7 +16,7 @@ enum Step {
     MoveCow(u128, i64),
     DeleteCow(u128),
     Reset,
-    Promote,
+    Merge,
     Sweep,
     Reopen,
     /// In the base, under the overlay.
@@ -33,7 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (cow.clone(), place.clone()).prop_map(|(id, x)| Step::MoveCow(id, x)),
         1 => cow.prop_map(Step::DeleteCow),
         1 => Just(Step::Reset),
-        1 => Just(Step::Promote),
+        1 => Just(Step::Merge),
         1 => Just(Step::Sweep),
         1 => Just(Step::Reopen),
         1 => (place, cell).prop_map(|(x, cell)| Step::Below(x, cell)),
@@ -100,7 +100,7 @@ struct InMemory(cg_store::WorldOptions);
 
 impl Shelf for InMemory {
     fn open(&self, base: &World) -> Overlay<World> {
-        Overlay::temporary(base.clone(), &self.0).expect("a base like any other")
+        Overlay::in_memory(base.clone(), &self.0).expect("a base like any other")
     }
 
     fn reopens(&self) -> bool {
@@ -164,9 +164,9 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                 shown = below.clone();
                 is_written = false;
             }
-            Step::Promote => {
-                let promoted = overlay.promote_into(&base).expect("nothing was changed below");
-                assert_eq!(promoted.changes == 0, shown == below);
+            Step::Merge => {
+                let merged = overlay.merge_into(&base).expect("nothing was changed below");
+                assert_eq!(merged.changes == 0, shown == below);
                 below = shown.clone();
                 is_written = false;
             }

@@ -105,8 +105,8 @@ fn properties_are_merged_through_layers_and_survive_reopening() {
     set(&upper, &named("game:weather"), None);
     set(&upper, &Property::Time, Some(b"night"));
     assert_eq!(shown(&upper, "game:"), [("game:day".to_owned(), "4".to_owned())]);
-    assert_eq!(upper.promote_into(&lower).expect("promotes").changes, 2);
-    assert_eq!(lower.promote_into(&base).expect("promotes").changes, 3);
+    assert_eq!(upper.merge_into(&lower).expect("promotes").changes, 2);
+    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 3);
     assert!(lower.diff().expect("compares").is_empty());
     let below = |property| base.property(&property).expect("reads");
     assert_eq!(below(Property::Time), Some(b"night".to_vec()));
@@ -127,7 +127,7 @@ fn a_property_that_the_base_changed_since_is_not_undone() {
         Ok::<_, Error>(())
     });
     counted.expect("sets");
-    let refused = overlay.promote_into(&base);
+    let refused = overlay.merge_into(&base);
     assert!(
         matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key, .. }))
             if *key == ConflictKey::Property("game:day".into())),
@@ -137,14 +137,14 @@ fn a_property_that_the_base_changed_since_is_not_undone() {
     assert_eq!(base.property(&named("duel:score")).expect("reads"), None, "nothing was merged");
     // Once it is the same, it is no conflict.
     set(&overlay, &day, Some(b"9"));
-    assert_eq!(overlay.promote_into(&base).expect("promotes").changes, 1);
+    assert_eq!(overlay.merge_into(&base).expect("promotes").changes, 1);
 }
 
 #[test]
 fn a_property_that_is_too_long_is_refused_when_it_is_set() {
     let limits = StoreLimits { property_bytes: 8, ..StoreLimits::default() };
     let small = WorldOptions { limits, ..options() };
-    let overlay = Overlay::temporary(dated().0, &small).expect("a base");
+    let overlay = Overlay::in_memory(dated().0, &small).expect("a base");
     let long = overlay.transaction(|tx| {
         tx.set_property(named("game:day"), Some(vec![b'9'; 9]));
         Ok::<_, Error>(())
@@ -172,12 +172,12 @@ fn properties_are_merged_into_the_root_of_segments() {
     });
     changed.expect("changes");
     assert_eq!(shown(&overlay, "").len(), 1, "not those of the root itself");
-    assert_eq!(overlay.promote_into(&world).expect("promotes").changes, 3);
+    assert_eq!(overlay.merge_into(&world).expect("promotes").changes, 3);
     assert_eq!(world.root().property(&named("game:day")).expect("reads"), Some(b"4".to_vec()));
     assert_eq!(crate::segment::block(&world, ids.at(16, 0, 0)), Some(ids.glass));
 
     set(&overlay, &named(":segments"), Some(b"none"));
-    let refused = overlay.promote_into(&world);
+    let refused = overlay.merge_into(&world);
     let property = ":segments".to_owned();
     assert!(
         matches!(&refused, Err(Error::Segment(found)) if *found == SegmentError::EnginesProperty { property }),

@@ -38,7 +38,7 @@ fn another_world_or_another_life_of_it() {
         "{error}"
     );
     let (third, _) = template();
-    let wrong = upper.promote_into(&third).expect_err("is refused");
+    let wrong = upper.merge_into(&third).expect_err("is refused");
     assert!(
         matches!(&wrong, Error::Overlay(cg_store::OverlayError::WrongBase { expected, found })
             if (*expected, *found) == (base.uuid(), third.uuid())),
@@ -73,11 +73,11 @@ fn names_that_collide_with_the_bases() {
     let own = Registration { dimensions: vec![name("game:arena")], ..Registration::default() };
     let catalog = overlay.register(&own).expect("registers");
     assert_eq!(catalog.dimension("game:arena").map(Dimension::get), Some(2));
-    assert_eq!(base.dimension("game:arena"), None, "the base does not learn of it");
+    assert_eq!(base.catalog().dimension("game:arena"), None, "the base does not learn of it");
     overlay.reset().expect("resets");
     assert!(overlay.catalog().expect("fits").dimension("game:arena").is_some(), "names stay");
-    base.register_dimension("game:moon").expect("registers");
-    let refused = overlay.promote_into(&base).expect_err("is refused").to_string();
+    base.registry().register_dimension("game:moon").expect("registers");
+    let refused = overlay.merge_into(&base).expect_err("is refused").to_string();
     assert_eq!(overlay.transaction(|_| Ok::<_, Error>(())).expect_err("is refused").to_string(), refused);
     check(
         overlay.catalog(),
@@ -93,7 +93,7 @@ fn names_that_collide_with_the_bases() {
 fn an_overlay_without_names_follows_its_base() {
     let (base, _) = template();
     let overlay = over(&base);
-    let moon = base.register_dimension("game:moon").expect("registers");
+    let moon = base.registry().register_dimension("game:moon").expect("registers");
     let at = ChunkAt::new(moon, ChunkPos::constant(0, 0, 0));
     write(
         &overlay,
@@ -248,7 +248,7 @@ fn damage_is_an_error_and_never_the_bases_chunk() {
         ],
     );
     assert!(matches!(overlay.diff(), Err(Error::Corrupt(_))));
-    assert!(matches!(overlay.promote_into(&base), Err(Error::Corrupt(_))));
+    assert!(matches!(overlay.merge_into(&base), Err(Error::Corrupt(_))));
     assert_eq!(overlay.load(ids.at(2, 0, 0)).expect("loads"), base.load(ids.at(2, 0, 0)).expect("loads"));
     overlay.reset().expect("resets");
     assert_eq!(overlay.load(at).expect("loads"), base.load(at).expect("loads"));

@@ -11,7 +11,7 @@ use cg_registry::Catalog;
 use cg_store::engine::{Fault, MemEngine};
 use parking_lot::Mutex;
 
-use super::crossing::whereabouts;
+use super::transfer::whereabouts;
 use super::*;
 
 type Act = Box<dyn FnOnce() + Send>;
@@ -42,7 +42,7 @@ impl Staged {
             home.happens(When::RootCommits);
             None
         });
-        let root = World::temporary_over(engine, &[], &options()).expect("a root");
+        let root = World::in_memory_over(engine, &[], &options()).expect("a root");
         let world = SegmentedWorld::begin(self.clone(), root, Some(16), &segments()).expect("begins");
         let ids = register(&world);
         (world, ids)
@@ -158,7 +158,7 @@ fn who_crosses_does_not_wait_for_one_who_waits_for_the_crossing() {
         is_inside.recv_timeout(Duration::from_secs(20)).expect("has opened the segment");
     });
     let (crossing, cow) = (world.clone(), ids.cow_in(places[1]));
-    ends(move || crossing.cross([(uuid(1), cow)])).expect("crosses");
+    ends(move || crossing.transfer_entities([(uuid(1), cow)])).expect("crosses");
     home.assert_happened();
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
 }
@@ -213,7 +213,7 @@ fn an_entity_that_crosses_twice_in_one_call_arrives_once() {
     let (world, ids) = home.begin();
     let places = paved(&world, &ids, 3);
     put(&world, 1, ids.cow_in(places[0]));
-    world.cross([1, 2].map(|to| (uuid(1), ids.cow_in(places[to])))).expect("crosses");
+    world.transfer_entities([1, 2].map(|to| (uuid(1), ids.cow_in(places[to])))).expect("crosses");
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[2]], vec![2]), "the later one counts");
 }
 
@@ -226,11 +226,11 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
         put(&world, n, ids.cow_in(places[0]));
     }
     *home.full.lock() = Some(1);
-    let failed = world.cross([(uuid(1), ids.cow_in(places[1]))]);
+    let failed = world.transfer_entities([(uuid(1), ids.cow_in(places[1]))]);
     assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
     // It is not lost, and nobody puts a second one.
     let (from, to) = (segment(&ids, 0), segment(&ids, 1));
-    let on_its_way = SegmentError::OnItsWay { id: uuid(1), from, to };
+    let on_its_way = SegmentError::InTransit { id: uuid(1), from, to };
     let refused = |found: Result<(), Error>| match found {
         Err(Error::Segment(found)) => assert_eq!(found, on_its_way),
         other => panic!("it is on its way: {other:?}"),
@@ -244,7 +244,7 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
     }
     assert!(world.entity(uuid(2)).expect("has nothing to do with it").is_some());
     // The record of the crossing is not written over by the next one.
-    let next = world.cross([(uuid(2), ids.cow_in(places[2]))]);
+    let next = world.transfer_entities([(uuid(2), ids.cow_in(places[2]))]);
     assert!(matches!(next, Err(Error::Engine(_))), "{next:?}");
     let deleted = world.delete_segment(segment(&ids, 3));
     assert!(matches!(deleted, Err(Error::Engine(_))), "{deleted:?}");
@@ -254,7 +254,7 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
     let owner = world.entity(uuid(1)).expect("is settled").map(|cow| cow.owner);
     assert_eq!(owner, Some(Owner::Chunk(places[1])));
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
-    world.cross([(uuid(2), ids.cow_in(places[2]))]).expect("crosses");
+    world.transfer_entities([(uuid(2), ids.cow_in(places[2]))]).expect("crosses");
     assert_eq!(whereabouts(&world, &places, uuid(2)), (vec![places[2]], vec![2]));
 }
 
@@ -280,23 +280,23 @@ fn whoever_is_in_a_segment_neither_crosses_nor_deletes() {
     let (at, cow, here) = (places[0], ids.cow_in(places[1]), segment(&ids, 0));
     let nested = |refused: Result<(), Error>| assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
     let (inside, crossing) = (world.clone(), cow.clone());
-    nested(ends(move || inside.transaction(at, |_| inside.cross([(uuid(1), crossing)]))));
+    nested(ends(move || inside.transaction(at, |_| inside.transfer_entities([(uuid(1), crossing)]))));
     let (inside, crossing) = (world.clone(), cow.clone());
-    nested(ends(move || inside.with_segment(here, |_| inside.cross([(uuid(1), crossing)]))));
+    nested(ends(move || inside.with_segment(here, |_| inside.transfer_entities([(uuid(1), crossing)]))));
     let inside = world.clone();
     nested(ends(move || inside.with_segment(here, |_| inside.delete_segment(here))));
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]), "nothing was done");
-    // Another world has nothing to do with it, nor has what comes behind the closure.
+    // Another world has nothing to do with it, nor has what comes after the closure.
     let (other, others) = in_memory();
     save(&other, others.at(0, 0, 0), filled(other.root(), others.stone));
     let deleted = world.with_segment(here, |_| other.delete_segment(segment(&others, 0)));
     deleted.expect("another world's");
-    world.cross([(uuid(1), cow)]).expect("crosses");
+    world.transfer_entities([(uuid(1), cow)]).expect("crosses");
 }
 
 /// Glass in a chunk of the first two segments, in an overlay.
 fn glazed(world: &SegmentedWorld<Staged>, ids: &Ids) -> Overlay<SegmentedWorld<Staged>> {
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     let edited = overlay.transaction(|tx| {
         tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
         tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
@@ -321,7 +321,7 @@ fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
     let places = paved(&world, &ids, 2);
     let overlay = glazed(&world, &ids);
     *home.full.lock() = Some(1);
-    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
     assert!(
         (merged, segments) == (1, 2) && matches!(error, Error::Engine(_)),
         "{merged} of {segments}: {error}"
@@ -333,7 +333,7 @@ fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
     save(&world, places[0], filled(world.root(), ids.machine));
     *home.full.lock() = None;
     world.with_segment(segment(&ids, 1), World::resume).expect("has room again");
-    assert_eq!(overlay.promote_into(&world).expect("goes on").changes, 1);
+    assert_eq!(overlay.merge_into(&world).expect("goes on").changes, 1);
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.machine, ids.glass].map(Some));
 }
 
@@ -351,7 +351,7 @@ fn an_overlay_is_edited_between_two_calls_of_its_merge() {
     });
     edited.expect("edits");
     *home.full.lock() = Some(2);
-    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
     assert!(
         (merged, segments) == (2, 3) && matches!(error, Error::Engine(_)),
         "{merged} of {segments}: {error}"
@@ -372,7 +372,7 @@ fn an_overlay_is_edited_between_two_calls_of_its_merge() {
     let shown = (overlay.load(places[1]).expect("loads"), overlay.entity(uuid(1)).expect("reads"));
     *home.full.lock() = None;
     world.with_segment(segment(&ids, 2), World::resume).expect("has room again");
-    overlay.promote_into(&world).expect("goes on");
+    overlay.merge_into(&world).expect("goes on");
     assert_eq!((world.load(places[1]).expect("loads"), world.entity(uuid(1)).expect("reads")), shown);
     assert_eq!(block(&world, places[2]), None);
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
@@ -387,14 +387,14 @@ fn a_conflict_in_the_middle_of_a_merge_keeps_the_rest_in_the_overlay() {
     let overlay = glazed(&world, &ids);
     let (other, at, machine) = (world.clone(), places[1], filled(world.root(), ids.machine));
     home.meanwhile(When::Commits(0), move || save(&other, at, machine));
-    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
     home.assert_happened();
     let is_changed = |error: &Error| matches!(error, Error::Overlay(cg_store::OverlayError::BaseChanged { key, .. }) if *key == cg_store::ConflictKey::Chunk(at));
     assert!((merged, segments) == (1, 2) && is_changed(&error), "{merged} of {segments}: {error}");
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.machine].map(Some));
     // Called again, it has one segment left: nothing of that is merged.
     save(&world, places[0], filled(world.root(), ids.stone));
-    let again = overlay.promote_into(&world);
+    let again = overlay.merge_into(&world);
     assert!(again.as_ref().is_err_and(is_changed), "{again:?}");
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.stone, ids.machine].map(Some));
 }
@@ -406,7 +406,7 @@ fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
     let (world, ids) = home.begin();
     let places = paved(&world, &ids, 2);
     put(&world, 1, ids.cow_in(places[0]));
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     overlay.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(places[1]))).expect("moves");
     let glaze = |tx: &mut cg_store::OverlayTransaction<'_, _>| {
         tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
@@ -423,7 +423,7 @@ fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
             })
             .expect("nobody keeps it");
     });
-    let (merged, segments, error) = in_part(overlay.promote_into(&world));
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
     home.assert_happened();
     assert!(
         (merged, segments) == (2, 2)
@@ -442,7 +442,7 @@ fn whoever_is_in_a_segment_does_not_promote_into_others() {
     let overlay = glazed(&world, &ids);
     let inside = world.clone();
     let at = places[0];
-    let refused = ends(move || inside.transaction(at, |_| overlay.promote_into(&inside)));
+    let refused = ends(move || inside.transaction(at, |_| overlay.merge_into(&inside)));
     assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
     assert_eq!(block(&world, places[0]), Some(ids.stone));
 }

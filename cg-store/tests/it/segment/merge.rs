@@ -8,7 +8,7 @@ use cg_store::engine::{RocksEngine, RocksOptions};
 use cg_store::{Arenas, Base, OverlayError, StoreLimits};
 use cg_tiering::GameTick;
 
-use super::crossing::{Crashing, whereabouts};
+use super::transfer::{Crashing, whereabouts};
 use super::*;
 
 /// A chunk in each of four segments, of which the last is not stored.
@@ -99,18 +99,18 @@ fn properties<H: SegmentHome>(world: &SegmentedWorld<H>, prefix: &str) -> usize 
 
 fn merges<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
     pave(world, ids);
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     edit(&overlay, ids);
     let expected = shown(&overlay, ids);
-    let promoted = overlay.promote_into(world).expect("merges");
-    assert_eq!(promoted.changes, 8, "four chunks and four cows");
+    let merged = overlay.merge_into(world).expect("merges");
+    assert_eq!(merged.changes, 8, "four chunks and four cows");
     assert_eq!(content(world, ids), expected);
     assert!(overlay.diff().expect("compares").is_empty());
     assert_all_sound(world, ids);
     assert_eq!(properties(world, ":entity/"), 3, "the second cow is nowhere");
-    assert_eq!(overlay.promote_into(world).expect("merges").changes, 0);
+    assert_eq!(overlay.merge_into(world).expect("merges").changes, 0);
     // What comes after it works as if nothing had happened.
-    world.cross([(uuid(3), ids.cow_in(places(ids)[0]))]).expect("crosses");
+    world.transfer_entities([(uuid(3), ids.cow_in(places(ids)[0]))]).expect("crosses");
     put(world, 2, ids.cow_in(places(ids)[3]));
     assert_all_sound(world, ids);
 }
@@ -136,11 +136,11 @@ fn an_overlay_merges_into_four_segments_on_disk() {
 fn what_one_segment_changed_since_keeps_all_from_being_merged() {
     let (world, ids) = in_memory();
     pave(&world, &ids);
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
     save(&world, places(&ids)[2], filled(world.root(), ids.glass));
     let before = content(&world, &ids);
-    let refused = overlay.promote_into(&world);
+    let refused = overlay.merge_into(&world);
     assert!(
         matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key, .. }))
             if *key == cg_store::ConflictKey::Chunk(places(&ids)[2])),
@@ -154,10 +154,10 @@ fn what_one_segment_changed_since_keeps_all_from_being_merged() {
 fn what_one_segment_refuses_is_merged_once_it_fits() {
     let limits = StoreLimits { entity_bytes: 200, ..StoreLimits::default() };
     let world = WorldOptions { limits, ..options() };
-    let world = SegmentedWorld::temporary(&[], &SegmentOptions { world, ..segments() }).expect("a world");
+    let world = SegmentedWorld::in_memory(&[], &SegmentOptions { world, ..segments() }).expect("a world");
     let ids = register(&world);
     pave(&world, &ids);
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     edit(&overlay, &ids);
     let put = |cow: Entity| {
         let put = overlay.transaction(|tx| {
@@ -170,7 +170,7 @@ fn what_one_segment_refuses_is_merged_once_it_fits() {
     large.set_component(ids.items, vec![7; 300]).expect("is variable");
     put(large);
     let (before, all) = (content(&world, &ids), shown(&overlay, &ids));
-    let refused = overlay.promote_into(&world).expect_err("is too large");
+    let refused = overlay.merge_into(&world).expect_err("is too large");
     assert_eq!(
         refused.to_string(),
         "3 of 4 segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: entity \
@@ -182,7 +182,7 @@ fn what_one_segment_refuses_is_merged_once_it_fits() {
     assert_all_sound(&world, &ids);
 
     put(ids.cow_in(places(&ids)[3]));
-    overlay.promote_into(&world).expect("fits");
+    overlay.merge_into(&world).expect("fits");
     assert_eq!(content(&world, &ids), all);
     assert_all_sound(&world, &ids);
 }
@@ -230,13 +230,13 @@ fn a_merge_that_was_stopped_anywhere_goes_on_in_the_same_world() {
         edit(&overlay, &ids);
         let after = shown(&overlay, &ids);
         home.fuse.set(commits);
-        let promoted = overlay.promote_into(&world);
+        let merged = overlay.merge_into(&world);
         home.fuse.set(i64::MAX);
-        if promoted.is_ok() {
+        if merged.is_ok() {
             assert!(commits >= 15, "{commits}");
             break;
         }
-        overlay.promote_into(&world).unwrap_or_else(|error| panic!("{commits} commits: {error}"));
+        overlay.merge_into(&world).unwrap_or_else(|error| panic!("{commits} commits: {error}"));
         assert_eq!(content(&world, &ids), after, "{commits} commits");
         assert!(overlay.diff().expect("compares").is_empty());
         assert_all_sound(&world, &ids);
@@ -259,9 +259,9 @@ fn ends_anywhere(home: impl Fn() -> Crashing, options: &WorldOptions) -> Vec<usi
         edit(&overlay, &ids);
         let after = shown(&overlay, &ids);
         home.fuse.set(commits);
-        let promoted = overlay.promote_into(&world);
+        let outcome = overlay.merge_into(&world);
         let is_burnt = home.fuse.is_burnt();
-        assert_eq!(promoted.is_ok(), !is_burnt, "{promoted:?}");
+        assert_eq!(outcome.is_ok(), !is_burnt, "{outcome:?}");
         drop((overlay, arenas, world));
 
         let world = home.open_with(false, &segments);
@@ -284,10 +284,10 @@ fn ends_anywhere(home: impl Fn() -> Crashing, options: &WorldOptions) -> Vec<usi
         let arenas = Arenas::over(above.clone(), world.clone(), options).expect("the same base");
         let overlay = arenas.resume(0).expect("is leased");
         assert_eq!(shown(&overlay, &ids), after, "{commits} commits, before it goes on");
-        overlay.promote_into(&world).expect("goes on");
+        overlay.merge_into(&world).expect("goes on");
         assert_eq!(content(&world, &ids), after, "{commits} commits");
         assert!(overlay.diff().expect("compares").is_empty());
-        assert_eq!(overlay.promote_into(&world).expect("is done").changes, 0);
+        assert_eq!(overlay.merge_into(&world).expect("is done").changes, 0);
         assert_all_sound(&world, &ids);
         if !is_burnt {
             break;
@@ -321,9 +321,9 @@ fn objects_records_and_properties_are_merged_into_the_root_last() {
         });
         written.expect("writes");
         home.fuse.set(commits);
-        let promoted = overlay.promote_into(&world);
+        let merged = overlay.merge_into(&world);
         let is_burnt = home.fuse.is_burnt();
-        assert_eq!(promoted.map(|promoted| promoted.changes).ok(), (!is_burnt).then_some(4));
+        assert_eq!(merged.map(|merged| merged.changes).ok(), (!is_burnt).then_some(4));
         drop((overlay, arenas, world));
 
         let world = home.open(false);
@@ -337,7 +337,7 @@ fn objects_records_and_properties_are_merged_into_the_root_last() {
         ends.push(shown());
         let arenas = Arenas::over(above.clone(), world.clone(), &options()).expect("the same base");
         let overlay = arenas.resume(0).expect("is leased");
-        overlay.promote_into(&world).expect("goes on");
+        overlay.merge_into(&world).expect("goes on");
         assert_eq!(shown(), (true, [true; 3]));
         assert_eq!(world.root().objects().get(key).expect("reads").expect("is there").version, 1);
         assert!(overlay.diff().expect("compares").is_empty());
@@ -354,7 +354,7 @@ fn objects_records_and_properties_are_merged_into_the_root_last() {
 fn more_entities_change_their_segment_than_one_record_takes() {
     let limits = StoreLimits { property_bytes: 600, ..StoreLimits::default() };
     let world = WorldOptions { limits, ..options() };
-    let world = SegmentedWorld::temporary(&[], &SegmentOptions { world, ..segments() }).expect("a world");
+    let world = SegmentedWorld::in_memory(&[], &SegmentOptions { world, ..segments() }).expect("a world");
     let ids = register(&world);
     let [first, second, ..] = places(&ids);
     for at in [first, second] {
@@ -363,11 +363,11 @@ fn more_entities_change_their_segment_than_one_record_takes() {
     for n in 1..=10 {
         put(&world, n, ids.cow_in(first));
     }
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     let moved = overlay
         .transaction(|tx| (1..=10).try_for_each(|n| tx.move_entity(uuid(n), Owner::Chunk(second)).map(drop)));
     moved.expect("moves");
-    assert_eq!(overlay.promote_into(&world).expect("merges").changes, 12);
+    assert_eq!(overlay.merge_into(&world).expect("merges").changes, 12);
     for n in 1..=10 {
         assert_eq!(whereabouts(&world, &[first, second], uuid(n)), (vec![second], vec![1]));
     }
@@ -392,9 +392,9 @@ fn an_entity_that_changes_its_segment_is_always_found() {
             }
         });
         for to in [second, first].into_iter().cycle().take(100) {
-            let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+            let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
             overlay.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(to))).expect("moves");
-            overlay.promote_into(&world).expect("merges");
+            overlay.merge_into(&world).expect("merges");
             assert_eq!(whereabouts(&world, &[first, second], uuid(1)), (vec![to], vec![to.pos.x() / 16]));
         }
         done.store(true, Ordering::Relaxed);

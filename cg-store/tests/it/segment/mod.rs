@@ -1,11 +1,11 @@
 //! Segmented worlds, in memory and on disk.
 
-mod crossing;
 mod meanwhile;
 mod merge;
 mod model;
 mod refuse;
 mod transaction;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(crate) fn segments() -> SegmentOptions {
 }
 
 pub(crate) fn in_memory() -> (SegmentedWorld<InMemory>, Ids) {
-    let world = SegmentedWorld::temporary(&[], &segments()).expect("a world");
+    let world = SegmentedWorld::in_memory(&[], &segments()).expect("a world");
     let ids = register(&world);
     (world, ids)
 }
@@ -163,7 +163,7 @@ fn an_overlay_lies_over_segments_and_merges_into_one() {
         save(&world, ids.at(x, 0, 0), filled(world.root(), ids.stone));
     }
     put(&world, 1, ids.cow_in(ids.at(0, 0, 0)));
-    let overlay = Overlay::temporary(world.clone(), &options()).expect("a base");
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
     let edited = overlay.transaction(|tx| {
         tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
         tx.delete_entity(uuid(1));
@@ -171,7 +171,7 @@ fn an_overlay_lies_over_segments_and_merges_into_one() {
     });
     edited.expect("edits");
     assert_eq!(overlay.entity(uuid(1)).expect("reads"), None);
-    overlay.promote_into(&world).expect("promotes");
+    overlay.merge_into(&world).expect("promotes");
     assert_eq!(block(&world, ids.at(0, 0, 0)), Some(ids.glass));
     assert_eq!(world.entity(uuid(1)).expect("reads"), None);
 }
@@ -217,7 +217,7 @@ fn what_an_overlay_wrote_over_is_not_in_a_segment_that_was_made_again() {
     put(&world, 1, ids.cow_in(at));
     let version = world.find_chunk(at).expect("reads");
     let (chunks, entities) =
-        [(); 2].map(|()| Overlay::temporary(world.clone(), &options()).expect("a base")).into();
+        [(); 2].map(|()| Overlay::in_memory(world.clone(), &options()).expect("a base")).into();
     entities.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(at))).expect("changes nothing");
     chunks.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 0, 0), ids.glass)).expect("edits");
     let detached = Owner::Detached(cg_format::entity::Reason::new("cargo").expect("short"));
@@ -228,7 +228,7 @@ fn what_an_overlay_wrote_over_is_not_in_a_segment_that_was_made_again() {
     put(&world, 1, ids.cow_in(at));
     assert_ne!(world.find_chunk(at).expect("reads"), version);
     for overlay in [chunks, entities] {
-        let refused = overlay.promote_into(&world);
+        let refused = overlay.merge_into(&world);
         assert!(
             matches!(&refused, Err(Error::Overlay(cg_store::OverlayError::BaseChanged { .. }))),
             "{refused:?}"

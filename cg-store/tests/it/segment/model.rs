@@ -6,7 +6,7 @@ use cg_store::Arenas;
 use cg_tiering::GameTick;
 use proptest::prelude::*;
 
-use super::crossing::{Crashing, whereabouts};
+use super::transfer::{Crashing, whereabouts};
 use super::*;
 
 /// A chunk by its number, and what it is filled with; `None`: it is deleted.
@@ -24,7 +24,7 @@ enum Step {
     DeleteCow(u128),
     DeleteSegment(i64),
     /// An overlay in which chunks are filled, or deleted, and then cows are put, merged into whatever segments that touches.
-    Promote(Vec<(usize, Option<bool>)>, Vec<(u128, usize)>),
+    Merge(Vec<(usize, Option<bool>)>, Vec<(u128, usize)>),
     Reopen,
 }
 
@@ -35,7 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Option<i64>)>> {
     let fills = prop::collection::vec((place.clone(), prop::option::weighted(0.8, any::<bool>())), 1..4);
     let cows = prop::collection::vec((cow.clone(), place.clone()), 0..3);
     let step = prop_oneof![
-        3 => (fills, cows).prop_map(|(fills, cows)| Step::Promote(fills, cows)),
+        3 => (fills, cows).prop_map(|(fills, cows)| Step::Merge(fills, cows)),
         4 => (place.clone(), any::<bool>()).prop_map(|(place, kind)| Step::Save(place, kind)),
         1 => place.clone().prop_map(Step::Delete),
         3 => (cow.clone(), place.clone()).prop_map(|(cow, place)| Step::Put(cow, place)),
@@ -58,7 +58,7 @@ fn segment_of(place: usize) -> i64 {
 }
 
 impl Model {
-    /// The state behind a step that ended well; `None` if the step must be refused.
+    /// The state after a step that ended well; `None` if the step must be refused.
     fn after(&self, step: &Step) -> Option<Self> {
         let mut next = self.clone();
         match step {
@@ -88,7 +88,7 @@ impl Model {
                 next.chunks.retain(|place, _| segment_of(*place) != *x);
                 next.cows.retain(|_, place| segment_of(*place) != *x);
             }
-            Step::Promote(fills, cows) => {
+            Step::Merge(fills, cows) => {
                 let fills: BTreeMap<_, _> = fills.iter().copied().collect();
                 for (place, kind) in fills {
                     if let Some(kind) = kind {
@@ -138,7 +138,8 @@ fn perform<H: SegmentHome>(
         }),
         Step::Cross(travels) => {
             let travels: BTreeMap<_, _> = travels.iter().copied().collect();
-            world.cross(travels.into_iter().map(|(cow, place)| (uuid(cow), ids.cow_in(at(place)))))
+            world
+                .transfer_entities(travels.into_iter().map(|(cow, place)| (uuid(cow), ids.cow_in(at(place)))))
         }
         Step::DeleteCow(cow) => match model.cows.get(cow) {
             Some(place) => world.transaction(at(*place), |tx| {
@@ -151,10 +152,10 @@ fn perform<H: SegmentHome>(
             Err(Error::Segment(SegmentError::Missing { .. })) => Ok(()),
             other => other,
         },
-        Step::Promote(fills, cows) => {
-            let overlay = Overlay::temporary(world.clone(), &options())?;
+        Step::Merge(fills, cows) => {
+            let overlay = Overlay::in_memory(world.clone(), &options())?;
             edit(&overlay, world, ids, model, (fills, cows))?;
-            overlay.promote_into(world).map(drop)
+            overlay.merge_into(world).map(drop)
         }
         Step::Reopen => Ok(()),
     }
@@ -209,17 +210,17 @@ fn promote_twice(
         return (world, Err(refused));
     }
     home.fuse.set(commits);
-    let promoted = overlay.promote_into(&world).map(drop);
+    let merged = overlay.merge_into(&world).map(drop);
     if !home.fuse.is_burnt() {
         home.fuse.set(i64::MAX);
-        return (world, promoted);
+        return (world, merged);
     }
     drop((overlay, arenas, world));
     let world = home.open(false);
     let arenas = Arenas::over(above, world.clone(), &options()).expect("the same base");
     let overlay = arenas.resume(0).expect("is leased");
-    let promoted = overlay.promote_into(&world).map(drop);
-    (world, promoted)
+    let merged = overlay.merge_into(&world).map(drop);
+    (world, merged)
 }
 
 /// What a world holds, by the model's terms; panics if an entity is lost, doubled, or at odds with its chunk.
@@ -259,7 +260,7 @@ proptest! {
         for (step, power) in steps {
             let after = model.after(&step);
             let done;
-            if let Step::Promote(fills, cows) = &step {
+            if let Step::Merge(fills, cows) = &step {
                 let commits = power.map_or(i64::MAX, |commits| 3 * commits);
                 (world, done) = promote_twice(&home, world, &ids, &model, (fills, cows), commits);
             } else {

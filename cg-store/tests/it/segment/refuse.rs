@@ -18,12 +18,12 @@ fn check<T: std::fmt::Debug>(result: Result<T, Error>, hidden: &[(&str, String)]
 #[test]
 fn sides_that_are_none() {
     for side_chunks in [0, 8, 24, 1 << 21] {
-        let made = SegmentedWorld::temporary(&[], &SegmentOptions { side_chunks, ..segments() });
+        let made = SegmentedWorld::in_memory(&[], &SegmentOptions { side_chunks, ..segments() });
         assert!(
             matches!(made, Err(Error::Segment(SegmentError::Side { side_chunks: found })) if found == side_chunks)
         );
     }
-    let made = SegmentedWorld::temporary(&[], &SegmentOptions { side_chunks: 24, ..segments() });
+    let made = SegmentedWorld::in_memory(&[], &SegmentOptions { side_chunks: 24, ..segments() });
     check(
         made,
         &[],
@@ -72,12 +72,12 @@ fn a_transaction_over_two_segments() {
     );
     assert_eq!(world.entity(uuid(1)).expect("reads").map(|cow| cow.owner), Some(Owner::Chunk(there)));
     check(
-        world.cross([(uuid(2), ids.cow_in(here))]),
+        world.transfer_entities([(uuid(2), ids.cow_in(here))]),
         &[],
         expect!["entity 00000000-0000-0000-0000-000000000002 is in no segment; put it first"],
     );
     check(
-        world.cross([(uuid(1), ids.cow_in(ids.at(0, 5, 0)))]),
+        world.transfer_entities([(uuid(1), ids.cow_in(ids.at(0, 5, 0)))]),
         &[],
         expect![
             "chunk 0, 5, 0 of dimension 0 is to own entity 00000000-0000-0000-0000-000000000001 and is not stored; save it first, or detach the entity"
@@ -86,7 +86,7 @@ fn a_transaction_over_two_segments() {
     let reason = cg_format::entity::Reason::new("cargo").expect("short");
     let detached = ids.cow_in(here).owned_by(Owner::Detached(reason));
     check(
-        world.cross([(uuid(1), detached)]),
+        world.transfer_entities([(uuid(1), detached)]),
         &[],
         expect![
             "entity 00000000-0000-0000-0000-000000000001 is to cross a border and its owner is no chunk; give it the chunk where it arrives"
@@ -179,7 +179,7 @@ fn a_segment_with_names_that_its_root_does_not_have() {
     world.close().expect("closes");
     drop(world);
     let alone = World::open(dir(&disk).join("segments/0.0.0.0"), &[], &options()).expect("opens");
-    alone.register_dimension("game:moon").expect("registers");
+    alone.registry().register_dimension("game:moon").expect("registers");
     alone.close().expect("closes");
     drop(alone);
     check(

@@ -12,7 +12,7 @@ fn chunks_side_data_boxes_and_owners_are_changed_in_a_segment() {
     let (here, above) = (ids.at(0, 0, 0), ids.at(0, 1, 0));
     save(&world, here, filled(world.root(), ids.stone));
     put(&world, 1, ids.cow_in(here));
-    let side = world.root().register_side("game:light").expect("registers");
+    let side = world.root().registry().register_side("game:light").expect("registers");
     let area = BlockBox::new(BlockPos::new(0, 16, 0), BlockPos::new(15, 31, 15));
     let values = vec![(); 16 * 16 * 16];
     let changed = world.transaction(here, |tx| {

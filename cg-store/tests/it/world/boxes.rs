@@ -81,8 +81,8 @@ fn a_cold_box_reads_each_cluster_once_and_only_its_groups(world: &World) {
     // Another group of a cluster of the box, which is not to be opened.
     save(world, [(ids.at(0, -16, 0), marked(world, &ids, 7))]);
     let (expected, _) = read(world, &ids, area);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
-    world.forget_chunks();
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
+    world.cache().clear();
     let (clusters, bytes) = cold_parts(world, &ids, area);
     let (found, work) = read(world, &ids, area);
     assert!(found == expected, "a move changes no block");
@@ -114,7 +114,7 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once(world: &World) {
         (8 * 64, 0),
         "of 4,096 rows, those of the box's groups"
     );
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let (clusters, bytes) = cold_parts(world, &ids, area);
     let cold = walk();
     assert_eq!((cold.keys_scanned, cold.clusters_read, cold.bytes_decompressed), (8, clusters, bytes));
@@ -131,9 +131,9 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once(world: &World) {
 fn a_few_chunks_of_a_full_cluster_are_the_only_ones_decoded(world: &World) {
     let ids = Ids::register(world);
     let all = fill(world, &ids, chunks([0, 0, 0], [15, 15, 15]));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     for (from, to) in [([4, 8, 12], [7, 11, 15]), ([2, 2, 2], [5, 5, 5])] {
-        world.forget_chunks();
+        world.cache().clear();
         let area = chunks(from, to);
         let (clusters, bytes) = cold_parts(world, &ids, area);
         let (_, work) = read(world, &ids, area);
@@ -151,7 +151,7 @@ fn a_box_is_of_one_state_while_chunks_move_and_change(world: &World) {
     let (warm, cold) = (&all[..16], &all[16..24]);
     demote(world, ClusterTier::L1, warm, false);
     demote(world, ClusterTier::L2, cold, false);
-    world.forget_chunks();
+    world.cache().clear();
     // Some are in memory, some are deleted, the rest is in all three tiers.
     for at in all.iter().step_by(5) {
         assert!(world.load(*at).expect("is sound").is_some());
@@ -165,27 +165,27 @@ fn a_box_is_of_one_state_while_chunks_move_and_change(world: &World) {
     };
     delete(all[20]);
     let (expected, _) = read(world, &ids, area);
-    world.forget_chunks();
+    world.cache().clear();
     assert!(world.load(all[1]).expect("is sound").is_some());
 
     let blocks = area.blocks();
     for order in CellOrder::ALL {
         let mut before = vec![u64::MAX; expected.len()];
         world.read_box(ids.overworld, blocks, order, &mut before, BlockId::get).expect("is sound");
-        world.forget_chunks();
+        world.cache().clear();
         // In the middle of the read all is moved, and then everything that has not been read is changed at once.
         let mut seen = 0_u64;
         let mut found = vec![u64::MAX; expected.len()];
         let absent = world.read_box(ids.overworld, blocks, order, &mut found, |block| {
             seen += 1;
             if seen == 4096 {
-                world.settle_tiers(DAY, |_| {}).expect("settles");
+                world.tiers().demote_all(DAY, |_| {}).expect("settles");
                 save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
                 delete(all[30]);
-                world.settle_tiers(DAY, |_| {}).expect("settles");
+                world.tiers().demote_all(DAY, |_| {}).expect("settles");
                 let here = [player(1, ids.overworld, 0, 8, 250)];
                 for minute in 1..4 {
-                    let now = world.clock().now().get() + minute * 60 * GameTick::PER_SECOND;
+                    let now = world.tiers().clock().now().get() + minute * 60 * GameTick::PER_SECOND;
                     world.tick(GameTick::new(now), &here, Duration::from_secs(60)).expect("ticks");
                 }
             }
@@ -206,7 +206,7 @@ fn a_box_is_of_one_state_while_chunks_move_and_change(world: &World) {
             all.iter().zip(0..).filter(|(_, n)| *n != 20).map(|(at, n)| (*at, marked(world, &ids, n))),
         );
         delete(all[20]);
-        world.settle_tiers(DAY, |_| {}).expect("settles");
+        world.tiers().demote_all(DAY, |_| {}).expect("settles");
     }
     assert_sound(world);
 }
@@ -219,12 +219,12 @@ fn a_plane_through_many_clusters_reads_each_of_them_once(world: &World) {
         .collect();
     let all: BTreeSet<_> = spread.into_iter().map(|[x, y, z]| ids.at(x, y, z)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     // A plane of single blocks: many chunks, and a slice that is small all the same.
     for (order, [x, y, z]) in
         [(CellOrder::Xyz, [95, 95, 0]), (CellOrder::Zyx, [0, 95, 95]), (CellOrder::Yzx, [95, 0, 95])]
     {
-        world.forget_chunks();
+        world.cache().clear();
         let min = BlockPos::new(0, 0, 0);
         let max = BlockPos::new(
             if x == 0 { 0 } else { 16 * x },
@@ -246,8 +246,8 @@ fn a_box_is_written_into_cold_chunks_by_one_read_of_each_cluster(world: &World) 
     let ids = Ids::register(world);
     let area = chunks([2, 0, 14], [5, 3, 17]);
     let all = fill(world, &ids, area);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
-    world.forget_chunks();
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
+    world.cache().clear();
     let values = vec![(); 4096 * all.len()];
     let blocks = area.blocks();
     let (before, mut after) = (world.stats(), world.stats());

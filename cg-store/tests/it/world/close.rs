@@ -30,26 +30,26 @@ fn every_later_call_says_so(world: &World) {
     other.close().expect("closes");
     closed(world.load(a));
     closed(world.load_versioned(a));
-    closed(world.view(a, |_| Ok(())));
+    closed(world.with_stored_bytes(a, |_| Ok(())));
     closed(world.load_many(&[a]).remove(0));
-    closed(world.request(&[a]).wait().and_then(|mut found| found.remove(0)));
+    closed(world.load_in_background(&[a]).wait().and_then(|mut found| found.remove(0)));
     closed(world.entity(uuid(1)));
     closed(world.property(&Property::Seed));
-    closed(world.opacity(ids.overworld, 0, 0));
+    closed(world.opacity().column(ids.overworld, 0, 0));
     closed(world.transaction(|_| Ok::<_, Error>(())));
-    closed(world.register_blocks(["game:new"]));
-    closed(world.register_blocks(["game:stone"]));
+    closed(world.registry().register_blocks(["game:new"]));
+    closed(world.registry().register_blocks(["game:stone"]));
     closed(world.content_hash());
     closed(world.content_hash_of(ids.overworld, ChunkBox::EVERYTHING));
     closed(world.verify(VerifyDepth::Full, |_| {}));
     closed(world.usage());
     closed(world.flush());
-    closed(world.set_aside(a));
-    closed(world.set_aside_entity(uuid(1)));
-    closed(world.quarantined());
-    closed(world.forget_quarantined(Space::ChunkL0, b"row", 1));
-    closed(world.fold_opacity(1));
-    closed(world.rebuild_opacity());
+    closed(world.quarantine().chunk(a));
+    closed(world.quarantine().entity(uuid(1)));
+    closed(world.quarantine().list());
+    closed(world.quarantine().delete(Space::ChunkL0, b"row", 1));
+    closed(world.opacity().fold(1));
+    closed(world.opacity().rebuild());
 }
 
 fn what_is_committed_behind_the_close_is_refused(world: &World) {
@@ -78,7 +78,7 @@ fn closing_beside_transactions_and_registrations_loses_nothing(world: &World) {
                 start.wait();
                 for n in 0..1000 {
                     let name = format!("game:block_{thread}_{n}");
-                    let saved = world.register_blocks([name.as_str()]).and_then(|[block]| {
+                    let saved = world.registry().register_blocks([name.as_str()]).and_then(|[block]| {
                         let chunk = filled(world, block);
                         world.transaction(|tx| {
                             tx.save(ids.at(thread, n, 0), chunk);
@@ -114,7 +114,9 @@ fn names_issued_while_closing_are_there_after_opening() {
                         start.wait();
                         for n in 0.. {
                             let name = format!("game:block_{thread}_{n}");
-                            let Ok([block]) = world.register_blocks([name.as_str()]) else { break };
+                            let Ok([block]) = world.registry().register_blocks([name.as_str()]) else {
+                                break;
+                            };
                             issued.push((name, block));
                         }
                         issued
@@ -210,7 +212,7 @@ fn a_world_is_dropped_while_its_own_thread_loads() {
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..200).map(|n| ids.at(n, 0, 0)).collect();
     save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
-    let pending: Vec<_> = (0..20).map(|_| world.request(&all)).collect();
+    let pending: Vec<_> = (0..20).map(|_| world.load_in_background(&all)).collect();
     drop(world);
     for pending in pending {
         // They were loaded, or the world was gone first; nobody waits for ever.

@@ -41,7 +41,7 @@ fn damage_is_neither_absence_nor_overwritten() {
     let damage = corrupt(world.load(a));
     assert_eq!((damage.space, damage.key.as_slice()), (Space::ChunkL0, &row[..]));
     corrupt(world.load_versioned(a));
-    corrupt(world.view(a, |_| Ok(())));
+    corrupt(world.with_stored_bytes(a, |_| Ok(())));
     assert!(matches!(world.peek(a), Peek::NotLoaded), "memory holds no damage");
     assert!(world.load(b).expect("the neighbour is sound").is_some());
     // One damaged chunk fails alone.
@@ -112,7 +112,7 @@ fn frozen() -> (Disk, Ids, [ChunkAt; 3], Vec<u8>) {
 #[test]
 fn a_damaged_group_costs_its_own_chunks_only() {
     let (disk, ids, [a, b, far], row) = frozen();
-    // The first group lies first behind the directory: 8 bytes, 64 groups of 24 and 3 slots of 12.
+    // The first group lies first after the directory: 8 bytes, 64 groups of 24 and 3 slots of 12.
     disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 8 + 64 * 24 + 3 * 12 + 5);
     let world = disk.open(&[]);
     for at in [a, b] {
@@ -134,12 +134,12 @@ fn a_damaged_group_costs_its_own_chunks_only() {
     assert_eq!(deleted.value, 1);
     save(&world, [(far, marked(&world, &ids, 3))]);
 
-    assert!(world.set_aside(a).expect("sets aside"));
+    assert!(world.quarantine().chunk(a).expect("quarantines"));
     assert_eq!(world.load(a).expect("is absent"), None);
     corrupt(world.load(b));
-    assert!(world.set_aside(b).expect("sets aside"));
+    assert!(world.quarantine().chunk(b).expect("quarantines"));
     save(&world, [(b, filled(&world, ids.air))]);
-    let quarantined = world.quarantined().expect("lists");
+    let quarantined = world.quarantine().list().expect("lists");
     assert_eq!(
         quarantined.iter().map(|entry| (entry.space, &entry.key)).collect::<Vec<_>>(),
         [(Space::ClusterL2, &row)]
@@ -189,7 +189,7 @@ fn behind_a_damaged_directory_no_older_copy_passes_for_the_live_one() {
         }
         std::ops::ControlFlow::<()>::Continue(())
     });
-    walked.expect("goes on behind damage");
+    walked.expect("goes on after damage");
     assert_eq!((shown, damaged), (vec![beside], 1));
     for at in [a, b] {
         corrupt(world.load(at));
@@ -242,11 +242,11 @@ fn a_damaged_map_of_opacity_is_drawn_again() {
     let world = disk.open(&[]);
     let cell = LocalPos::from_index(7).expect("below 4096");
     let (x, z) = (cell.x().into(), cell.z().into());
-    corrupt(world.opacity(ids.overworld, x, z));
-    corrupt(world.fold_opacity(10));
-    world.rebuild_opacity().expect("the chunks are sound");
+    corrupt(world.opacity().column(ids.overworld, x, z));
+    corrupt(world.opacity().fold(10));
+    world.opacity().rebuild().expect("the chunks are sound");
     let y = i64::from(cell.y());
-    assert_eq!(world.opacity(ids.overworld, x, z).expect("reads").runs(), [y..=y]);
+    assert_eq!(world.opacity().column(ids.overworld, x, z).expect("reads").runs(), [y..=y]);
     assert_sound(&world);
 }
 
@@ -290,7 +290,7 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
         }
         std::ops::ControlFlow::<()>::Continue(())
     });
-    assert_eq!(walked.expect("goes on behind it"), None);
+    assert_eq!(walked.expect("goes on after it"), None);
     assert_eq!(told, 1);
     assert!(
         shown.iter().all(|(_, tier)| *tier == cg_format::Tier::L0),

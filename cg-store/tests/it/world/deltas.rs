@@ -16,7 +16,7 @@ fn deltas() -> WorldOptions {
 
 /// The same changes to a world with deltas and to one without.
 fn twins() -> [World; 2] {
-    [deltas(), options()].map(|options| World::temporary(&[], &options).expect("a world in memory"))
+    [deltas(), options()].map(|options| World::in_memory(&[], &options).expect("a world in memory"))
 }
 
 /// How many deltas of a chunk are stored.
@@ -80,7 +80,7 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
                 world.load_many(&[b, a])[0].as_ref().expect("loads").as_ref().expect("is there").entities(),
                 [uuid(1)]
             );
-            world.forget_chunks();
+            world.cache().clear();
         }
         assert!(last < moved);
     }
@@ -88,7 +88,10 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     let a = ids.at(0, 0, 0);
     // What the twins answer to everybody who does not go through the cache.
     let view = |world: &World| {
-        world.view(a, |stored| Ok((stored.value.to_vec(), stored.version))).expect("reads").expect("is there")
+        world
+            .with_stored_bytes(a, |stored| Ok((stored.value.to_vec(), stored.version)))
+            .expect("reads")
+            .expect("is there")
     };
     assert_eq!(view(&with), view(&without));
     let walked = |world: &World| {
@@ -105,17 +108,17 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     let boxed = |world: &World| {
         let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(31, 15, 15));
         let mut out = vec![BlockId::new(0); 32 * 16 * 16];
-        world.forget_chunks();
+        world.cache().clear();
         world.read_box(ids.overworld, area, CellOrder::Yzx, &mut out, |block| block).expect("reads");
         out
     };
     assert_eq!(boxed(&with), boxed(&without));
     assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
     for world in [&with, &without] {
-        world.rebuild_opacity().expect("draws");
+        world.opacity().rebuild().expect("draws");
         assert_eq!(
-            world.opacity(ids.overworld, 4, 5).expect("reads"),
-            with.opacity(ids.overworld, 4, 5).expect("reads")
+            world.opacity().column(ids.overworld, 4, 5).expect("reads"),
+            with.opacity().column(ids.overworld, 4, 5).expect("reads")
         );
         assert_sound(world);
     }
@@ -134,7 +137,7 @@ fn many_deltas_end_in_a_whole_chunk() {
     }
     assert_eq!(most, 16);
     assert!(stored(&world, a) < 16 && world.stats().deltas_written > 80);
-    world.forget_chunks();
+    world.cache().clear();
     let before = world.stats();
     assert_eq!(world.load(a).expect("loads").expect("is there").block(LocalPos::new(3, 3, 5)), ids.air);
     assert_eq!((world.stats() - before).chunks_decoded, 1);
@@ -184,7 +187,7 @@ fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
     let hash = world.content_hash().expect("hashes");
     demote(&world, ClusterTier::L1, &places[1..2], false);
     demote(&world, ClusterTier::L2, &places[2..], false);
-    world.forget_chunks();
+    world.cache().clear();
     assert_eq!(world.content_hash().expect("hashes"), hash, "a move is no change");
     for x in [3, 19, 35] {
         set(&world, &ids, x, ids.air);
@@ -195,7 +198,7 @@ fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
             // Without the option deltas are read all the same.
             world = disk.open(&[]);
         }
-        world.forget_chunks();
+        world.cache().clear();
         for (at, x) in places.iter().zip(0..) {
             let chunk = world.load(*at).expect("loads").expect("is there");
             let blocks = [2, 3].map(|cell| chunk.block(LocalPos::new(cell, 3, 5)));
@@ -232,11 +235,11 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     assert!(matches!(error, Err(Error::Corrupt(_))), "damage is not overwritten blindly");
     assert!(world.content_hash().is_err());
     assert!(!findings(&world).is_empty());
-    assert!(world.set_aside(a).expect("sets the delta aside"));
+    assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
     let chunk = world.load(a).expect("loads").expect("the chunk is still there");
     let blocks = [1, 2, 3].map(|x| chunk.block(LocalPos::new(x, 3, 5)));
     assert_eq!(blocks, [ids.air, hills(&world, &ids).block(LocalPos::new(2, 3, 5)), ids.air]);
-    assert_eq!(world.quarantined().expect("lists")[0].key, row);
+    assert_eq!(world.quarantine().list().expect("lists")[0].key, row);
     assert!(first < third && stored(&world, a) == 2);
 }
 
@@ -252,28 +255,31 @@ fn rearrange(world: &World, rows: impl IntoIterator<Item = ([u8; key::DELTA_LEN_
             }
         }
     }
-    world.engine().commit(batch.rearranging(), &[], Level::Process).expect("commits");
+    world.engine().commit(batch.maintenance(), &[], Level::Process).expect("commits");
 }
 
 #[test]
 fn a_load_behind_deltas_reads_the_row_alone() {
-    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
     let ids = Ids::register(&world);
     let (a, b, c) = (ids.at(0, 0, 0), ids.at(1, 0, 0), ids.at(2, 0, 0));
     save(&world, [a, b, c].map(|at| (at, hills(&world, &ids))));
     let seqs = [1, 2, 17].map(|x| set(&world, &ids, x, ids.air));
     let loaded = || [a, b, c].map(|at| world.load_versioned(at).expect("loads").expect("is there"));
-    let shown =
-        || [a, b].map(|at| world.view(at, |row| Ok((row.value.to_vec(), row.version))).expect("reads"));
+    let shown = || {
+        [a, b].map(|at| {
+            world.with_stored_bytes(at, |row| Ok((row.value.to_vec(), row.version))).expect("reads")
+        })
+    };
     let (before, view) = (loaded(), shown());
     // Whoever looks for the rows of the deltas finds none.
     let rows = [key::delta(a, seqs[0]), key::delta(a, seqs[1]), key::delta(b, seqs[2])];
     rearrange(&world, rows.map(|row| (row, None)));
     assert_eq!((stored(&world, a), stored(&world, b)), (0, 0));
     for _ in 0..2 {
-        world.forget_chunks();
+        world.cache().clear();
         assert_eq!(loaded(), before);
-        world.forget_chunks();
+        world.cache().clear();
         let many =
             world.load_many(&[c, b, a]).into_iter().map(|chunk| chunk.expect("loads").expect("is there"));
         assert!(many.eq([2, 1, 0].map(|n: usize| before[n].0.clone())));
@@ -281,30 +287,30 @@ fn a_load_behind_deltas_reads_the_row_alone() {
     }
     // A chunk that is saved as a whole has none of them.
     save(&world, [(a, filled(&world, ids.glass))]);
-    world.forget_chunks();
+    world.cache().clear();
     assert_eq!(*world.load(a).expect("loads").expect("is there"), filled(&world, ids.glass));
 }
 
 #[test]
 fn damage_that_memory_hides_is_set_aside() {
-    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
     let [first, second] = [1, 2].map(|x| set(&world, &ids, x, ids.air));
     let blocks = || {
-        world.forget_chunks();
+        world.cache().clear();
         let chunk = world.load(a).expect("loads").expect("is there");
         [1, 2].map(|x| chunk.block(LocalPos::new(x, 3, 5)))
     };
     rearrange(&world, [(key::delta(a, second), Some(second))]);
     assert_eq!(blocks(), [ids.air, ids.air], "it was read before");
     assert!(!findings(&world).is_empty());
-    assert!(world.set_aside(a).expect("sets the delta aside"));
+    assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
     let was = hills(&world, &ids).block(LocalPos::new(2, 3, 5));
     assert_eq!((blocks(), stored(&world, a)), ([ids.air, was], 1));
-    assert_eq!(world.quarantined().expect("lists")[0].key, key::delta(a, second));
-    assert!(first < second && !world.set_aside(a).expect("nothing is damaged"));
+    assert_eq!(world.quarantine().list().expect("lists")[0].key, key::delta(a, second));
+    assert!(first < second && !world.quarantine().chunk(a).expect("nothing is damaged"));
 }
 
 #[test]
@@ -320,10 +326,10 @@ fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
     let world = World::open(disk.path(), &[], &deltas()).expect("opens");
     let report = world.tick(GameTick::new(2 * MINUTE), &[], Duration::from_secs(60)).expect("ticks");
     assert_eq!((report.deltas_folded, report.damaged.len()), (0, 1));
-    assert!(world.set_aside(a).expect("sets the delta aside"));
+    assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
     let chunk = world.load(a).expect("loads");
     assert_eq!((tick(&world, 4 * MINUTE), stored(&world, a)), (1, 0));
-    world.forget_chunks();
+    world.cache().clear();
     assert_eq!(world.load(a).expect("loads"), chunk);
 }
 
@@ -360,7 +366,7 @@ fn deltas_of_an_older_schema_are_applied_before_the_chunk_is_upgraded() {
     assert_eq!([1, 2].map(|x| chunk.component(place(x), grain)), [Some(&[0; 4][..]), None]);
     set(&world, &ids, 3, ids.air);
     assert_eq!(stored(&world, a), 0, "no delta of another generation than its row's");
-    world.forget_chunks();
+    world.cache().clear();
     let chunk = world.load(a).expect("loads").expect("is there");
     assert_eq!([1, 2].map(|x| chunk.component(place(x), grain)), [Some(&[0; 4][..]), None]);
     assert_sound(&world);
@@ -393,7 +399,7 @@ fn tick(world: &World, now: u64) -> usize {
 
 #[test]
 fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
-    let world = World::temporary(&[], &deltas()).expect("a world in memory");
+    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
     let ids = Ids::register(&world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(9, 0, 0));
     save(&world, [(a, hills(&world, &ids)), (b, hills(&world, &ids))]);
@@ -429,22 +435,25 @@ fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
         (all(&world), world.content_hash().expect("hashes"), world.last_commit()),
         (before, hash, last)
     );
-    assert_eq!((tick(&world, 2 * MINUTE), world.stats().chunks_settled), (0, 3));
+    assert_eq!((tick(&world, 2 * MINUTE), world.stats().chunks_folded), (0, 3));
     assert_sound(&world);
-    // In a cluster, it gets a row of its own, which grows cold like any other.
-    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    // In a cluster, it gets a row of its own, which is demoted like any other.
+    world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
     let version = set(&world, &ids, 3, ids.air);
     let found = |world: &World| {
-        world.view(a, |stored| Ok((stored.tier, stored.version))).expect("reads").expect("is there")
+        world
+            .with_stored_bytes(a, |stored| Ok((stored.tier, stored.version)))
+            .expect("reads")
+            .expect("is there")
     };
     assert_eq!((stored(&world, a), found(&world)), (1, (Tier::L2, version)));
     let hash = world.content_hash().expect("hashes");
     assert_eq!((tick(&world, 3 * MINUTE - 1), found(&world)), (0, (Tier::L2, version)));
     assert_eq!((tick(&world, 3 * MINUTE), found(&world)), (1, (Tier::L0, version)));
-    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
     assert_eq!((found(&world), world.content_hash().expect("hashes")), ((Tier::L2, version), hash));
     set(&world, &ids, 4, ids.air);
-    world.settle_tiers(24 * 60 * MINUTE, |_| {}).expect("settles");
+    world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
     assert_eq!((stored(&world, a), found(&world).0), (0, Tier::L2), "settling folds all");
     assert_sound(&world);
 }
@@ -496,12 +505,12 @@ fn commits_beside_folding_are_never_lost() {
     });
     for n in 0..2 {
         let [a, b] = [&with, &without].map(|world| {
-            world.forget_chunks();
+            world.cache().clear();
             (0..3).map(|x| world.load_versioned(ids.at(x, 0, 0)).expect("loads")).collect::<Vec<_>>()
         });
-        assert!(a == b, "in memory and behind it, {n}");
+        assert!(a == b, "in memory and after it, {n}");
         assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
-        with.settle_tiers(MINUTE, |_| {}).expect("settles");
+        with.tiers().demote_all(MINUTE, |_| {}).expect("settles");
     }
     assert_sound(&with);
 }

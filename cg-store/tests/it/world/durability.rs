@@ -84,7 +84,7 @@ fn failing(fault: Fault) -> (World, Arc<AtomicU64>) {
     let fails_from = Arc::clone(&from);
     let engine = MemEngine::new()
         .with_fault(move |seq| (seq.get() >= fails_from.load(Ordering::Relaxed)).then_some(fault));
-    (World::temporary_over(engine, &[], &options()).expect("a world in memory"), from)
+    (World::in_memory_over(engine, &[], &options()).expect("a world in memory"), from)
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_failed_write_changes_nothing_and_reads_go_on() {
         fails_from.store(u64::MAX, Ordering::Relaxed);
         let error = save_both(&world).expect_err("is read-only");
         assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
-        let error = world.register_blocks(["game:new"]).expect_err("is read-only");
+        let error = world.registry().register_blocks(["game:new"]).expect_err("is read-only");
         assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
         assert_eq!(world.catalog().block_id("game:new"), None);
         assert_sound(&world);

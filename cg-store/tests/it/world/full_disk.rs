@@ -204,7 +204,7 @@ impl Small {
 
     #[track_caller]
     fn check(&mut self, context: &str) {
-        self.world.forget_chunks();
+        self.world.cache().clear();
         for place in 0..PLACES {
             let token = |half| {
                 let chunk = self.world.load(self.at(place, half)).expect("loads");
@@ -301,7 +301,7 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
                 "a compaction" => {
                     small.world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).map_err(Error::from)
                 }
-                "moves between tiers" => small.world.settle_tiers(1 << 40, |_| {}).map(drop),
+                "moves between tiers" => small.world.tiers().demote_all(1 << 40, |_| {}).map(drop),
                 _ => small.world.checkpoint(&copy),
             };
             match &rewritten {
@@ -339,7 +339,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         }
         let stored = tiers(&small.world);
         let refused = |error: Error, demanded: u64| {
-            let Error::NoRoom { min_free_bytes, .. } = error else { panic!("{error:?}") };
+            let Error::LowDiskSpace { min_free_bytes, .. } = error else { panic!("{error:?}") };
             assert_eq!(min_free_bytes, demanded);
         };
         // What the world asked before may still count.
@@ -351,9 +351,9 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         for n in 0..20 {
             let report =
                 small.world.tick(GameTick::new((1 << 30) + n), &[], Duration::from_secs(60)).expect("ticks");
-            assert!(report.lacks_room && report.moves == MoveCounts::default(), "{report:?}");
+            assert!(report.skipped_low_disk && report.moves == MoveCounts::default(), "{report:?}");
         }
-        refused(small.world.settle_tiers(1 << 30, |_| {}).expect_err("is refused"), DEMANDED / 4);
+        refused(small.world.tiers().demote_all(1 << 30, |_| {}).expect_err("is refused"), DEMANDED / 4);
         assert_eq!((tiers(&small.world), free(disk)), (stored, free_bytes), "nothing was written");
         assert!(small.world.engine().failure().is_none());
         drop(ballast);
@@ -362,7 +362,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         wait();
         let free_bytes = free(disk);
         refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
-        small.world.settle_tiers(1 << 30, |_| {}).expect("makes the world smaller");
+        small.world.tiers().demote_all(1 << 30, |_| {}).expect("makes the world smaller");
         assert_eq!(tiers(&small.world), [0, 0, stored[0]]);
         assert!(free(disk) > free_bytes, "{} of {free_bytes} bytes are free", free(disk));
         refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
@@ -383,7 +383,7 @@ fn without_a_demand_a_twentieth_of_the_disk_stays_free() {
         let ballast = Ballast::leaving(disk, DISK_BYTES / 25);
         std::thread::sleep(Duration::from_millis(600));
         let error = small.save(Durability::Process).expect_err("takes nothing");
-        let Error::NoRoom { min_free_bytes, .. } = error else { panic!("{error:?}") };
+        let Error::LowDiskSpace { min_free_bytes, .. } = error else { panic!("{error:?}") };
         assert_eq!(min_free_bytes, DISK_BYTES / 20);
         drop(ballast);
         let ballast = Ballast::leaving(disk, DISK_BYTES / 10);

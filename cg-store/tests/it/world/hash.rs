@@ -68,7 +68,7 @@ fn it_does_not_depend_on_order_tier_or_history(world: &World) {
     backwards.dimensions.reverse();
     backwards.entities.insert(0, name("other:pig"));
     backwards.sides.insert(0, name("other:biomes"));
-    twin.register(&backwards).expect("registers");
+    twin.registry().register(&backwards).expect("registers");
     let other = Ids::of(&twin);
     assert!(other.stone != ids.stone && other.cow != ids.cow && other.overworld != ids.overworld);
     assert!(other.power != ids.power && other.light != ids.light);
@@ -79,8 +79,8 @@ fn it_does_not_depend_on_order_tier_or_history(world: &World) {
     demote(&twin, ClusterTier::L1, &all[..5], true);
     demote(&twin, ClusterTier::L2, &all[7..], false);
     assert_eq!(hash(&twin), expected);
-    twin.fold_opacity(usize::MAX).expect("folds");
-    twin.register_blocks(["other:late"]).expect("registers");
+    twin.opacity().fold(usize::MAX).expect("folds");
+    twin.registry().register_blocks(["other:late"]).expect("registers");
     save(&twin, [(other.at(100, 0, 0), filled(&twin, other.stone))]);
     assert_ne!(hash(&twin), expected);
     let deleted = twin.transaction(|tx| {

@@ -117,7 +117,7 @@ fn every_read_is_of_an_acknowledged_commit_when_commits_are_queued() {
     // So small a cache that readers meet the queue.
     let options = WorldOptions { durability: Durability::Balanced, cache_bytes: 0, ..options() };
     every_read_is_of_an_acknowledged_commit_and_none_goes_back(
-        &World::temporary(&[], &options).expect("a world in memory"),
+        &World::in_memory(&[], &options).expect("a world in memory"),
     );
     let disk = Disk::new();
     let world = World::create(disk.path(), &[], &options).expect("is created");
@@ -131,13 +131,13 @@ fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it(world: &World) {
     let done = world.transaction(|tx| {
         tx.save(b, filled(world, ids.stone));
         assert!(world.load(a)?.is_some());
-        assert!(world.request(&[a, b]).wait()?.iter().all(Result::is_ok));
-        world.register_dimension("game:end")?;
-        world.fold_opacity(usize::MAX)?;
-        world.rebuild_opacity()?;
-        assert!(!world.set_aside(a)?);
-        assert!(!world.set_aside_entity(uuid(1))?);
-        assert!(!world.forget_quarantined(Space::ChunkL0, b"nothing", 1)?);
+        assert!(world.load_in_background(&[a, b]).wait()?.iter().all(Result::is_ok));
+        world.registry().register_dimension("game:end")?;
+        world.opacity().fold(usize::MAX)?;
+        world.opacity().rebuild()?;
+        assert!(!world.quarantine().chunk(a)?);
+        assert!(!world.quarantine().entity(uuid(1))?);
+        assert!(!world.quarantine().delete(Space::ChunkL0, b"nothing", 1)?);
         world.content_hash()?;
         assert!(world.verify(VerifyDepth::Full, |_| {})?.is_ok());
         world.flush()?;
@@ -240,13 +240,13 @@ proptest! {
                         demote(&world, tier, &[at], false);
                     }
                 }
-                Step::Fold => drop(world.fold_opacity(2).expect("folds")),
+                Step::Fold => drop(world.opacity().fold(2).expect("folds")),
                 Step::Rebuild => {
-                    world.rebuild_opacity().expect("draws");
+                    world.opacity().rebuild().expect("draws");
                 }
                 Step::Register(n) => {
                     let name = format!("game:block_{}", n % 16);
-                    let [block] = world.register_blocks([name.as_str()]).expect("registers");
+                    let [block] = world.registry().register_blocks([name.as_str()]).expect("registers");
                     prop_assert_eq!(*names.entry(name).or_insert(block), block);
                 }
                 Step::Reopen => {

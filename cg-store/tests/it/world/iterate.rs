@@ -271,7 +271,7 @@ fn threads_stop_when_one_has_enough(world: &World) {
 
 #[test]
 fn a_place_has_the_version_of_the_last_delta() {
-    let world = World::temporary(&[], &WorldOptions { deltas: true, ..options() }).expect("in memory");
+    let world = World::in_memory(&[], &WorldOptions { deltas: true, ..options() }).expect("in memory");
     let ids = Ids::register(&world);
     let at = ids.at(2, 0, 0);
     let [edited, other] = [at, ids.at(3, 0, 0)].map(|at| (at, marked(&world, &ids, 8)));

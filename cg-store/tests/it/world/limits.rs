@@ -7,7 +7,7 @@ use cg_store::StoreLimits;
 const FRAME: u64 = cg_format::frame::LEN_BYTES as u64;
 
 fn limited(limits: StoreLimits) -> World {
-    World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory")
+    World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory")
 }
 
 fn refused<T: std::fmt::Debug>(
@@ -95,7 +95,7 @@ fn a_property_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
 fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
     let engine = MemEngine::new().with_max_batch_bytes(20_000);
     let limits = StoreLimits { batch_bytes: 5000, ..StoreLimits::default() };
-    let world = World::temporary_over(engine, &[], &WorldOptions { limits, ..options() }).expect("a world");
+    let world = World::in_memory_over(engine, &[], &WorldOptions { limits, ..options() }).expect("a world");
     let ids = Ids::register(&world);
     let sized = |len: usize| {
         let mut chunk = filled(&world, ids.air);
@@ -203,8 +203,11 @@ fn setting_aside_is_bound_by_the_limit_on_a_transaction() {
         world.raise_limits(StoreLimits { batch_bytes, ..StoreLimits::default() }).expect("raises");
     };
     for (set_aside, what) in [
-        (&(|| world.set_aside(a)) as &dyn Fn() -> _, format!("setting {a} and its 3 entities aside")),
-        (&|| world.set_aside_entity(uuid(4)), format!("setting entity {} aside", uuid(4))),
+        (
+            &(|| world.quarantine().chunk(a)) as &dyn Fn() -> _,
+            format!("setting {a} and its 3 entities aside"),
+        ),
+        (&|| world.quarantine().entity(uuid(4)), format!("setting entity {} aside", uuid(4))),
     ] {
         let len_bytes = refused(set_aside, &what);
         raise(len_bytes - 1);
@@ -212,6 +215,6 @@ fn setting_aside_is_bound_by_the_limit_on_a_transaction() {
         raise(len_bytes);
         assert!(set_aside().expect("is exactly the limit"));
     }
-    assert_eq!(world.quarantined().expect("lists").len(), 2);
+    assert_eq!(world.quarantine().list().expect("lists").len(), 2);
     assert_sound(&world);
 }

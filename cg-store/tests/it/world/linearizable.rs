@@ -5,7 +5,7 @@
 //! does ("Testing and verifying concurrent objects", 1993): it is enough to check that
 //! 1. commits are in the order of real time: one that had returned before another began has the smaller number;
 //! 2. a transaction read what the commits before its own had left, and nothing newer;
-//! 3. a walk over all keys saw the state behind one commit, no older than those that had returned before it began;
+//! 3. a walk over all keys saw the state after one commit, no older than those that had returned before it began;
 //! 4. of each key, a load saw what was there at a moment of its own: never older than what was acknowledged or seen
 //!    before it began, never from a commit that began after it had ended.
 
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use cg_store::{Area, HandedOver, WriteBatch};
+use cg_store::{Area, WriteBatch, WriteTicket};
 use cg_tiering::GameTick;
 
 const KEYS: u64 = 64;
@@ -60,12 +60,12 @@ impl Versions {
         Ok(Self(keys))
     }
 
-    /// What a key holds behind a commit.
+    /// What a key holds after a commit.
     fn at(&self, key: u64, seq: u64) -> Value {
         *self.0[key as usize].range(..=seq).next_back().expect("the empty world is there").1
     }
 
-    /// The first commit from one on behind which a key holds a value.
+    /// The first commit from one on after which a key holds a value.
     fn next(&self, key: u64, value: Value, from: u64) -> Option<u64> {
         if self.at(key, from) == value {
             return Some(from);
@@ -138,7 +138,7 @@ fn check_walks(history: &[Call], versions: &Versions) -> Result<BTreeMap<usize, 
             match next {
                 Some(next) if next == state => break,
                 Some(next) => state = next,
-                None => return Err(format!("a walk saw no state behind commit {oldest}: {found:?}")),
+                None => return Err(format!("a walk saw no state after commit {oldest}: {found:?}")),
             }
         }
         if let Some((seq, ..)) = commits.iter().find(|(seq, begun, _)| *seq <= state && *begun > call.ended) {
@@ -214,7 +214,7 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
     let (clock, history) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let (start, is_over) = (Barrier::new(THREADS as usize), AtomicBool::new(false));
     let one_thread = |thread: u64| {
-        let (mut dice, mut calls, mut handed_over) = (Dice(thread + 1), Vec::new(), Vec::new());
+        let (mut dice, mut calls, mut submitted) = (Dice(thread + 1), Vec::new(), Vec::new());
         start.wait();
         for step in 0..steps {
             let token = thread * steps + step + 1;
@@ -243,8 +243,8 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
                 5 => {
                     let keys = (0..=dice.below(3)).map(|_| dice.below(KEYS));
                     let written: BTreeMap<u64, Value> = keys.map(|key| (key, Some(token))).collect();
-                    let ticket = hand_over(world, written.keys().map(|key| (place(*key), with_token())));
-                    handed_over.push((begun, clock.fetch_add(1, SeqCst), ticket, written));
+                    let ticket = submit(world, written.keys().map(|key| (place(*key), with_token())));
+                    submitted.push((begun, clock.fetch_add(1, SeqCst), ticket, written));
                     continue;
                 }
                 6..8 => {
@@ -280,7 +280,7 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
             let ended = clock.fetch_add(1, SeqCst);
             calls.extend(what.map(|what| Call { begun, ended, what }));
         }
-        let accepted = handed_over.into_iter().map(|(begun, ended, ticket, written)| {
+        let accepted = submitted.into_iter().map(|(begun, ended, ticket, written)| {
             let seq = ticket.wait().expect("is accepted").seq;
             let what = What::Commit { seq, read: Vec::new(), written: written.into_iter().collect() };
             Call { begun, ended, what }
@@ -295,7 +295,7 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
             while !is_over.load(SeqCst) {
                 now += 40 * 60 * 20;
                 world.tick(GameTick::new(now), &[], Duration::from_millis(2)).expect("ticks");
-                world.forget_chunks();
+                world.cache().clear();
                 thread::sleep(Duration::from_micros(300));
             }
         });
@@ -307,12 +307,12 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
     history.into_inner().expect("no panic")
 }
 
-fn hand_over(world: &World, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> HandedOver {
+fn submit(world: &World, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> WriteTicket {
     let mut batch = WriteBatch::new();
     for (at, chunk) in chunks {
         batch.save(at, chunk);
     }
-    world.hand_over(batch).expect("is taken")
+    world.submit(batch).expect("is taken")
 }
 
 fn commit(
@@ -374,7 +374,7 @@ fn modes() -> [WorldOptions; 3] {
 #[test]
 fn histories_in_memory_are_linearizable() {
     for options in modes() {
-        check_world(&World::temporary(&[], &options).expect("in memory"), steps(1_500));
+        check_world(&World::in_memory(&[], &options).expect("in memory"), steps(1_500));
     }
 }
 
@@ -412,10 +412,10 @@ fn histories_that_are_not_linearizable_are_found() {
             Some("a load of key 0 saw Some(1), which was gone since commit 2"),
         ),
         (with(call(0, 1, What::Load(0, Some(2)))), Some("a load of key 0 saw commit 2 before that began")),
-        ([&two[..], &[call(4, 5, walk(&[(0, 1)]))]].concat(), Some("a walk saw no state behind commit 2")),
+        ([&two[..], &[call(4, 5, walk(&[(0, 1)]))]].concat(), Some("a walk saw no state after commit 2")),
         (
             vec![call(0, 9, put(1, 0)), call(0, 1, put(2, 1)), call(2, 3, walk(&[(1, 2)]))],
-            Some("a walk saw no state behind commit 2"),
+            Some("a walk saw no state after commit 2"),
         ),
         (
             vec![

@@ -6,7 +6,7 @@ use cg_format::{ClusterTier, Space, key};
 use cg_store::Peek;
 
 fn with_cache(cache_bytes: u64) -> World {
-    World::temporary(&[], &WorldOptions { cache_bytes, ..options() }).expect("a world in memory")
+    World::in_memory(&[], &WorldOptions { cache_bytes, ..options() }).expect("a world in memory")
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn requested_chunks_arrive_in_memory() {
     save(&world, all[..20].iter().zip(0..).map(|(at, n)| (*at, marked(&world, &ids, n))));
     drop(world);
     let world = disk.open(&[]);
-    let pending = world.request(&all);
+    let pending = world.load_in_background(&all);
     let found = loop {
         if let Some(found) = pending.poll() {
             break found;
@@ -113,7 +113,7 @@ fn requested_chunks_arrive_in_memory() {
     assert!(pending.poll().is_none(), "they are given away once");
     assert!(matches!(pending.wait(), Err(Error::Closed)));
     // Nobody has to wait.
-    drop(world.request(&all));
+    drop(world.load_in_background(&all));
 }
 
 /// 4³ chunks from (x, 0, 0) on: one group of a cold cluster.

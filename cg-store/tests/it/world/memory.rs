@@ -81,7 +81,7 @@ fn a_damaged_chunk_fails_its_column_and_is_not_remembered_as_absent() {
     let world = disk.open(&[]);
     for _ in 0..2 {
         corrupt(world.column(ids.overworld, 0, 0, 0..=3));
-        corrupt(world.with(a, |_| ()));
+        corrupt(world.with_chunk(a, |_| ()));
         // Its absent neighbours make the cube be asked about: the damaged row is one.
         assert!(world.load_many(&[1, 2, 3].map(|y| ids.at(0, y, 0))).iter().all(|n| matches!(n, Ok(None))));
         corrupt(world.load(a));
@@ -113,21 +113,21 @@ fn a_chunk_is_shown_as_it_is_committed(world: &World) {
     let ids = Ids::register(world);
     let (at, other, absent) = (ids.at(0, 0, 0), ids.at(0, 1, 0), ids.at(0, 9, 0));
     save(world, [(at, filled(world, ids.stone)), (other, filled(world, ids.stone))]);
-    let block = |at| world.with(at, |chunk| chunk.block(LocalPos::new(0, 0, 0))).expect("is sound");
+    let block = |at| world.with_chunk(at, |chunk| chunk.block(LocalPos::new(0, 0, 0))).expect("is sound");
     for _ in 0..3 {
         assert_eq!([at, other, absent].map(block), [Some(ids.stone), Some(ids.stone), None]);
     }
     let (_, cost) = work(world, || [at, other].map(block));
     assert_eq!((cost.engine_reads, cost.cache_hits), (0, 2));
     // The closure may use the world, and look at what is being shown.
-    let seen = world.with(at, |chunk| {
+    let seen = world.with_chunk(at, |chunk| {
         save(world, [(other, filled(world, ids.glass))]);
         (chunk.block(LocalPos::new(0, 0, 0)), block(at), block(other))
     });
     assert_eq!(seen.expect("is sound"), Some((ids.stone, Some(ids.stone), Some(ids.glass))));
     save(world, [(at, filled(world, ids.glass))]);
     assert_eq!(block(at), Some(ids.glass));
-    world.forget_chunks();
+    world.cache().clear();
     let (_, cost) = work(world, || block(at));
     assert_eq!((cost.engine_reads, cost.cache_misses), (1, 1), "nothing is remembered");
     let deleted = world.transaction(|tx| {
@@ -139,9 +139,9 @@ fn a_chunk_is_shown_as_it_is_committed(world: &World) {
     // Another world with the same place shows its own.
     let second = in_memory();
     Ids::register(&second);
-    assert_eq!(second.with(other, |_| ()).expect("is sound"), None);
+    assert_eq!(second.with_chunk(other, |_| ()).expect("is sound"), None);
     world.close().expect("closes");
-    assert!(matches!(world.with(other, |_| ()), Err(Error::Closed)));
+    assert!(matches!(world.with_chunk(other, |_| ()), Err(Error::Closed)));
 }
 
 /// 11×11 columns of 24 chunks.
@@ -165,16 +165,16 @@ fn asking_an_empty_area_again_reads_nothing(world: &World) {
     let (found, second) = work(world, || scan(world, &area));
     assert_eq!((found, second.engine_reads, second.cache_hits), (0, 0, area.len() as u64));
     assert!(area.iter().all(|at| matches!(world.peek(*at), Peek::Absent)));
-    assert_eq!(world.cache_stats().cubes, 6 + 1, "and that of the chunk that was saved");
-    assert!(world.cache_stats().chunks < 20, "absence is not remembered chunk by chunk");
+    assert_eq!(world.cache().stats().cubes, 6 + 1, "and that of the chunk that was saved");
+    assert!(world.cache().stats().chunks < 20, "absence is not remembered chunk by chunk");
 
     // A cube that holds something is learnt by cubes of 4³: 63 of them are empty.
     save(world, [(area[0], filled(world, ids.stone))]);
-    world.forget_chunks();
+    world.cache().clear();
     let (found, _) = work(world, || scan(world, &area));
     let (again, second) = work(world, || scan(world, &area));
     assert_eq!((found, again, second.engine_reads), (1, 1, 0));
-    assert!(world.cache_stats().chunks < 100, "{:?}", world.cache_stats());
+    assert!(world.cache().stats().chunks < 100, "{:?}", world.cache().stats());
 
     // Who asks by columns or boxes reads nothing either.
     let ((), columns) = work(world, || {
@@ -195,7 +195,7 @@ fn clusters_and_cold_cubes_are_not_taken_for_absent() {
     save(&world, [warm, cold].map(|at| (at, filled(&world, ids.stone))));
     demote(&world, ClusterTier::L1, &[warm], false);
     demote(&world, ClusterTier::L2, &[cold], false);
-    world.forget_chunks();
+    world.cache().clear();
     // All around them first.
     let around =
         |at: ChunkAt| (0..16).map(move |x| ids.at(at.pos.x() / 16 * 16 + x, 0, 0)).filter(move |n| *n != at);
@@ -229,7 +229,7 @@ fn what_is_saved_into_an_absent_cube_is_seen(world: &World) {
             scope.spawn(|| {
                 while !done.load(Ordering::Acquire) {
                     scan(world, &area);
-                    world.forget_chunks();
+                    world.cache().clear();
                 }
             });
         }
@@ -246,7 +246,7 @@ fn what_is_saved_into_an_absent_cube_is_seen(world: &World) {
             assert!(found.is_some(), "{at} is not seen after its commit");
             let column = world.column(ids.overworld, at.pos.x(), at.pos.z(), -4..=19).expect("is sound");
             assert!(column.chunk(at.pos.y()).is_some(), "{at} is not in its column after its commit");
-            assert_eq!(world.with(*at, |_| ()).expect("is sound"), Some(()));
+            assert_eq!(world.with_chunk(*at, |_| ()).expect("is sound"), Some(()));
         }
     });
     assert_eq!(scan(world, &area), area.len().div_ceil(17));
@@ -263,7 +263,7 @@ fn what_is_queued_is_not_taken_for_absent() {
             Ok::<_, Error>(())
         });
         // Memory drops it before it is written, and its neighbours are asked about.
-        world.forget_chunks();
+        world.cache().clear();
         assert_eq!(world.load(ids.at(16 * x + 6, 0, 0)).expect("loads"), None);
         assert_eq!(world.load(ids.at(16 * x + 7, 0, 0)).expect("loads"), None);
         assert!(world.load(at).expect("loads").is_some(), "{at}");
@@ -274,7 +274,7 @@ fn what_is_queued_is_not_taken_for_absent() {
 #[test]
 fn a_kept_area_stays_in_memory_beside_the_bound() {
     let bound = 256 << 10;
-    let world = World::temporary(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
+    let world = World::in_memory(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
     let ids = Ids::register(&world);
     let big = |n: i64| {
         let mut chunk = filled(&world, ids.air);
@@ -286,37 +286,37 @@ fn a_kept_area_stays_in_memory_beside_the_bound() {
     let in_memory =
         |from: i64, to: i64| (from..=to).filter(|x| matches!(world.peek(chunk(*x)), Peek::Here(_))).count();
     save(&world, [(chunk(0), big(0))]);
-    let [first, second] = [row(0, 149), row(100, 199)].map(|area| world.keep_in_memory(ids.overworld, area));
+    let [first, second] = [row(0, 149), row(100, 199)].map(|area| world.cache().pin(ids.overworld, area));
     save(&world, (1..1000).map(|x| (chunk(x), big(x))));
     for x in (0..1000).rev() {
         assert_eq!(world.load(chunk(x)).expect("loads").as_deref(), Some(&big(x)));
     }
     // 200 chunks of more than 4,000 bytes are four times the bound, and the rest has its place beside them.
-    let stats = world.cache_stats();
+    let stats = world.cache().stats();
     assert_eq!((in_memory(0, 199), stats.kept_chunks, stats.limit_bytes), (200, 200, bound));
-    assert!((200 * 4128..200 * 5000).contains(&stats.kept_bytes), "{stats:?}");
+    assert!((200 * 4128..200 * 5000).contains(&stats.pinned_bytes), "{stats:?}");
     assert!((bound / 2..=bound).contains(&stats.evictable_bytes), "{stats:?}");
     assert!((30..=62).contains(&in_memory(200, 999)), "{}", in_memory(200, 999));
     // Elsewhere it is not kept.
     assert!(world.load(ChunkAt::new(ids.nether, ChunkPos::constant(0, 0, 0))).expect("loads").is_none());
-    assert_eq!(world.cache_stats().kept_chunks, 200);
+    assert_eq!(world.cache().stats().kept_chunks, 200);
 
-    assert!(world.let_go(first));
-    assert!(!world.let_go(first), "it was let go already");
-    let stats = world.cache_stats();
+    assert!(world.cache().unpin(first));
+    assert!(!world.cache().unpin(first), "it was let go already");
+    let stats = world.cache().stats();
     assert_eq!((stats.kept_chunks, in_memory(100, 199)), (100, 100));
     assert!(stats.evictable_bytes <= bound, "{stats:?}");
     assert!(in_memory(0, 99) <= 62);
-    assert!(world.let_go(second));
-    let stats = world.cache_stats();
-    assert_eq!((stats.kept_chunks, stats.kept_bytes), (0, 0));
+    assert!(world.cache().unpin(second));
+    let stats = world.cache().stats();
+    assert_eq!((stats.kept_chunks, stats.pinned_bytes), (0, 0));
     assert!(stats.evictable_bytes <= bound && in_memory(0, 999) <= 62, "{stats:?}");
 }
 
 #[test]
 fn columns_and_chunks_together_stay_under_the_bound() {
     let bound = 1 << 20;
-    let world = World::temporary(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
+    let world = World::in_memory(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
     let ids = Ids::register(&world);
     let mut chunk = filled(&world, ids.air);
     chunk.set_side(ids.light, vec![1; 1000]);
@@ -328,11 +328,11 @@ fn columns_and_chunks_together_stay_under_the_bound() {
         Ok::<_, Error>(())
     });
     drop(saved.expect("saves"));
-    assert_eq!(world.cache_stats().columns, 0);
+    assert_eq!(world.cache().stats().columns, 0);
     for x in 0..200 {
         assert_eq!(column(&world, &ids, x).chunks().count(), 8);
     }
-    let stats = world.cache_stats();
+    let stats = world.cache().stats();
     assert!((5..30).contains(&stats.columns), "{stats:?}");
     assert!((bound / 2..=bound).contains(&stats.evictable_bytes), "{stats:?}");
 }

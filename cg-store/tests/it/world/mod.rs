@@ -19,14 +19,13 @@ mod deltas;
 mod durability;
 mod faulty;
 mod full_disk;
-mod hand_over;
 mod hash;
 mod history;
 mod iterate;
-mod kept;
 mod limits;
 mod linearizable;
 mod load;
+mod low_disk;
 mod memory;
 mod moves;
 mod objects;
@@ -37,21 +36,22 @@ mod ownership;
 mod prefetch;
 mod property;
 mod quarantine;
-mod quarantine_kept;
+mod quarantine_values;
+mod queue;
 mod records;
 mod registry;
-mod room;
 mod scale;
 mod snapshots;
 mod staged;
+mod submit;
 mod sync;
 mod sync_seeds;
 mod tier;
 mod transaction;
 mod unknown;
 mod unreadable;
+mod value_history;
 mod verify;
-mod write_behind;
 
 /// Runs the same tests over a world in memory and over one on disk.
 macro_rules! over_both_engines {
@@ -72,7 +72,7 @@ pub(crate) fn options() -> WorldOptions {
 }
 
 pub(crate) fn in_memory() -> World {
-    World::temporary(&[], &options()).expect("a world in memory")
+    World::in_memory(&[], &options()).expect("a world in memory")
 }
 
 /// A directory for a world, gone with the value.
@@ -223,7 +223,7 @@ pub(crate) fn registration() -> Registration {
 impl Ids {
     /// Registers everything in a world.
     pub(crate) fn register(world: &World) -> Self {
-        world.register(&registration()).expect("registers");
+        world.registry().register(&registration()).expect("registers");
         Self::of(world)
     }
 

@@ -1,8 +1,8 @@
 //! Chunks moved between tiers by the world itself: nothing is changed, lost or doubled by it.
 
 mod damage;
-mod marks;
 mod model;
+mod tombstones;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ pub(super) fn play(world: &World, until: u64, players: &[PlayerAt]) {
 
 /// Asks for chunks as a host does that has forgotten them: past memory.
 fn come(world: &World, chunks: &[ChunkAt]) {
-    world.forget_chunks();
+    world.cache().clear();
     for chunk in world.load_many(chunks) {
         assert!(chunk.expect("is sound").is_some());
     }
@@ -116,21 +116,21 @@ fn a_clock_that_ran_away_is_set_back(world: &World) {
     let all: Vec<_> = (0..8).map(|n| ids.at(4 * n, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
     let held = ids.at(4 * 7, 0, 0);
-    let id = world.hold(held.dimension, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    let id = world.tiers().hold(held.dimension, &ChunkBox::new(held.pos, held.pos)).expect("is small");
     play(world, 5, &[]);
     world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
     // Accessed at that moment, and stored so.
     save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
     world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
     let stuck = world.tick(GameTick::new(10), &[], ENOUGH).expect("ticks").now;
-    assert_eq!((stuck.get(), world.clock().clamped()), (u64::MAX, 1), "a tick sets nothing back");
-    world.set_clock(GameTick::new(10)).expect("sets it");
-    assert_eq!((world.clock().now().get(), world.clock().clamped()), (10, 1));
+    assert_eq!((stuck.get(), world.tiers().clock().clamped()), (u64::MAX, 1), "a tick sets nothing back");
+    world.tiers().set_clock(GameTick::new(10)).expect("sets it");
+    assert_eq!((world.tiers().clock().now().get(), world.tiers().clock().clamped()), (10, 1));
     play(world, 11, &[]);
     assert_eq!(tiers(world), [8, 0, 0], "what was just saved is hot");
     play(world, 40 * MINUTE, &[]);
-    assert_eq!(tiers(world), [1, 0, 7], "what is held stays hot, the rest grows cold again");
-    assert!(world.release(id));
+    assert_eq!(tiers(world), [1, 0, 7], "what is held stays hot, the rest is demoted again");
+    assert!(world.tiers().release(id));
     play(world, 90 * MINUTE, &[]);
     assert_eq!(tiers(world), [0, 0, 8]);
     assert_sound(world);
@@ -146,11 +146,11 @@ fn a_clock_that_is_set_back_stays_so_when_the_world_is_opened_again() {
     world.close().expect("closes");
     drop(world);
     let world = disk.open(&[]);
-    assert_eq!(world.clock().now().get(), u64::MAX);
-    world.set_clock(GameTick::new(7)).expect("sets it");
+    assert_eq!(world.tiers().clock().now().get(), u64::MAX);
+    world.tiers().set_clock(GameTick::new(7)).expect("sets it");
     drop(world);
     let world = disk.open(&[]);
-    assert_eq!(world.clock().now().get(), 7);
+    assert_eq!(world.tiers().clock().now().get(), 7);
     play(&world, 90 * MINUTE, &[]);
     assert_eq!(tiers(&world), [1, 0, 0], "what was accessed in a time that has not come was accessed now");
     play(&world, 180 * MINUTE, &[]);
@@ -163,11 +163,12 @@ fn who_comes_back_finds_hot_chunks_after_a_while(world: &World) {
     let far: Vec<_> = (0..8).map(|n| ids.at(60 + n, 0, 0)).collect();
     let all: Vec<_> = near.iter().chain(&far).copied().collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert_eq!(tiers(world), [0, 0, 72]);
     let hash = world.content_hash().expect("hashes");
     let versions = || -> Vec<_> {
-        let version = |at: &ChunkAt| world.view(*at, |stored| Ok(stored.version)).expect("is sound");
+        let version =
+            |at: &ChunkAt| world.with_stored_bytes(*at, |stored| Ok(stored.version)).expect("is sound");
         all.iter().map(version).collect()
     };
     let (before, moves) = (versions(), world.stats().moves);
@@ -181,7 +182,7 @@ fn who_comes_back_finds_hot_chunks_after_a_while(world: &World) {
     assert_eq!(versions(), before);
     assert_eq!(world.content_hash().expect("hashes"), hash);
     assert_sound(world);
-    let report = world.explain_tier(near[0]).expect("explains").expect("is stored");
+    let report = world.tiers().explain(near[0]).expect("explains").expect("is stored");
     assert_eq!((report.tier, report.decision.to), (Tier::L0, Tier::L0));
     assert_eq!(report.moved_at, Some(GameTick::new(DAY + 3 * MINUTE)));
     // He goes to bed; an hour later it is all cold again.
@@ -196,13 +197,13 @@ fn a_held_place_stays_hot_and_a_pinned_one_as_it_is(world: &World) {
     let ids = Ids::register(world);
     let [held, pinned, neither] = [ids.at(0, 0, 0), ids.at(100, 0, 0), ids.at(200, 0, 0)];
     save(world, [held, pinned, neither].map(|at| (at, marked(world, &ids, 1))));
-    let ticket = world.hold(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
-    let pin = world.pin(ids.overworld, ChunkBox::new(pinned.pos, pinned.pos));
+    let ticket = world.tiers().hold(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    let pin = world.tiers().pin(ids.overworld, ChunkBox::new(pinned.pos, pinned.pos));
     play(world, DAY, &[]);
-    let tier = |at| world.explain_tier(at).expect("explains").expect("is stored").tier;
+    let tier = |at| world.tiers().explain(at).expect("explains").expect("is stored").tier;
     assert_eq!([held, pinned, neither].map(tier), [Tier::L0, Tier::L0, Tier::L2]);
-    assert!(world.release(ticket) && world.unpin(pin));
-    assert!(!world.release(ticket) && !world.unpin(pin));
+    assert!(world.tiers().release(ticket) && world.tiers().unpin(pin));
+    assert!(!world.tiers().release(ticket) && !world.tiers().unpin(pin));
     play(world, DAY + 1, &[]);
     assert_eq!(tier(pinned), Tier::L2);
     play(world, 2 * DAY, &[]);
@@ -213,17 +214,17 @@ fn a_shadowed_cluster_is_written_without_its_shadows(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..64).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let cluster_len = || {
         let row = key::cluster(ids.overworld, all[0].pos.cluster(ClusterTier::L2));
         world.engine().get(Space::ClusterL2, &row).expect("reads").map_or(0, |row| row.len())
     };
     let before = cluster_len();
     // What is pinned comes and goes only by what is edited.
-    world.pin(ids.overworld, ChunkBox::new(all[0].pos, all[63].pos));
+    world.tiers().pin(ids.overworld, ChunkBox::new(all[0].pos, all[63].pos));
     let wait = TierPolicy::default().rewrite_after_ticks;
     let tick = |now: u64| {
-        // The count above a cluster is closed by the cube behind it.
+        // The count above a cluster is closed by the cube after it.
         for _ in 0..3 {
             world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
         }
@@ -266,19 +267,19 @@ fn a_deleted_chunk_stays_deleted_through_every_move(world: &World) {
         assert_eq!(world.content_hash_of(ids.overworld, whole).expect("hashes"), hash);
         assert_sound(world);
     };
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     delete();
     is_right(world);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     is_right(world);
     play(world, 1, &[player(1, ids.overworld, 20, 20, 20)]);
     come(world, &[b]);
     play(world, 3 * MINUTE, &[player(1, ids.overworld, 20, 20, 20)]);
     assert_eq!(tiers(world), [1, 0, 0]);
     is_right(world);
-    world.settle_tiers(6 * MINUTE, |_| {}).expect("settles");
+    world.tiers().demote_all(6 * MINUTE, |_| {}).expect("settles");
     is_right(world);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     is_right(world);
 }
 
@@ -287,25 +288,29 @@ fn settling_leaves_the_clock_alone(world: &World) {
     save(world, (0..5).map(|n| (ids.at(n, 0, 0), marked(world, &ids, 1))));
     world.tick(GameTick::new(1000), &[], ENOUGH).expect("ticks");
     let mut told = 0;
-    let counts = world.settle_tiers(DAY, |_| told += 1).expect("settles");
-    assert_eq!((counts.cooled, counts.refused, counts.overtaken), (5, 0, 0));
+    let counts = world.tiers().demote_all(DAY, |_| told += 1).expect("settles");
+    assert_eq!((counts.cooled, counts.refused, counts.conflicts), (5, 0, 0));
     assert!(told > 0 && counts.bytes_written > 0 && counts.bytes_read > 0);
-    assert_eq!(world.clock().now(), GameTick::new(1000));
-    assert_eq!(world.settle_tiers(DAY, |_| {}).expect("settles"), MoveCounts::default(), "nothing is left");
+    assert_eq!(world.tiers().clock().now(), GameTick::new(1000));
+    assert_eq!(
+        world.tiers().demote_all(DAY, |_| {}).expect("settles"),
+        MoveCounts::default(),
+        "nothing is left"
+    );
 }
 
 fn settling_forgets_nobody_who_waits_for_hot_chunks(world: &World) {
     let ids = Ids::register(world);
     let near: Vec<_> = (0..128).map(|n| ids.at(n / 16, n / 4 % 4, n % 4)).collect();
     save(world, near.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let here = [player(1, ids.overworld, 20, 20, 20)];
     play(world, DAY, &here);
     come(world, &near);
     let settled = GameTick::new(DAY + 3 * MINUTE);
     let report = world.tick(settled, &here, Duration::ZERO).expect("ticks");
     assert_eq!((report.moves, report.work_left), (MoveCounts::default(), true), "planned, and not done");
-    assert_eq!(world.settle_tiers(0, |_| {}).expect("settles"), MoveCounts::default());
+    assert_eq!(world.tiers().demote_all(0, |_| {}).expect("settles"), MoveCounts::default());
     play(world, settled.get(), &here);
     assert_eq!(tiers(world), [128, 0, 0]);
 }
@@ -321,8 +326,8 @@ fn heat_and_clock_survive_reopening() {
     world.tick(GameTick::new(5100), &[], ENOUGH).expect("ticks");
     drop(world);
     let world = disk.open(&[]);
-    assert_eq!(world.clock().now(), GameTick::new(5100));
-    let report = world.explain_tier(a).expect("explains").expect("is stored");
+    assert_eq!(world.tiers().clock().now(), GameTick::new(5100));
+    let report = world.tiers().explain(a).expect("explains").expect("is stored");
     assert_eq!((report.tier, report.last_access), (Tier::L0, Some(GameTick::new(5000))));
 }
 
@@ -334,7 +339,7 @@ fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again(world: &World) {
     plant(world, [(Space::ChunkL0, key::chunk(ids.at(3, 0, 0)).to_vec(), Some(plain(b"")))]);
     play(world, DAY, &[]);
     for at in &all {
-        assert_eq!(world.view(*at, |stored| Ok(stored.tier)).expect("is sound"), Some(Tier::L2));
+        assert_eq!(world.with_stored_bytes(*at, |stored| Ok(stored.tier)).expect("is sound"), Some(Tier::L2));
     }
     let before = world.stats();
     for later in 1..=50 {
@@ -366,7 +371,8 @@ fn a_fat_cube_keeps_no_other_out_of_the_cold_tier(world: &World) {
     save(world, others.iter().map(|at| (*at, marked(world, &ids, 1))));
     let hash = world.content_hash().expect("hashes");
     play(world, DAY, &[]);
-    let tier = |at| world.view(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored");
+    let tier =
+        |at| world.with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored");
     assert_eq!((tier(fattest.0), tier(fat.0), tiers(world)), (Tier::L0, Tier::L2, [1, 0, 9]));
     assert_eq!(world.content_hash().expect("hashes"), hash);
     assert_sound(world);
@@ -398,13 +404,16 @@ fn a_reader_sees_each_chunk_once_whatever_moves() {
             let mut read = 0;
             while !done.load(order) {
                 assert_eq!(world.content_hash().expect("hashes"), hash);
-                assert!(all.iter().all(|at| world.view(*at, |_| Ok(())).expect("is sound").is_some()));
+                assert!(
+                    all.iter()
+                        .all(|at| world.with_stored_bytes(*at, |_| Ok(())).expect("is sound").is_some())
+                );
                 read += 1;
             }
             read
         });
         for round in 1..=8 {
-            world.settle_tiers(if round % 2 == 0 { DAY } else { 6 * MINUTE }, |_| {}).expect("settles");
+            world.tiers().demote_all(if round % 2 == 0 { DAY } else { 6 * MINUTE }, |_| {}).expect("settles");
             let here = [player(1, ids.overworld, 60, 60, 20)];
             play(&world, round * DAY, &here);
             come(&world, &all);
@@ -421,7 +430,7 @@ fn a_reader_sees_each_chunk_once_whatever_moves() {
 #[test]
 fn a_policy_that_contradicts_itself_is_refused() {
     let tiers = TierPolicy { cold_after_ticks: 1, ..TierPolicy::default() };
-    let refused = World::temporary(&[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
+    let refused = World::in_memory(&[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
     assert!(matches!(refused, Error::Policy(_)), "{refused}");
     let disk = Disk::new();
     let refused =

@@ -84,7 +84,7 @@ fn a_deleted_object_counts_on_until_it_is_forgotten(world: &World) {
     objects.delete("a").expect("deletes");
     assert_sound(world);
 
-    world.forget_before(world.last_commit()).expect("forgets");
+    world.tiers().purge_tombstones_before(world.last_commit()).expect("forgets");
     assert_eq!(
         objects.put("a", *b"x").expect("puts"),
         4,
@@ -92,7 +92,7 @@ fn a_deleted_object_counts_on_until_it_is_forgotten(world: &World) {
     );
     objects.delete("a").expect("deletes");
     objects.put("b", *b"later").expect("puts");
-    world.forget_before(world.last_commit()).expect("forgets");
+    world.tiers().purge_tombstones_before(world.last_commit()).expect("forgets");
     assert_eq!(objects.put("a", *b"anew").expect("puts"), 0);
     assert_eq!(bytes(world, "stays"), some(2, "three"));
     assert_sound(world);
@@ -227,7 +227,7 @@ fn a_listing_goes_on_where_it_stopped(world: &World) {
     }
     assert_eq!(all("", 10).0.len(), keys.len());
     assert_eq!(all("c", 10), (Vec::new(), 1));
-    // What is written behind a position is listed, whether or not the object of the position is there.
+    // What is written after a position is listed, whether or not the object of the position is there.
     let page = objects.list("block/", None, 2).expect("lists");
     objects.delete("block/1/lights").expect("deletes");
     objects.put("block/1/lights2", *b"x").expect("puts");
@@ -327,7 +327,7 @@ fn a_damaged_object_is_neither_absent_nor_overwritten(world: &World) {
 #[test]
 fn an_object_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
     let limits = StoreLimits { object_bytes: 64, ..StoreLimits::default() };
-    let world = World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
+    let world = World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
     world.objects().put("a", [7; 64]).expect("fits");
     refused(
         &world,
@@ -400,7 +400,7 @@ fn a_world_is_of_one_application() {
 #[test]
 fn more_objects_are_forgotten_than_fit_into_a_batch() {
     let engine = MemEngine::new().with_max_batch_bytes(4096);
-    let world = World::temporary_over(engine, &[], &options()).expect("a world");
+    let world = World::in_memory_over(engine, &[], &options()).expect("a world");
     let objects = world.objects();
     for n in 0..200 {
         let key = ObjectKey::new(format!("{n:0>64}")).expect("short");
@@ -413,6 +413,6 @@ fn more_objects_are_forgotten_than_fit_into_a_batch() {
     };
     assert_eq!(rows(&world), Some(200));
     let next = world.last_commit() + 1;
-    assert_eq!(world.forget_before(next).expect("forgets"), next);
-    assert_eq!((rows(&world), world.forgotten_before()), (Some(0), next));
+    assert_eq!(world.tiers().purge_tombstones_before(next).expect("forgets"), next);
+    assert_eq!((rows(&world), world.tiers().tombstone_horizon()), (Some(0), next));
 }

@@ -39,7 +39,7 @@ fn by_hand(world: &World, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) -> Vec<i6
 #[track_caller]
 fn compare(world: &World, ids: &Ids, x: i64, z: i64, chunk_ys: &[i64]) {
     let expected = by_hand(world, ids, x, z, chunk_ys);
-    let column = world.opacity(ids.overworld, x, z).expect("reads");
+    let column = world.opacity().column(ids.overworld, x, z).expect("reads");
     let told: Vec<i64> = column.runs().iter().cloned().flatten().collect();
     assert_eq!(told, expected, "column {x}, {z}");
     assert_eq!(column.highest_opaque(), expected.last().copied());
@@ -69,38 +69,38 @@ fn columns_reach_from_end_to_end_of_the_world(world: &World) {
                 compare(world, &ids, x, z, &[&ends[..], &[7]].concat());
             }
         }
-        let column = world.opacity(ids.overworld, i64::MAX, i64::MIN).expect("reads");
+        let column = world.opacity().column(ids.overworld, i64::MAX, i64::MIN).expect("reads");
         assert!(column.is_opaque(i64::MIN) && column.is_opaque(i64::MAX));
-        assert!(world.opacity(ids.overworld, 0, 0).expect("reads").runs().is_empty());
-        assert!(world.opacity(ids.nether, -1, -1).expect("reads").runs().is_empty());
+        assert!(world.opacity().column(ids.overworld, 0, 0).expect("reads").runs().is_empty());
+        assert!(world.opacity().column(ids.nether, -1, -1).expect("reads").runs().is_empty());
     };
     check();
-    world.fold_opacity(3).expect("folds");
+    world.opacity().fold(3).expect("folds");
     check();
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     check();
-    world.rebuild_opacity().expect("draws");
+    world.opacity().rebuild().expect("draws");
     check();
     assert_sound(world);
 }
 
 fn a_map_that_was_off_is_drawn_again(world: &World) {
-    let blind = World::temporary(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
+    let blind = World::in_memory(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), marked(&blind, &ids, 3)), (ids.at(0, 9, 0), filled(&blind, ids.stone))]);
-    assert!(blind.opacity(ids.overworld, 0, 3).expect("reads").runs().is_empty(), "the map is off");
-    assert_eq!(blind.rebuild_opacity().expect("draws"), 1);
+    assert!(blind.opacity().column(ids.overworld, 0, 3).expect("reads").runs().is_empty(), "the map is off");
+    assert_eq!(blind.opacity().rebuild().expect("draws"), 1);
     compare(&blind, &ids, 0, 3, &[0, 9]);
     // In a world that keeps it, drawing it again changes nothing.
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), marked(world, &ids, 3)), (ids.at(5, 9, 0), filled(world, ids.stone))]);
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     let payloads = |world: &World| {
         let rows = rows(world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
         rows.map(|((_, key), row)| (key, row[cg_format::frame::LEN_BYTES..].to_vec())).collect::<Vec<_>>()
     };
     let (before, last) = (payloads(world), world.last_commit());
-    assert_eq!(world.rebuild_opacity().expect("draws"), 0);
+    assert_eq!(world.opacity().rebuild().expect("draws"), 0);
     assert!(before == payloads(world) && last == world.last_commit(), "nothing was written");
 }
 
@@ -115,7 +115,7 @@ fn drawing_again_mends_what_is_wrong_and_writes_nothing_else(world: &World) {
     let all: Vec<_> = [0, 4, 8, 16, 20, -1].map(|x| ids.at(x, x & 3, -x)).into();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
     save(world, [(ids.at(0, 5000, 0), marked(world, &ids, 0))]);
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     let sound = map(world);
     assert_eq!(sound.len(), 6);
     let tile = |at: ChunkAt| key::opacity_tile(at);
@@ -137,7 +137,7 @@ fn drawing_again_mends_what_is_wrong_and_writes_nothing_else(world: &World) {
         ],
     );
     let last = world.last_commit();
-    assert_eq!(world.rebuild_opacity().expect("draws"), 5);
+    assert_eq!(world.opacity().rebuild().expect("draws"), 5);
     assert_eq!(world.last_commit(), last + 1 + 5, "one commit for each tile, and the planted one");
     assert!(map(world) == sound);
     assert_sound(world);
@@ -152,7 +152,7 @@ fn map(world: &World) -> Vec<(Vec<u8>, Vec<u8>)> {
 fn a_tile_over_nothing_is_drawn_too(world: &World) {
     let ids = Ids::register(world);
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     let sound = map(world);
     let bytes = sound[0].1.clone();
     // Beside the chunk in its column of cubes, far from all, in another dimension, and outside the world.
@@ -162,9 +162,9 @@ fn a_tile_over_nothing_is_drawn_too(world: &World) {
     }
     let outside = [&[0; 8][..], &cg_format::morton::encode_2d([i64::MAX, 0])].concat();
     put_map(world, Space::OpacityTile, outside, &bytes);
-    assert_eq!(world.opacity(ids.overworld, -1, 700 * 16).expect("reads").runs(), [0..=15]);
+    assert_eq!(world.opacity().column(ids.overworld, -1, 700 * 16).expect("reads").runs(), [0..=15]);
     assert_eq!(findings(world).len(), 4, "{:?}", findings(world));
-    assert_eq!(world.rebuild_opacity().expect("draws"), 4);
+    assert_eq!(world.opacity().rebuild().expect("draws"), 4);
     assert!(map(world) == sound);
     assert_sound(world);
 }
@@ -191,7 +191,7 @@ fn drawing_reads_every_chunk_once(world: &World) {
         (world.stats() - before).bytes_decompressed
     };
     let before = world.stats();
-    assert_eq!(world.rebuild_opacity().expect("draws"), 9 * 16, "patches become tiles");
+    assert_eq!(world.opacity().rebuild().expect("draws"), 9 * 16, "patches become tiles");
     let work = world.stats() - before;
     assert_eq!((work.chunks_decoded, work.bytes_decompressed), (all.len() as u64, stored));
     // Every row once, and for each of the 27 cubes a few keys to find it and to see whether it is the lowest.
@@ -211,7 +211,7 @@ fn commits_beside_a_drawing_are_in_the_map(world: &World) {
             done.store(true, std::sync::atomic::Ordering::Release);
         });
         while !done.load(std::sync::atomic::Ordering::Acquire) {
-            world.rebuild_opacity().expect("draws");
+            world.opacity().rebuild().expect("draws");
         }
     });
     assert_sound(world);
@@ -232,7 +232,7 @@ fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
         let engine = MemEngine::new().with_fault(move |seq| {
             (seq.get() == when.load(Ordering::Relaxed)).then_some(engine::Fault::Write)
         });
-        let world = World::temporary_over(engine, &[], &options()).expect("a world");
+        let world = World::in_memory_over(engine, &[], &options()).expect("a world");
         let ids = Ids::register(&world);
         // The map says stone at the bottom of every chunk; the chunks have it at their top.
         save(&world, all.map(|x| (ids.at(x, 0, 0), marked(&world, &ids, 0))));
@@ -246,8 +246,9 @@ fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
         });
         plant(&world, tops);
         fail_at.store(world.last_commit() + 2 + drawn_before_it_stopped.len() as u64, Ordering::Relaxed);
-        let result = world.rebuild_opacity();
-        let told = all.map(|x| world.opacity(ids.overworld, x * 16, 0).expect("reads").runs().to_vec());
+        let result = world.opacity().rebuild();
+        let told =
+            all.map(|x| world.opacity().column(ids.overworld, x * 16, 0).expect("reads").runs().to_vec());
         let drawn = told.iter().filter(|runs| **runs == [15..=15]).count();
         let untouched = told.iter().filter(|runs| **runs == [0..=0]).count();
         assert_eq!(drawn + untouched, all.len(), "{told:?}");
@@ -274,12 +275,12 @@ fn folding_leaves_one_row_per_tile(world: &World) {
         keys.filter(|(family, key)| Space::of_row(*family, key) == Some(space)).count()
     };
     assert_eq!((count(Space::OpacityPatch), count(Space::OpacityTile)), (8, 0));
-    assert_eq!(world.fold_opacity(1).expect("folds"), 1);
+    assert_eq!(world.opacity().fold(1).expect("folds"), 1);
     assert_eq!((count(Space::OpacityPatch), count(Space::OpacityTile)), (4, 1));
-    assert_eq!(world.fold_opacity(9).expect("folds"), 1);
+    assert_eq!(world.opacity().fold(9).expect("folds"), 1);
     assert_eq!((count(Space::OpacityPatch), count(Space::OpacityTile)), (0, 2));
     let last = world.last_commit();
-    assert_eq!((world.fold_opacity(9).expect("has nothing to do"), world.last_commit()), (0, last));
+    assert_eq!((world.opacity().fold(9).expect("has nothing to do"), world.last_commit()), (0, last));
 }
 
 fn what_does_not_change_the_outline_writes_no_patch(world: &World) {
@@ -356,9 +357,9 @@ proptest! {
                         Err(error) => panic!("{error}"),
                     }
                 }
-                Step::Fold(tiles) => drop(world.fold_opacity(tiles).expect("folds")),
+                Step::Fold(tiles) => drop(world.opacity().fold(tiles).expect("folds")),
                 Step::Rebuild => {
-                    world.rebuild_opacity().expect("draws");
+                    world.opacity().rebuild().expect("draws");
                 }
             }
             for x in (-16..80).step_by(7) {
@@ -386,7 +387,7 @@ fn the_search_after_opening_fills_no_cache() {
         scattered.clone()
     };
     save(&world, (0..600).map(|x| (ids.at(x * 4, 0, 0), scatter())));
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     // Otherwise a compaction may go on after the world is opened, and its new tables take memory too.
     for family in [Family::OpacityMap, Family::Index, Family::ChunkL0] {
         world.engine().compact(family, engine::ALL_KEYS).expect("compacts");

@@ -34,7 +34,7 @@ fn a_tile_that_changes_in_every_tick_is_folded_now_and_then(world: &World) {
         deleted.expect("deletes");
         let report = world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
         assert!(!report.work_left, "what rests is no work: {report:?}");
-        let column = world.opacity(ids.overworld, 3, 3).expect("reads");
+        let column = world.opacity().column(ids.overworld, 3, 3).expect("reads");
         assert_eq!(column.runs(), [16 * y..=16 * y + 15], "{now}");
     }
     assert_eq!(world.load(busy).expect("loads"), None);
@@ -62,6 +62,6 @@ fn a_tile_with_many_patches_does_not_wait(world: &World) {
     save(world, (0..16).map(|n| (ids.at(n / 4, 16, n % 4), filled(world, ids.stone))));
     assert_eq!(world.tick(GameTick::new(16), &[], ENOUGH).expect("ticks").tiles_folded, 1);
     assert_eq!(patches(world), 0);
-    assert_eq!(world.opacity(ids.overworld, 3, 3).expect("reads").runs(), [0..=17 * 16 - 1]);
+    assert_eq!(world.opacity().column(ids.overworld, 3, 3).expect("reads").runs(), [0..=17 * 16 - 1]);
     assert_sound(world);
 }

@@ -357,15 +357,15 @@ fn reading_changes_no_byte() {
         });
         assert!(matches!(error, Err(Error::Engine(EngineError::OpenedReadOnly))), "{error:?}");
         for refused in [
-            world.register_blocks(["game:new"]).map(drop),
-            world.fold_opacity(1).map(drop),
-            world.rebuild_opacity().map(drop),
+            world.registry().register_blocks(["game:new"]).map(drop),
+            world.opacity().fold(1).map(drop),
+            world.opacity().rebuild().map(drop),
             world.flush(),
         ] {
             assert!(matches!(refused, Err(Error::Engine(EngineError::OpenedReadOnly))), "{refused:?}");
         }
         assert_eq!(world.catalog().block_id("game:new"), None);
-        assert!(!world.set_aside(ids.at(0, 0, 0)).expect("is sound"));
+        assert!(!world.quarantine().chunk(ids.at(0, 0, 0)).expect("is sound"));
         world.close().expect("closes");
     }
     assert!(before == disk.files());
@@ -389,7 +389,7 @@ fn packs_that_do_not_fit_change_no_byte() {
     // A chunk that uses it, so that the catalog cannot be all there is.
     let world = disk.open(std::slice::from_ref(&stone));
     let id = world.catalog().block_id("mill:stone").expect("offered");
-    let overworld = world.register_dimension("game:overworld").expect("registers");
+    let overworld = world.registry().register_dimension("game:overworld").expect("registers");
     let at = ChunkAt::new(overworld, ChunkPos::constant(0, 0, 0));
     save(&world, [(at, filled(&world, id))]);
     drop(world);
@@ -418,7 +418,7 @@ fn a_checkpoint_is_a_world_of_its_own() {
     let (disk, ids) = closed();
     let world = disk.open(&[]);
     let (a, b) = (ids.at(0, 0, 0), ids.at(0, 0, 1));
-    let [late] = world.register_blocks(["game:late"]).expect("registers");
+    let [late] = world.registry().register_blocks(["game:late"]).expect("registers");
     save(&world, [(b, filled(&world, late))]);
     let copy = Disk::new();
     world.checkpoint(copy.path()).expect("copies");

@@ -262,14 +262,14 @@ fn saving_the_blocks_of_an_old_copy_keeps_what_came_since(world: &World) {
     });
     moves.expect("commits");
     let schema = world.catalog().current_schema();
-    for (cell, handed_over) in [(1, false), (2, true)] {
+    for (cell, submitted) in [(1, false), (2, true)] {
         let mut changed = old.clone();
         changed.set_block(LocalPos::new(cell, 0, 0), ids.stone, &schema).expect("is registered");
         changed.set_side(ids.light, vec![cell]);
-        let seen = if handed_over {
+        let seen = if submitted {
             let mut batch = WriteBatch::new();
             batch.save_blocks(a, changed.clone());
-            world.hand_over(batch).expect("is taken").wait().expect("is accepted");
+            world.submit(batch).expect("is taken").wait().expect("is accepted");
             None
         } else {
             let save = world.transaction(|tx| {

@@ -22,7 +22,7 @@ macro_rules! over_both_prefetching {
     ($($name:ident)*) => {
         mod in_memory {
             $(#[test] fn $name() {
-                super::$name(&super::World::temporary(&[], &super::prefetching()).expect("a world in memory"));
+                super::$name(&super::World::in_memory(&[], &super::prefetching()).expect("a world in memory"));
             })*
         }
         mod on_disk {
@@ -55,7 +55,7 @@ fn wait(world: &World, before: Stats, count: u64) {
     }
 }
 
-/// Walks at one chunk in a second from the middle of chunk 0 into the third chunk behind it, and looks at each
+/// Walks at one chunk in a second from the middle of chunk 0 into the third chunk after it, and looks at each
 /// chunk just before it is entered.
 fn the_next_chunks_are_in_memory_in_every_direction(world: &World) {
     let ids = Ids::register(world);
@@ -68,7 +68,7 @@ fn the_next_chunks_are_in_memory_in_every_direction(world: &World) {
     for direction in all.filter(|direction| *direction != [0; 3]) {
         // A player who comes from elsewhere.
         world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
-        world.forget_chunks();
+        world.cache().clear();
         let before = world.stats();
         for step in 0..=60 {
             now += 1;
@@ -99,7 +99,7 @@ fn who_stands_has_nothing_fetched(world: &World) {
     save(world, [(ids.at(0, 0, 0), filled(world, ids.stone))]);
     // What was saved is looked at once.
     world.tick(GameTick::new(0), &[], ENOUGH).expect("ticks");
-    world.forget_chunks();
+    world.cache().clear();
     let before = world.stats();
     for now in 0..200 {
         // On the edge of a chunk, to and fro by one block now and then.
@@ -112,7 +112,7 @@ fn who_stands_has_nothing_fetched(world: &World) {
 fn who_falls_and_lands_has_three_chunks_fetched(world: &World) {
     let ids = Ids::register(world);
     save(world, [2, 3].map(|y| (ids.at(0, y, 0), filled(world, ids.stone))));
-    world.forget_chunks();
+    world.cache().clear();
     let before = world.stats();
     for now in 0..10 {
         tick(world, &ids, now, [8.0, 79.0 - now as f64 * 0.8, 8.0]);

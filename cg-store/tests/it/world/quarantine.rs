@@ -1,11 +1,11 @@
-//! Damaged rows that are set aside: kept, and their places free.
+//! Damaged rows that are quarantined: kept, and their places free.
 
 use super::damage::{corrupt, farm};
 use super::tier::demote;
 use super::*;
 use cg_format::frame;
 use cg_format::{ClusterTier, Space, key};
-use cg_store::{CHUNK_SET_ASIDE, Peek};
+use cg_store::{CHUNK_QUARANTINED, Peek};
 
 #[test]
 fn swapped_rows_are_noticed() {
@@ -18,11 +18,11 @@ fn swapped_rows_are_noticed() {
     let world = disk.open(&[]);
     for at in [a, b] {
         corrupt(world.load(at));
-        assert!(world.set_aside(at).expect("sets aside"));
+        assert!(world.quarantine().chunk(at).expect("quarantines"));
         assert_eq!(world.load(at).expect("is absent"), None);
     }
     save(&world, [(a, filled(&world, ids.air))]);
-    assert_eq!(world.quarantined().expect("lists").len(), 2);
+    assert_eq!(world.quarantine().list().expect("lists").len(), 2);
     assert_sound(&world);
 }
 
@@ -33,10 +33,10 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + 20);
     let bytes = disk.raw().get(Family::ChunkL0, row);
     let world = disk.open(&[]);
-    assert!(!world.set_aside(b).expect("a sound chunk stays"));
-    assert!(!world.set_aside(ids.at(9, 9, 9)).expect("an absent one too"));
-    assert_eq!(world.quarantined().expect("lists"), []);
-    assert!(world.opacity(ids.overworld, 0, 0).expect("reads").runs().is_empty());
+    assert!(!world.quarantine().chunk(b).expect("a sound chunk stays"));
+    assert!(!world.quarantine().chunk(ids.at(9, 9, 9)).expect("an absent one too"));
+    assert_eq!(world.quarantine().list().expect("lists"), []);
+    assert!(world.opacity().column(ids.overworld, 0, 0).expect("reads").runs().is_empty());
     let mark = |world: &World, tier| {
         let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
         let engine = world.engine();
@@ -44,27 +44,27 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
         frame::version_of(&row)
     };
 
-    assert!(world.set_aside(a).expect("sets aside"));
-    assert!(!world.set_aside(a).expect("once is enough"));
+    assert!(world.quarantine().chunk(a).expect("quarantines"));
+    assert!(!world.quarantine().chunk(a).expect("once is enough"));
     assert_eq!(world.load(a).expect("is absent"), None);
     assert!(matches!(world.peek(a), Peek::Absent));
     let commit = world.last_commit();
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         assert_eq!(mark(&world, tier), Some(commit), "whoever asks what changed is told");
     }
-    let quarantined = world.quarantined().expect("lists");
+    let quarantined = world.quarantine().list().expect("lists");
     let expected = cg_store::Quarantined { space: Space::ChunkL0, key: row.to_vec(), commit, bytes };
     assert_eq!(quarantined, [expected]);
     // The cow lives on, with a reason.
     let cow = world.entity(uuid(1)).expect("reads").expect("is kept");
     assert!(
-        matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_SET_ASIDE),
+        matches!(&cow.owner, Owner::Detached(reason) if reason.as_str() == CHUNK_QUARANTINED),
         "{:?}",
         cow.owner
     );
     // An absent chunk hides nothing.
     let cell = LocalPos::from_index(7).expect("below 4096");
-    let column = world.opacity(ids.overworld, cell.x().into(), cell.z().into()).expect("reads");
+    let column = world.opacity().column(ids.overworld, cell.x().into(), cell.z().into()).expect("reads");
     assert_eq!(column.runs(), []);
     assert_sound(&world);
     drop(world);
@@ -73,10 +73,10 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     assert_eq!(world.load(a).expect("is absent after opening too"), None);
     save(&world, [(a, filled(&world, ids.glass))]);
     world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(a))).expect("comes home");
-    assert!(!world.forget_quarantined(Space::ChunkL0, &row, commit + 1).expect("there is none"));
-    assert!(world.forget_quarantined(Space::ChunkL0, &row, commit).expect("forgets"));
-    assert!(!world.forget_quarantined(Space::ChunkL0, &row, commit).expect("is forgotten"));
-    assert_eq!(world.quarantined().expect("lists"), []);
+    assert!(!world.quarantine().delete(Space::ChunkL0, &row, commit + 1).expect("there is none"));
+    assert!(world.quarantine().delete(Space::ChunkL0, &row, commit).expect("forgets"));
+    assert!(!world.quarantine().delete(Space::ChunkL0, &row, commit).expect("is forgotten"));
+    assert_eq!(world.quarantine().list().expect("lists"), []);
     assert_sound(&world);
 }
 
@@ -89,13 +89,13 @@ fn what_is_damaged_again_is_kept_beside_the_older_copy() {
         disk.raw().flip(Family::ChunkL0, row, frame::LEN_BYTES + usize::from(cell));
         let bytes = disk.raw().get(Family::ChunkL0, row);
         let world = disk.open(&[]);
-        assert!(world.set_aside(a).expect("sets aside"));
+        assert!(world.quarantine().chunk(a).expect("quarantines"));
         copies.push((world.last_commit(), bytes));
         save(&world, [(a, marked(&world, &ids, cell))]);
     }
     let world = disk.open(&[]);
     let found = |world: &World| {
-        let found = world.quarantined().expect("lists").into_iter();
+        let found = world.quarantine().list().expect("lists").into_iter();
         let copies = found.map(|copy| {
             assert_eq!((copy.space, copy.key.as_slice()), (Space::ChunkL0, &row[..]));
             (copy.commit, copy.bytes)
@@ -105,7 +105,7 @@ fn what_is_damaged_again_is_kept_beside_the_older_copy() {
     assert_eq!(found(&world), copies);
     assert_sound(&world);
     // One is forgotten, the other stays.
-    assert!(world.forget_quarantined(Space::ChunkL0, &row, copies[0].0).expect("forgets"));
+    assert!(world.quarantine().delete(Space::ChunkL0, &row, copies[0].0).expect("forgets"));
     assert_eq!(found(&world), copies[1..]);
 }
 
@@ -116,7 +116,7 @@ fn a_conflict_with_setting_aside_is_seen() {
     let world = disk.open(&[]);
     let error = world.transaction(|tx| {
         let cow = tx.entity(uuid(1))?.expect("is there");
-        std::thread::scope(|scope| scope.spawn(|| world.set_aside(a)).join().expect("no panic"))?;
+        std::thread::scope(|scope| scope.spawn(|| world.quarantine().chunk(a)).join().expect("no panic"))?;
         tx.put_entity(uuid(1), cow.owned_by(Owner::Chunk(ids.at(0, 0, 1))));
         Ok::<_, Error>(())
     });
@@ -139,15 +139,15 @@ fn an_entity_that_is_set_aside_is_kept_and_no_chunk_refers_to_it() {
     let before = [a, b].map(|at| world.load_versioned(at).expect("loads").expect("is there"));
     let opacity: Vec<_> =
         rows(&world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap).collect();
-    assert!(!world.set_aside_entity(uuid(2)).expect("an absent one is left alone"));
+    assert!(!world.quarantine().entity(uuid(2)).expect("an absent one is left alone"));
 
-    assert!(world.set_aside_entity(uuid(1)).expect("sets aside"));
+    assert!(world.quarantine().entity(uuid(1)).expect("quarantines"));
     let commit = world.last_commit();
-    assert!(!world.set_aside_entity(uuid(1)).expect("once is enough"));
+    assert!(!world.quarantine().entity(uuid(1)).expect("once is enough"));
     assert_eq!(world.last_commit(), commit, "one commit, and none for nothing");
     assert_eq!(world.entity(uuid(1)).expect("is absent"), None);
     let copy = cg_store::Quarantined { space: Space::Entity, key: row.to_vec(), commit, bytes };
-    assert_eq!(world.quarantined().expect("lists"), [copy]);
+    assert_eq!(world.quarantine().list().expect("lists"), [copy]);
     assert_sound(&world);
     // The chunk has changed by its reference alone, and says so; the other has not.
     let [(of_a, _), (of_b, version_of_b)] = before;
@@ -173,7 +173,7 @@ fn an_entity_that_is_set_aside_is_kept_and_no_chunk_refers_to_it() {
         Ok::<_, Error>(())
     });
     again.expect("puts");
-    assert!(!world.set_aside_entity(uuid(1)).expect("a sound one stays"));
+    assert!(!world.quarantine().entity(uuid(1)).expect("a sound one stays"));
     assert_eq!(world.load(b).expect("loads").expect("is there").entities(), [uuid(1)]);
     assert_sound(&world);
 }
@@ -196,7 +196,7 @@ fn an_entity_of_a_cold_chunk_and_one_of_no_chunk_are_set_aside() {
     }
     let world = disk.open(&[]);
     for n in [1, 2] {
-        assert!(world.set_aside_entity(uuid(n)).expect("sets aside"));
+        assert!(world.quarantine().entity(uuid(n)).expect("quarantines"));
     }
     assert_eq!(world.load(a).expect("loads").expect("is there").entities(), [uuid(3)]);
     assert_eq!(
@@ -241,8 +241,8 @@ fn a_chunk_that_needs_an_upgrade_lets_go_of_an_entity_as_it_is_stored() {
     let world = disk.open(&[]);
     let error = world.load(a).expect_err("the function is missing");
     assert!(matches!(error, Error::NotUpgraded { .. }), "{error}");
-    assert!(world.set_aside_entity(uuid(1)).expect("sets aside"));
-    let left = world.view(a, |stored| {
+    assert!(world.quarantine().entity(uuid(1)).expect("quarantines"));
+    let left = world.with_stored_bytes(a, |stored| {
         let schema = world.catalog().schema(stored.schema_generation).expect("is known");
         let chunk = Chunk::decode(stored.value, &schema).expect("is sound");
         Ok((stored.schema_generation, chunk.entities().len(), chunk.components().count()))

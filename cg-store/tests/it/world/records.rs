@@ -360,7 +360,7 @@ fn the_corners_of_the_world_hold_records(world: &World) {
 #[test]
 fn a_record_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
     let limits = StoreLimits { record_bytes: 100, ..StoreLimits::default() };
-    let world = World::temporary(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
+    let world = World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
     let ids = Ids::register(&world);
     let sized = |len: usize| {
         let mut record = record(ids.overworld, [0.0; 3], "sign", 0);

@@ -24,7 +24,7 @@ fn registry_rows(world: &World) -> BTreeSet<String> {
 fn ids_are_committed_before_they_are_given(world: &World) {
     let before = registry_rows(world);
     let last = world.last_commit();
-    let [copper] = world.register_blocks(["game:copper"]).expect("registers");
+    let [copper] = world.registry().register_blocks(["game:copper"]).expect("registers");
     assert_eq!(world.last_commit(), last + 1);
     assert!(registry_rows(world).len() > before.len(), "a row of its own, not the whole list again");
     // Whoever reads the engine now finds the name.
@@ -33,7 +33,7 @@ fn ids_are_committed_before_they_are_given(world: &World) {
     });
     assert!(stored);
     let known = (rows(world), world.last_commit());
-    assert_eq!(world.register_blocks(["game:copper"]).expect("is known"), [copper]);
+    assert_eq!(world.registry().register_blocks(["game:copper"]).expect("is known"), [copper]);
     assert!(known == (rows(world), world.last_commit()), "what is known already costs no commit");
 }
 
@@ -59,12 +59,12 @@ fn a_refused_registration_changes_nothing(world: &World) {
             ..Registration::default()
         },
     ] {
-        let error = world.register(&new).expect_err("is refused");
+        let error = world.registry().register(&new).expect_err("is refused");
         assert!(matches!(error, Error::Registry(_)), "{error}");
         assert!(Arc::ptr_eq(&catalog, &world.catalog()) && before == rows(world));
     }
-    assert!(matches!(world.register_blocks(["no namespace"]), Err(Error::Name(_))));
-    assert!(matches!(world.register_dimension(""), Err(Error::Name(_))));
+    assert!(matches!(world.registry().register_blocks(["no namespace"]), Err(Error::Name(_))));
+    assert!(matches!(world.registry().register_dimension(""), Err(Error::Name(_))));
     assert!(before == rows(world));
     assert_eq!(issued(world, ListKind::Blocks), 4, "{ids:?}");
 }
@@ -80,7 +80,7 @@ fn threads_get_one_id_for_one_name(world: &World) {
                     start.wait();
                     let one = |n: usize| {
                         let name = format!("game:block_{}", (n + thread * 7) % 40);
-                        world.register_blocks([name.as_str()]).expect("registers")[0]
+                        world.registry().register_blocks([name.as_str()]).expect("registers")[0]
                     };
                     let mut ids: Vec<_> = (0..40).map(one).collect();
                     ids.rotate_right(thread * 7 % 40);
@@ -104,7 +104,7 @@ fn tails_are_folded_when_the_world_closes_and_opens() {
     let whole = registry_rows(&world);
     let ids = Ids::register(&world);
     for n in 0..5 {
-        world.register_blocks([format!("game:block_{n}").as_str()]).expect("registers");
+        world.registry().register_blocks([format!("game:block_{n}").as_str()]).expect("registers");
     }
     assert!(registry_rows(&world).len() > whole.len() + 5);
     let names = |world: &World| -> Vec<String> {
@@ -162,7 +162,7 @@ fn stone_cell() -> CellLayer {
 fn milled(disk: &Disk, packs: &[PackManifest]) -> ChunkAt {
     let world = disk.create(packs);
     let catalog = world.catalog();
-    let [air] = world.register_blocks([":air"]).expect("registers");
+    let [air] = world.registry().register_blocks([":air"]).expect("registers");
     let valley = catalog.dimension("mill:valley").expect("offered");
     let at = ChunkAt::new(valley, ChunkPos::constant(-1, 2, 3));
     let mut chunk = filled(&world, air);
@@ -281,12 +281,15 @@ fn a_component_of_another_kind_needs_the_host_s_function() {
     let world = disk.open(std::slice::from_ref(&text));
     let error = world.load(at).expect_err("cannot be upgraded");
     assert!(matches!(error, Error::NotUpgraded { at: found, .. } if found == at), "{error}");
-    let error = world.set_aside(at).expect_err("it is not damaged");
+    let error = world.quarantine().chunk(at).expect_err("it is not damaged");
     assert!(matches!(error, Error::NotUpgraded { .. }), "{error}");
     // The opacity map needs no component.
-    assert_eq!(world.rebuild_opacity().expect("draws"), 1, "a patch becomes a tile");
+    assert_eq!(world.opacity().rebuild().expect("draws"), 1, "a patch becomes a tile");
     let stone = at.pos.block(stone_cell().cell);
-    assert_eq!(world.opacity(at.dimension, stone.x, stone.z).expect("reads").runs(), [stone.y..=stone.y]);
+    assert_eq!(
+        world.opacity().column(at.dimension, stone.x, stone.z).expect("reads").runs(),
+        [stone.y..=stone.y]
+    );
     let error = world.transaction(|tx| {
         tx.save(at, filled(&world, BlockId::new(0)));
         Ok::<_, Error>(())
@@ -310,7 +313,7 @@ fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
     let world = World::open(disk.path(), &[text], &panicking).expect("opens");
     let absent = ChunkAt::new(at.dimension, ChunkPos::constant(9, 9, 9));
     for asked in [vec![at], vec![absent, at]] {
-        let found = world.request(&asked).wait().expect("an answer");
+        let found = world.load_in_background(&asked).wait().expect("an answer");
         assert_eq!(found.len(), asked.len());
         for (found, asked) in found.into_iter().zip(&asked) {
             let error = found.expect_err("its request panicked");
@@ -320,7 +323,7 @@ fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
             );
         }
     }
-    let pending = world.request(&[at]);
+    let pending = world.load_in_background(&[at]);
     let polled = std::iter::repeat_with(|| pending.poll()).find_map(|found| {
         std::thread::yield_now();
         found
@@ -328,7 +331,7 @@ fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
     assert!(matches!(polled.as_deref(), Some([Err(Error::LoadPanicked { .. })])), "{polled:?}");
     // The threads go on.
     for _ in 0..64 {
-        let found = world.request(&[absent]).wait().expect("an answer");
+        let found = world.load_in_background(&[absent]).wait().expect("an answer");
         assert!(matches!(found[..], [Ok(None)]), "{found:?}");
     }
 }
@@ -338,7 +341,7 @@ fn an_entity_s_component_grows_too() {
     let disk = Disk::new();
     let at = milled(&disk, &[mill(GRAIN, r#""mill:grain""#)]);
     let world = disk.open(&[]);
-    let kind = world.register_entity("game:cart").expect("registers");
+    let kind = world.registry().register_entity("game:cart").expect("registers");
     let grain = world.catalog().component_id("mill:grain").expect("is known");
     let position = EntityPos::new(at.dimension, at.pos.min_block(), [0.0; 3]).expect("a position");
     let mut cart = Entity::new(kind, Owner::Chunk(at), position);

@@ -31,14 +31,14 @@ fn full(sides: [i64; 3]) -> World {
         let layer = (0..y).flat_map(|y| (0..z).map(move |z| (y, z)));
         save(&world, layer.map(|(y, z)| (ids.at(x, y, z), stone.clone())));
     }
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     go_round(&world, 100);
     world
 }
 
 /// Ticks until everything that can move was looked at once.
 fn go_round(world: &World, ticks: u64) {
-    let begin = world.clock().now().get();
+    let begin = world.tiers().clock().now().get();
     for tick in 1..=ticks {
         world.tick(GameTick::new(begin + tick), &[], ENOUGH).expect("ticks");
     }
@@ -47,7 +47,7 @@ fn go_round(world: &World, ticks: u64) {
 /// Plays for a minute, in which nothing is due, and says what the busiest tick cost.
 fn busiest_tick(world: &World, players: impl Fn(u64) -> Vec<PlayerAt>) -> Most {
     let mut most = Most { keys_scanned: 0, engine_reads: 0, rows_written: 0 };
-    let begin = world.clock().now().get();
+    let begin = world.tiers().clock().now().get();
     for tick in 1..=1200 {
         let before = world.stats();
         let report = world.tick(GameTick::new(begin + tick), &players(tick), ENOUGH).expect("ticks");
@@ -72,7 +72,7 @@ fn a_tick_in_which_nothing_is_due_reads_nothing_in_a_world_of_any_size() {
     let flat = full([160, 4, 32]);
     for _ in 0..2 {
         for world in [&small, &large, &flat] {
-            let dimension = world.dimension("game:overworld").expect("is registered");
+            let dimension = world.catalog().dimension("game:overworld").expect("is registered");
             let idle = busiest_tick(world, |_| Vec::new());
             let played = busiest_tick(world, |tick| twenty(dimension, tick));
             for most in [idle, played] {
@@ -81,7 +81,7 @@ fn a_tick_in_which_nothing_is_due_reads_nothing_in_a_world_of_any_size() {
         }
         // The same again in worlds that are cold.
         for world in [&small, &large, &flat] {
-            world.settle_tiers(DAY, |_| {}).expect("settles");
+            world.tiers().demote_all(DAY, |_| {}).expect("settles");
         }
     }
 }
@@ -128,7 +128,7 @@ fn after_opening_every_row_is_looked_at_once() {
     assert!(0 < most.keys_scanned && most.keys_scanned <= MOST_KEYS, "{most:?}");
     let most = busiest_tick(&world, |_| watcher.to_vec());
     assert_eq!(most, Most { keys_scanned: 0, engine_reads: 0, rows_written: 0 });
-    // What was found is remembered, warm clusters too: all of it grows cold in time.
+    // What was found is remembered, warm clusters too: all of it is demoted in time.
     play(&world, 60 * 60 * GameTick::PER_SECOND, &[]);
     assert_eq!(tiers(&world), [0, 0, 50]);
     assert_sound(&world);
@@ -148,7 +148,7 @@ fn deleted_rows_passed(cubes: i64) -> u64 {
     set_perf_stats(PerfStatsLevel::EnableCount);
     let mut passed = PerfContext::default();
     passed.reset();
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let passed = passed.metric(PerfMetric::InternalDeleteSkippedCount);
     set_perf_stats(PerfStatsLevel::Disable);
     assert_eq!(tiers(&world), [0, 8 * cubes as u64, 0]);

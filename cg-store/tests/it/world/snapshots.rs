@@ -12,7 +12,7 @@ use cg_format::key::Family;
 use cg_format::{ChunkSource, EntitySource, Lookup, Space, key};
 use cg_store::engine::{ALL_KEYS, Batch, EngineError, Level, MemEngine, ReadableExt as _};
 use cg_store::prelude::*;
-use cg_store::{DamagedSnapshot, KeptSnapshot, StoreLimits, VerifyDepth};
+use cg_store::{DamagedSnapshot, SavedSnapshot, StoreLimits, VerifyDepth};
 
 use super::{Disk, options, over_both_engines, plain, plant, rows};
 use crate::surviving::{Fuse, Surviving};
@@ -36,15 +36,15 @@ fn long() -> Vec<u8> {
 
 fn value(world: &World, name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut reader = world.snapshot(name).expect("readable").expect("kept");
+    let mut reader = world.snapshots().open(name).expect("readable").expect("kept");
     reader.read_to_end(&mut bytes).expect("sound");
     assert_eq!(reader.len_bytes(), bytes.len() as u64);
     bytes
 }
 
 /// The snapshots, all of which are sound.
-fn kept(world: &World) -> Vec<KeptSnapshot> {
-    world.snapshots().expect("readable").into_iter().map(|kept| kept.expect("sound")).collect()
+fn kept(world: &World) -> Vec<SavedSnapshot> {
+    world.snapshots().list().expect("readable").into_iter().map(|kept| kept.expect("sound")).collect()
 }
 
 fn names(world: &World) -> Vec<(String, u64)> {
@@ -54,17 +54,17 @@ fn names(world: &World) -> Vec<(String, u64)> {
 fn a_snapshot_is_kept_listed_read_and_deleted(world: &World) {
     let hash = world.content_hash().expect("sound");
     let (long, huge) = (long(), vec![7; 17 << 20]);
-    let seq = world.keep_snapshot("long", &long).expect("room");
-    world.keep_snapshot("empty", &[]).expect("room");
-    world.keep_snapshot("huge", &huge).expect("room");
-    world.keep_snapshot("lon", b"a name that another begins with").expect("room");
+    let seq = world.snapshots().save("long", &long).expect("room");
+    world.snapshots().save("empty", &[]).expect("room");
+    world.snapshots().save("huge", &huge).expect("room");
+    world.snapshots().save("lon", b"a name that another begins with").expect("room");
     let expected = [("empty", 0), ("huge", 17 << 20), ("lon", 31), ("long", 5 << 19)];
     assert_eq!(names(world), expected.map(|(name, len)| (name.to_owned(), len)));
     assert_eq!(kept(world)[3].seq, seq);
     assert!(value(world, "long") == long && value(world, "huge") == huge);
     assert_eq!(value(world, "empty"), b"");
 
-    let mut reader = world.snapshot("long").expect("readable").expect("kept");
+    let mut reader = world.snapshots().open("long").expect("readable").expect("kept");
     let mut four = [0; 4];
     reader.seek(SeekFrom::Start((1 << 20) - 2)).expect("a place");
     reader.read_exact(&mut four).expect("over the end of a part");
@@ -75,25 +75,25 @@ fn a_snapshot_is_kept_listed_read_and_deleted(world: &World) {
 
     assert_eq!(world.content_hash().expect("sound"), hash, "snapshots are no content");
     assert!(world.verify(VerifyDepth::Full, |_| {}).expect("readable").is_ok());
-    assert!(world.delete_snapshot("long").expect("deletes"));
-    assert!(!world.delete_snapshot("long").expect("there is none"));
-    assert!(world.snapshot("long").expect("readable").is_none());
+    assert!(world.snapshots().delete("long").expect("deletes"));
+    assert!(!world.snapshots().delete("long").expect("there is none"));
+    assert!(world.snapshots().open("long").expect("readable").is_none());
     assert_eq!(value(world, "lon"), b"a name that another begins with");
 }
 
 fn names_are_taken_once_and_must_be_names(world: &World) {
-    world.keep_snapshot("arena", b"first").expect("room");
-    let error = world.keep_snapshot("arena", b"second").unwrap_err();
+    world.snapshots().save("arena", b"first").expect("room");
+    let error = world.snapshots().save("arena", b"second").unwrap_err();
     let expected = "the world keeps a snapshot `arena` already; delete it first, or choose another name";
     assert_eq!(error.to_string(), expected);
     assert_eq!(value(world, "arena"), b"first");
     for name in ["", "a\0b", &"x".repeat(256)] {
-        let error = world.keep_snapshot(name, b"").unwrap_err();
+        let error = world.snapshots().save(name, b"").unwrap_err();
         let len = name.len();
         let expected = format!("a snapshot's name has 1 to 255 bytes, none of them zero; this one has {len}");
         assert_eq!(error.to_string(), expected);
     }
-    world.keep_snapshot(&"x".repeat(255), b"").expect("as long as a name may be");
+    world.snapshots().save(&"x".repeat(255), b"").expect("as long as a name may be");
 }
 
 fn put(world: &World, name: &str, part: u32, payload: &'static [u8]) {
@@ -113,7 +113,7 @@ fn of_two_that_are_kept_at_once_one_is_whole(world: &World) {
                 let (start, name) = (&start, &name);
                 scope.spawn(move || {
                     start.wait();
-                    world.keep_snapshot(name, value)
+                    world.snapshots().save(name, value)
                 })
             };
             let [first, second] = &values;
@@ -127,7 +127,7 @@ fn of_two_that_are_kept_at_once_one_is_whole(world: &World) {
             format!("the world keeps a snapshot `{name}` already; delete it first, or choose another name");
         assert_eq!(error, said);
         assert!(value(world, &name) == values[winner], "round {round}: not what {winner} kept");
-        assert!(world.delete_snapshot(&name).expect("deletes"));
+        assert!(world.snapshots().delete(&name).expect("deletes"));
     }
 }
 
@@ -146,7 +146,7 @@ fn parts_without_a_head_are_no_snapshot_and_can_be_deleted(world: &World) {
     put(world, "to\x1brn", 1, b"what lost its head");
     put(world, "to\x1brn", 9, b"and more");
     assert_eq!(names(world), []);
-    assert!(world.snapshot("to\x1brn").expect("readable").is_none());
+    assert!(world.snapshots().open("to\x1brn").expect("readable").is_none());
     let found = |depth| world.verify(depth, |_| {}).expect("readable").findings;
     assert_eq!(found(VerifyDepth::Quick), []);
     let found: Vec<_> =
@@ -154,16 +154,16 @@ fn parts_without_a_head_are_no_snapshot_and_can_be_deleted(world: &World) {
     let what = "it is a part of snapshot `to\\u{1b}rn`, which has no head and is not there; `cg snapshot delete` \
                 removes what is left of it";
     assert_eq!(found, [(key::snapshot("to\x1brn", 1).expect("a name"), what.to_owned())]);
-    assert!(world.delete_snapshot("to\x1brn").expect("deletes"));
+    assert!(world.snapshots().delete("to\x1brn").expect("deletes"));
     assert_eq!(parts(world), []);
-    assert!(!world.delete_snapshot("to\x1brn").expect("there is none"));
+    assert!(!world.snapshots().delete("to\x1brn").expect("there is none"));
 }
 
 fn parts_behind_the_end_of_what_is_kept_go(world: &World) {
     put(world, "torn", 1, b"what lost its head");
     put(world, "torn", 9, b"and more");
     put(world, "tornado", 1, b"another's");
-    world.keep_snapshot("torn", b"anew").expect("the name is free");
+    world.snapshots().save("torn", b"anew").expect("the name is free");
     assert_eq!(value(world, "torn"), b"anew");
     let left = [("torn", 0), ("torn", 1), ("tornado", 1)];
     assert_eq!(parts(world), left.map(|(name, part)| (name.to_owned(), part)));
@@ -182,11 +182,11 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
         let open = || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &options);
         let world = open().expect("a world");
         fuse.set(commits);
-        let kept = world.keep_snapshot("long", &long());
+        let kept = world.snapshots().save("long", &long());
         let is_burnt = fuse.is_burnt();
         assert_eq!(kept.is_ok(), !is_burnt, "{kept:?}");
         // Nobody is shown a head whose parts are still to come.
-        match world.snapshot("long") {
+        match world.snapshots().open("long") {
             Ok(None) | Err(Error::Engine(_)) => assert!(is_burnt),
             Ok(Some(mut reader)) => {
                 let mut read = Vec::new();
@@ -206,10 +206,10 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
         if parts(&world).is_empty() {
             without += 1;
             assert_eq!(with, 0, "what was kept is gone again");
-            world.keep_snapshot("long", &long()).expect("the name is free");
+            world.snapshots().save("long", &long()).expect("the name is free");
         } else {
             with += 1;
-            let error = world.keep_snapshot("long", b"other").expect_err("it is there").to_string();
+            let error = world.snapshots().save("long", b"other").expect_err("it is there").to_string();
             assert_eq!(
                 error,
                 "the world keeps a snapshot `long` already; delete it first, or choose another name"
@@ -217,7 +217,7 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
         }
         assert!(value(&world, "long") == long(), "{commits} commits");
         assert_eq!(world.stats().commits_staged, u64::from(without > 0 && with == 0));
-        assert!(world.delete_snapshot("long").expect("deletes"));
+        assert!(world.snapshots().delete("long").expect("deletes"));
         assert_eq!(parts(&world), []);
         if !is_burnt {
             break;
@@ -239,12 +239,12 @@ fn commits_are_accepted_while_a_long_snapshot_is_written() {
     });
     let limits = StoreLimits { batch_bytes: 3 << 20, ..StoreLimits::default() };
     let options = WorldOptions { limits, durability: Durability::Fast, ..WorldOptions::default() };
-    let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
     let before = world.last_commit();
     let (step, next) = channel();
     *steps.lock().expect("no panic") = Some(next);
     thread::scope(|scope| {
-        let keeping = scope.spawn(|| world.keep_snapshot("long", &vec![7; 9 << 20]));
+        let keeping = scope.spawn(|| world.snapshots().save("long", &vec![7; 9 << 20]));
         while world.last_commit() == before {
             thread::yield_now();
         }
@@ -252,7 +252,7 @@ fn commits_are_accepted_while_a_long_snapshot_is_written() {
             tx.set_property(Property::Time, Some(vec![1]));
             Ok::<_, Error>(())
         });
-        committed.expect("is queued behind it");
+        committed.expect("is queued after it");
         assert_eq!(world.property(&Property::Time).expect("no damage"), Some(vec![1]));
         assert!(!keeping.is_finished(), "nothing of it is written yet");
         drop(step);
@@ -265,13 +265,13 @@ fn commits_are_accepted_while_a_long_snapshot_is_written() {
 fn a_world_that_is_open_for_reading_refuses_and_reads_on() {
     let disk = Disk::new();
     let world = World::create(disk.path(), &[], &options()).expect("is created");
-    world.keep_snapshot("here", b"value").expect("room");
+    world.snapshots().save("here", b"value").expect("room");
     world.close().expect("closes");
     drop(world);
     let world = World::open_read_only(disk.path(), &options()).expect("opens");
     let refused = [
-        world.keep_snapshot("other", b"value").map(drop),
-        world.delete_snapshot("here").map(drop),
+        world.snapshots().save("other", b"value").map(drop),
+        world.snapshots().delete("here").map(drop),
         world
             .transaction_at(Durability::Fast, |tx| {
                 tx.set_property(Property::Time, Some(vec![1]));
@@ -288,11 +288,11 @@ fn a_world_that_is_open_for_reading_refuses_and_reads_on() {
 }
 
 fn a_damaged_part_is_said_where_it_is_needed(world: &World) {
-    world.keep_snapshot("long", &long()).expect("room");
+    world.snapshots().save("long", &long()).expect("room");
     let mut batch = Batch::new();
     batch.delete(Space::Snapshot, key::snapshot("long", 2).expect("a name"));
     world.engine().commit(batch, &[], Level::Process).expect("memory is left");
-    let mut reader = world.snapshot("long").expect("readable").expect("kept");
+    let mut reader = world.snapshots().open("long").expect("readable").expect("kept");
     let mut first = vec![0; 1 << 20];
     reader.read_exact(&mut first).expect("the first part is sound");
     let error = reader.read(&mut first).unwrap_err();
@@ -300,17 +300,17 @@ fn a_damaged_part_is_said_where_it_is_needed(world: &World) {
                     0 are left (at byte 0); restore it from a checkpoint";
     assert_eq!(error.to_string(), expected);
     put(world, "long", 0, b"no head");
-    world.keep_snapshot("after", b"sound").expect("room");
-    world.keep_snapshot("zero", &long()).expect("room");
+    world.snapshots().save("after", b"sound").expect("room");
+    world.snapshots().save("zero", &long()).expect("room");
     let listed = || {
-        let shown = |kept: Result<KeptSnapshot, DamagedSnapshot>| match kept {
+        let shown = |kept: Result<SavedSnapshot, DamagedSnapshot>| match kept {
             Ok(kept) => format!("{}: {} bytes", kept.name, kept.len_bytes),
             Err(DamagedSnapshot { name, error }) => {
                 assert!(matches!(error, Error::Corrupt(_)), "{error}");
                 format!("{name:?} {error}")
             }
         };
-        world.snapshots().expect("readable").into_iter().map(shown).collect::<Vec<_>>()
+        world.snapshots().list().expect("readable").into_iter().map(shown).collect::<Vec<_>>()
     };
     let head = "Some(\"long\") part 0 of snapshot `long` is damaged (Snapshot row 6c6f6e670000000000): frame: snapshot length \
                 needs 8 bytes and 7 are left (at byte 24); restore it from a checkpoint";
@@ -323,7 +323,8 @@ fn a_damaged_part_is_said_where_it_is_needed(world: &World) {
     assert!(third.starts_with("None a snapshot is damaged (Snapshot row 797979): "), "{third}");
     plant(world, [(Space::Snapshot, b"yyy".to_vec(), None)]);
     assert!(
-        world.delete_snapshot("zero").expect("deletes") && world.delete_snapshot("after").expect("deletes")
+        world.snapshots().delete("zero").expect("deletes")
+            && world.snapshots().delete("after").expect("deletes")
     );
     assert_eq!(listed(), [head]);
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
@@ -355,7 +356,7 @@ fn found(world: &World) -> Vec<String> {
 fn what_is_missing_behind_a_sound_head_is_found(world: &World) {
     let value = vec![7; (4 << 20) + 1];
     for name in ["all", "beginning", "end", "gap", "middle", "nothing"] {
-        world.keep_snapshot(name, &value).expect("room");
+        world.snapshots().save(name, &value).expect("room");
     }
     assert_eq!(found(world), [""; 0]);
     remove(world, "beginning", &[1]);
@@ -377,13 +378,13 @@ fn what_is_missing_behind_a_sound_head_is_found(world: &World) {
     let quick = world.verify(VerifyDepth::Quick, |_| {}).expect("readable");
     assert!(quick.is_ok(), "a quick look decodes nothing");
     for name in ["beginning", "end", "middle", "nothing"] {
-        assert!(world.delete_snapshot(name).expect("deletes"));
+        assert!(world.snapshots().delete(name).expect("deletes"));
     }
     assert_eq!(found(world), [""; 0]);
 
     // Parts that are there and are not those of the head.
     put(world, "all", 5, b"longer than one byte, and newer");
-    put(world, "all", 9, b"behind the end");
+    put(world, "all", 9, b"after the end");
     let seq = kept(world)[0].seq;
     let expected = [
         format!("all 5: it is newer than the head, which commit {seq} kept; restore it from a checkpoint"),
@@ -398,27 +399,27 @@ fn what_is_missing_behind_a_sound_head_is_found(world: &World) {
 fn a_reader_never_mixes_two_snapshots(world: &World) {
     let replaced = "snapshot `it` was deleted or kept anew while it was read; read it again";
     let begin = || {
-        world.keep_snapshot("it", &vec![1; 3 << 20]).expect("the name is free");
-        let mut reader = world.snapshot("it").expect("readable").expect("kept");
+        world.snapshots().save("it", &vec![1; 3 << 20]).expect("the name is free");
+        let mut reader = world.snapshots().open("it").expect("readable").expect("kept");
         let mut some = vec![0; 1 << 20];
         reader.read_exact(&mut some).expect("the first part is sound");
-        assert!(world.delete_snapshot("it").expect("deletes"));
+        assert!(world.snapshots().delete("it").expect("deletes"));
         move || reader.read(&mut some).expect_err("it is gone").to_string()
     };
     let mut next = begin();
     assert_eq!(next(), replaced);
-    world.keep_snapshot("it", &vec![2; 3 << 20]).expect("the name is free");
+    world.snapshots().save("it", &vec![2; 3 << 20]).expect("the name is free");
     assert_eq!(next(), replaced, "of the other");
-    assert!(world.delete_snapshot("it").expect("deletes"));
+    assert!(world.snapshots().delete("it").expect("deletes"));
     let mut next = begin();
-    world.keep_snapshot("it", b"short").expect("the name is free");
+    world.snapshots().save("it", b"short").expect("the name is free");
     assert_eq!(next(), replaced, "of which there is no such part");
 }
 
 fn a_still_view_sees_no_later_commit(world: &World) {
-    let dimension = world.register_dimension("game:overworld").expect("new");
-    let [air, stone] = world.register_blocks([":air", "game:stone"]).expect("new");
-    let sheep = world.register_entity("game:sheep").expect("new");
+    let dimension = world.registry().register_dimension("game:overworld").expect("new");
+    let [air, stone] = world.registry().register_blocks([":air", "game:stone"]).expect("new");
+    let sheep = world.registry().register_entity("game:sheep").expect("new");
     let at = |x| ChunkAt::new(dimension, ChunkPos::constant(x, 0, 0));
     let id = EntityId::from_bytes([3; 16]);
     let put = |block, height| {
@@ -433,10 +434,10 @@ fn a_still_view_sees_no_later_commit(world: &World) {
         put.expect("memory is left");
     };
     put(air, 1);
-    world.forget_chunks();
+    world.cache().clear();
     let height = |entity: Option<Entity>| entity.expect("stored").position.block().y;
     world
-        .still(|still| {
+        .read_view(|still| {
             put(stone, 2);
             let deleted = world.transaction(|tx| {
                 tx.delete(at(1));

@@ -8,7 +8,7 @@ use super::tier::demote;
 use super::*;
 use cg_format::ClusterTier;
 use cg_store::{
-    AnswerLimits, Applied, MessageError, SyncClient, SyncError, SyncLimits, SyncReply, SyncRequest,
+    MessageError, SyncClient, SyncError, SyncLimits, SyncOutcome, SyncReply, SyncRequest, SyncServerLimits,
 };
 use expect_test::expect;
 
@@ -24,20 +24,25 @@ over_both_engines! {
 /// The cache of a server in a world of its own, whose ids are others.
 fn client() -> SyncClient {
     let world = in_memory();
-    world.register_blocks(["client:own", "game:machine2", "game:stone"]).expect("registers");
-    world.register_dimension("client:lobby").expect("registers");
-    world.register_dimension("game:overworld").expect("registers");
+    world.registry().register_blocks(["client:own", "game:machine2", "game:stone"]).expect("registers");
+    world.registry().register_dimension("client:lobby").expect("registers");
+    world.registry().register_dimension("game:overworld").expect("registers");
     SyncClient::open(world).expect("opens")
 }
 
 fn here(cache: &SyncClient, pos: [i64; 3]) -> ChunkAt {
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let overworld = cache.world().catalog().dimension("game:overworld").expect("is registered");
     ChunkAt::new(overworld, ChunkPos::new(pos[0], pos[1], pos[2]).expect("inside the world"))
 }
 
 /// A message there and a message back, as bytes.
 #[track_caller]
-fn exchange(server: &World, cache: &SyncClient, request: &SyncRequest, limits: &AnswerLimits) -> Applied {
+fn exchange(
+    server: &World,
+    cache: &SyncClient,
+    request: &SyncRequest,
+    limits: &SyncServerLimits,
+) -> SyncOutcome {
     let limit = SyncLimits::default();
     let asked = SyncRequest::decode(&request.encode(), limit).expect("decodes");
     assert_eq!(&asked, request);
@@ -47,8 +52,8 @@ fn exchange(server: &World, cache: &SyncClient, request: &SyncRequest, limits: &
 }
 
 #[track_caller]
-fn ask(server: &World, cache: &SyncClient, at: &[ChunkAt]) -> Applied {
-    exchange(server, cache, &cache.request(at).expect("asks"), &AnswerLimits::default())
+fn ask(server: &World, cache: &SyncClient, at: &[ChunkAt]) -> SyncOutcome {
+    exchange(server, cache, &cache.request(at).expect("asks"), &SyncServerLimits::default())
 }
 
 #[track_caller]
@@ -67,13 +72,13 @@ fn area() -> ChunkBox {
 
 /// Brings an area up to date; returns what its listing said, and how many chunks came.
 #[track_caller]
-fn catch_up(server: &World, cache: &SyncClient) -> (Applied, u64) {
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+fn catch_up(server: &World, cache: &SyncClient) -> (SyncOutcome, u64) {
+    let overworld = cache.world().catalog().dimension("game:overworld").expect("is registered");
     let request = cache.request_area(overworld, area()).expect("asks");
-    let listed = exchange(server, cache, &request, &AnswerLimits::default());
+    let listed = exchange(server, cache, &request, &SyncServerLimits::default());
     let mut came = 0;
     while let Some(request) = cache.request_stale(100).expect("asks") {
-        came += exchange(server, cache, &request, &AnswerLimits::default()).updated;
+        came += exchange(server, cache, &request, &SyncServerLimits::default()).updated;
     }
     (listed, came)
 }
@@ -81,10 +86,14 @@ fn catch_up(server: &World, cache: &SyncClient) -> (Applied, u64) {
 #[track_caller]
 fn is_same(server: &World, cache: &SyncClient) {
     let hash = |world: &World| {
-        world.content_hash_of(world.dimension("game:overworld").expect("there"), area()).expect("hashes")
+        world
+            .content_hash_of(world.catalog().dimension("game:overworld").expect("there"), area())
+            .expect("hashes")
     };
     let own = cache.world();
-    let own = own.content_hash_of(own.dimension("game:overworld").expect("there"), area()).expect("hashes");
+    let own = own
+        .content_hash_of(own.catalog().dimension("game:overworld").expect("there"), area())
+        .expect("hashes");
     assert_eq!(own, hash(server));
 }
 
@@ -166,10 +175,10 @@ fn every_block_has_its_name_whatever_the_order_of_ids(server: &World) {
     let names: Vec<_> = (0..500).map(|i| format!("state:s{i}")).collect();
     let register = |world: &World, order: &mut dyn Iterator<Item = &String>| {
         let blocks = order.map(|text| BlockOffer::new(name(text))).collect();
-        world.register(&Registration { blocks, ..Registration::default() }).expect("registers");
+        world.registry().register(&Registration { blocks, ..Registration::default() }).expect("registers");
     };
     let blocks = names.iter().map(|text| BlockOffer::new(name(text))).collect();
-    server.register(&Registration { blocks, ..Registration::default() }).expect("registers");
+    server.registry().register(&Registration { blocks, ..Registration::default() }).expect("registers");
     let ids = Ids::register(server);
     let cache = client();
     register(cache.world(), &mut names.iter().rev().step_by(2));
@@ -189,10 +198,10 @@ fn every_block_has_its_name_whatever_the_order_of_ids(server: &World) {
     }
     is_same(server, &cache);
     // A name that comes later comes alone.
-    let [late] = server.register_blocks(["state:late"]).expect("registers");
+    let [late] = server.registry().register_blocks(["state:late"]).expect("registers");
     save(server, [(ids.at(0, 0, 0), filled(server, late))]);
     let request = cache.request(&[at]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
     assert!(reply.encode().len() < 300, "{} bytes for one name and a uniform chunk", reply.encode().len());
     cache.apply(&request, &reply).expect("applies");
     is_same(server, &cache);
@@ -205,7 +214,7 @@ fn versions_survive_moves_between_tiers(server: &World) {
     catch_up(server, &cache);
     demote(server, ClusterTier::L1, &all[..4], false);
     demote(server, ClusterTier::L2, &all[4..], false);
-    server.forget_chunks();
+    server.cache().clear();
     // A neighbour that changed makes the server look at the others, which did not.
     save(server, [(ids.at(0, 1, 0), marked(server, &ids, 1)), (ids.at(4, 1, 0), marked(server, &ids, 2))]);
     let (listed, came) = catch_up(server, &cache);
@@ -224,7 +233,7 @@ fn an_area_whose_deletions_are_forgotten_is_listed_whole(server: &World) {
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
     catch_up(server, &cache);
     delete(server, ids.at(2, 0, 0));
-    server.forget_before(server.last_commit() + 1).expect("forgets");
+    server.tiers().purge_tombstones_before(server.last_commit() + 1).expect("forgets");
     save(server, [(ids.at(3, 0, 0), marked(server, &ids, 3))]);
     // As maintenance leaves it: nothing tells of the deletion any more.
     let mark = cg_format::key::chunk(ids.at(2, 0, 0)).to_vec();
@@ -248,7 +257,7 @@ fn damage_is_neither_gone_nor_sent(server: &World) {
         server,
         [(cg_format::Space::ChunkL0, cg_format::key::chunk(at).to_vec(), Some(plain(b"nonsense")))],
     );
-    server.forget_chunks();
+    server.cache().clear();
     let wanted = [here(&cache, [0, 0, 0]), here(&cache, [4, 0, 0])];
     let applied = ask(server, &cache, &wanted);
     assert_eq!((applied.damaged, applied.up_to_date, applied.gone), (vec![wanted[0]], 1, 0));
@@ -262,7 +271,7 @@ fn a_reply_to_a_request_of_another_session_is_refused() {
     save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
     let cache = client();
     let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
     let again = SyncClient::open(cache.world().clone()).expect("opens");
     let error = again.apply(&request, &reply).expect_err("nobody here asked that");
     assert!(matches!(error, SyncError::NotTheReply), "{error}");
@@ -277,13 +286,13 @@ fn a_restored_backup_sends_everything_again() {
     save(&server, (0..4).map(|x| (ids.at(x, 0, 0), machine(&server, &ids, x as u8))));
     server.checkpoint(copies.path()).expect("copies");
     // Lost with the world: another name, another content, a chunk that the copy does not have.
-    let [lost] = server.register_blocks(["game:lost"]).expect("registers");
+    let [lost] = server.registry().register_blocks(["game:lost"]).expect("registers");
     save(&server, [(ids.at(0, 0, 0), filled(&server, lost)), (ids.at(5, 0, 0), filled(&server, lost))]);
     assert_eq!(catch_up(&server, &cache).1, 5);
     drop(server);
 
     let server = copies.open(&[]);
-    let [other] = server.register_blocks(["game:other"]).expect("registers");
+    let [other] = server.registry().register_blocks(["game:other"]).expect("registers");
     save(&server, [(ids.at(1, 0, 0), filled(&server, other))]);
     let (listed, came) = catch_up(&server, &cache);
     assert!(listed.is_restart, "the client is told");
@@ -291,8 +300,8 @@ fn a_restored_backup_sends_everything_again() {
     is_same(&server, &cache);
     // The names of the life that ended are not taken for those of this one, after reopening either.
     let again = SyncClient::open(cache.world().clone()).expect("opens");
-    assert_eq!(catch_up(&server, &again), (Applied::default(), 0));
-    let [newest] = server.register_blocks(["game:newest"]).expect("registers");
+    assert_eq!(catch_up(&server, &again), (SyncOutcome::default(), 0));
+    let [newest] = server.registry().register_blocks(["game:newest"]).expect("registers");
     save(&server, [(ids.at(2, 0, 0), filled(&server, newest))]);
     assert_eq!(catch_up(&server, &again).1, 1);
     is_same(&server, &again);
@@ -304,10 +313,10 @@ fn versions_survive_reopening() {
     let ids = Ids::register(&server);
     save(&server, (0..4).map(|x| (ids.at(x, 0, 0), machine(&server, &ids, x as u8))));
     let world = disk.create(&[]);
-    let overworld = world.register_dimension("game:overworld").expect("registers");
+    let overworld = world.registry().register_dimension("game:overworld").expect("registers");
     let cache = SyncClient::open(world).expect("opens");
     let request = cache.request_area(overworld, area()).expect("asks");
-    assert_eq!(exchange(&server, &cache, &request, &AnswerLimits::default()).stale, 4);
+    assert_eq!(exchange(&server, &cache, &request, &SyncServerLimits::default()).stale, 4);
     cache.world().close().expect("closes");
     drop(cache);
     // What was listed and not fetched is not forgotten.

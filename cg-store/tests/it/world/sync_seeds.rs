@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use cg_store::{AnswerLimits, SyncClient, SyncLimits, SyncReply, SyncRequest};
+use cg_store::{SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits};
 
 /// The laws of arbitrary bytes, the same that the fuzz target checks.
 #[path = "../../../../fuzz/src/sync.rs"]
@@ -37,7 +37,7 @@ fn messages_with_one_byte_altered_keep_the_laws_of_all_bytes() {
     assert!(taken > 100, "only {taken} altered messages are still messages");
 }
 
-/// Behind version, kind and checksum: the number of the request, and in a reply who answers.
+/// After version, kind and checksum: the number of the request, and in a reply who answers.
 fn settled(message: &[u8]) -> Vec<u8> {
     let number_len_bytes = match message[6] {
         253 => 9,
@@ -67,11 +67,12 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let server = in_memory();
     let ids = Ids::register(&server);
     let cache = SyncClient::open(in_memory()).expect("opens");
-    let dimension = cache.world().register_dimension("game:overworld").expect("registers");
+    let dimension = cache.world().registry().register_dimension("game:overworld").expect("registers");
     let pos = |x| ChunkPos::new(x, 0, 0).expect("inside the world");
     let at = [0, 1].map(|x| ChunkAt::new(dimension, pos(x)));
     let area = || cache.request_area(dimension, ChunkBox::new(pos(0), pos(1))).expect("asks");
-    let answer = |request: &SyncRequest| server.answer(request, &AnswerLimits::default()).expect("answers");
+    let answer =
+        |request: &SyncRequest| server.answer(request, &SyncServerLimits::default()).expect("answers");
 
     let first = cache.request(&at).expect("asks");
     let gone = answer(&first).encode();
@@ -79,7 +80,8 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let came = answer(&first);
     cache.apply(&first, &came).expect("applies");
     let again = cache.request(&at).expect("asks");
-    let too_many = server.answer(&area(), &AnswerLimits { listed_chunks: 0, ..AnswerLimits::default() });
+    let too_many =
+        server.answer(&area(), &SyncServerLimits { listed_chunks: 0, ..SyncServerLimits::default() });
     let seeds = [
         ("request", first.encode()),
         ("request_again", again.encode()),

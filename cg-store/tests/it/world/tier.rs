@@ -55,7 +55,7 @@ pub(super) fn demote(world: &World, tier: ClusterTier, all: &[ChunkAt], keep_hot
 #[track_caller]
 fn live(world: &World, at: ChunkAt) -> Option<(Tier, u64, Chunk)> {
     let schema = world.catalog().current_schema();
-    let shown = world.view(at, |stored| {
+    let shown = world.with_stored_bytes(at, |stored| {
         assert_eq!(stored.at, at);
         Ok((stored.tier, stored.version, Chunk::decode(stored.value, &schema).expect("is sound")))
     });
@@ -82,7 +82,7 @@ fn the_hottest_copy_is_the_live_one(world: &World) {
     assert_eq!(live(world, a), Some((Tier::L2, versions[0], cold)));
     assert_eq!(live(world, ids.at(-1, 16, 6)), None, "the neighbour's slot is empty");
     // No commit has told the map.
-    assert_eq!((findings(world).len(), world.rebuild_opacity().expect("draws")), (1, 1));
+    assert_eq!((findings(world).len(), world.opacity().rebuild().expect("draws")), (1, 1));
     assert_sound(world);
 }
 
@@ -176,7 +176,7 @@ fn a_lookup_reads_no_more_than_it_needs(world: &World) {
         [(hot, 1, false), (warm, 2, true), (cold[2], 3, true), (absent, 3, false)]
     {
         let before = world.stats();
-        world.view(at, |_| Ok(())).expect("is sound");
+        world.with_stored_bytes(at, |_| Ok(())).expect("is sound");
         let work = world.stats() - before;
         assert_eq!((work.engine_reads, work.chunks_decoded), (reads, 0), "{at}");
         if decompresses {
@@ -213,7 +213,7 @@ fn many_chunks_are_loaded_across_tiers(world: &World) {
     asked.push(ids.at(500, 0, 0));
     asked.push(all[7]);
     let found = world.load_many(&asked);
-    let waited = world.request(&asked).wait().expect("loads");
+    let waited = world.load_in_background(&asked).wait().expect("loads");
     assert_eq!(found.len(), asked.len());
     for (found, (waited, at)) in found.into_iter().zip(waited.into_iter().zip(&asked)) {
         let chunk = found.expect("is sound");
@@ -239,7 +239,8 @@ fn a_rewritten_cluster_never_hides_a_chunk_from_a_reader(world: &World) {
                 scope.spawn(move || {
                     let mut missed = 0;
                     while !done.load(Ordering::Acquire) {
-                        missed += u64::from(world.view(a, |_| Ok(())).expect("is sound").is_none());
+                        missed +=
+                            u64::from(world.with_stored_bytes(a, |_| Ok(())).expect("is sound").is_none());
                     }
                     missed
                 })

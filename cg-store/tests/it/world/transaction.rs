@@ -247,7 +247,7 @@ fn names_are_registered_inside_a_transaction(world: &World) {
     world
         .transaction(|tx| {
             tx.save(a, filled(world, ids.air));
-            let [copper] = world.register_blocks(["game:copper"])?;
+            let [copper] = world.registry().register_blocks(["game:copper"])?;
             tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), copper)?;
             assert_eq!(tx.catalog().block_id("game:copper"), None, "the catalog is the one it began with");
             Ok::<_, Error>(())

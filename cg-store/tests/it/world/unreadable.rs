@@ -11,7 +11,7 @@ use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, Space, Tier, key};
 use cg_store::engine::{EngineError, Place};
-use cg_store::{DamageCause, DamageMet, TickReport};
+use cg_store::{DamageCause, DamageReport, TickReport};
 use cg_tiering::{GameTick, PlayerAt};
 
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
@@ -89,7 +89,7 @@ fn is_damage(error: &EngineError) -> bool {
 }
 
 /// Ticks through a part of a day; returns what they told to be damaged.
-fn ticks(world: &World, from: u64, count: u64) -> Vec<DamageMet> {
+fn ticks(world: &World, from: u64, count: u64) -> Vec<DamageReport> {
     (0..count).flat_map(|later| tick(world, from + later, &[]).damaged).collect()
 }
 
@@ -118,7 +118,7 @@ fn unreadable<T: std::fmt::Debug>(loaded: Result<T, Error>) {
 }
 
 #[track_caller]
-fn assert_told(met: &[DamageMet], family: Family) {
+fn assert_told(met: &[DamageReport], family: Family) {
     assert!(!met.is_empty(), "nobody was told");
     for met in met {
         let place = met.place.to_string();
@@ -133,7 +133,7 @@ fn assert_told(met: &[DamageMet], family: Family) {
 }
 
 fn tier_of(world: &World, at: ChunkAt) -> Tier {
-    world.view(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
+    world.with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_damaged_block_of_hot_rows_keeps_its_chunks_hot_and_no_others() {
     met.extend(ticks(&world, DAY, 700));
     assert_told(&met, Family::ChunkL0);
     for at in &all {
-        world.forget_chunks();
+        world.cache().clear();
         if hidden.contains(&key::chunk(*at)[..]) {
             unreadable(world.load(*at));
         } else {
@@ -176,7 +176,7 @@ fn a_damaged_block_of_warm_clusters_keeps_its_cubes_warm_and_no_others() {
     met.extend(ticks(&world, DAY, 1500));
     assert_told(&met, Family::ChunkL1);
     for at in &all {
-        world.forget_chunks();
+        world.cache().clear();
         assert!(world.load(beside(at)).expect("is sound").is_some());
         if hidden.contains(&key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1))[..]) {
             unreadable(world.load(*at));
@@ -194,7 +194,7 @@ fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() 
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..100).map(|n| ids.at(16 * n, 0, 0)).collect();
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     // Two cubes of each cold cluster were played in since.
     let beside = |at: &ChunkAt| [4, 8].map(|x| ids.at(at.pos.x() + x, 0, 0));
     save(&world, all.iter().flat_map(beside).map(|at| (at, marked(&world, &ids, 2))));
@@ -205,7 +205,7 @@ fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() 
     met.extend(ticks(&world, DAY, 1000));
     assert_told(&met, Family::ChunkL2);
     for at in &all {
-        world.forget_chunks();
+        world.cache().clear();
         if hidden.contains(&key::cluster(at.dimension, at.pos.cluster(ClusterTier::L2))[..]) {
             unreadable(world.load(*at));
             // A place that the cluster may hold is not absent.
@@ -227,13 +227,13 @@ fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() 
     };
     for (at, now) in [(of(true), 2 * DAY), (of(false), 3 * DAY)] {
         play(&world, now, &here(at));
-        world.forget_chunks();
+        world.cache().clear();
         for result in world.load_many(&[*at, beside(at)[0]]) {
             drop(result);
         }
         play(&world, now + 1, &here(at));
         for later in 1..5 {
-            // A promotion that finds the threads busy comes behind the tick.
+            // A promotion that finds the threads busy comes in the background.
             assert!((0..2000).any(|_| !tick(&world, now + later * 1200, &here(at)).work_left), "it ends");
         }
     }
@@ -274,7 +274,7 @@ fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
     for (n, at) in (0..).zip(&all) {
         let cell = LocalPos::from_index(n % 4096).expect("below 4096");
         let block = at.pos.block(cell);
-        let column = world.opacity(at.dimension, block.x, block.z);
+        let column = world.opacity().column(at.dimension, block.x, block.z);
         if is_hidden(at) {
             unreadable(column);
         } else {
@@ -284,7 +284,7 @@ fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
             assert_eq!(column.expect("reads").runs(), [block.y..=block.y]);
         }
     }
-    // A patch more in such a tile holds up no tile behind it.
+    // A patch more in such a tile holds up no tile after it.
     let beside = |at: &ChunkAt| ids.at(at.pos.x() + 1, 0, 0);
     let [first, last] = [all.iter().find(|at| is_hidden(at)).expect("some are"), &all[599]];
     save(&world, [first, last].map(|at| (beside(at), filled(&world, ids.stone))));
@@ -351,7 +351,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
 
     let world = open(&disk, deltas());
     let check = |world: &World| {
-        world.forget_chunks();
+        world.cache().clear();
         for (at, chunk) in all.iter().zip(&chunks) {
             if hidden.contains(at) {
                 unreadable(world.load(*at));
@@ -363,7 +363,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
         }
     };
     check(&world);
-    // The others are folded and grow cold; these stay as they are, and it is told.
+    // The others are folded and are demoted; these stay as they are, and it is told.
     let mut met = ticks(&world, 1, 50);
     met.extend(ticks(&world, DAY, 1000));
     assert_told(&met, Family::ChunkDelta);
@@ -382,21 +382,21 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
         *(if stored.is_ok() { &mut sound } else { &mut damaged }) += 1;
         std::ops::ControlFlow::<()>::Continue(())
     });
-    walked.expect("goes on behind damage");
+    walked.expect("goes on after damage");
     assert_eq!((sound, damaged), (all.len() - hidden.len(), hidden.len()));
     for at in &hidden {
-        assert!(world.set_aside(*at).expect("sets aside"), "{at}");
+        assert!(world.quarantine().chunk(*at).expect("quarantines"), "{at}");
         assert_eq!(world.load(*at).expect("is absent"), None);
         save(&world, [(*at, marked(&world, &ids, 9))]);
         set(&world, at, 5);
-        world.forget_chunks();
+        world.cache().clear();
         assert!(world.load(*at).expect("loads").is_some());
     }
-    assert!(!world.quarantined().expect("lists").is_empty(), "their rows are kept");
+    assert!(!world.quarantine().list().expect("lists").is_empty(), "their rows are kept");
 }
 
 /// Where the parts of a large commit were, nothing is left but that they were deleted. That this cannot be read says
-/// nothing of a commit that is to be carried out.
+/// nothing of a commit that is to be rolled forward.
 #[test]
 fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
     let disk = Disk::new();

@@ -76,7 +76,7 @@ fn a_sound_world_of_all_tiers_is_clean(world: &World) {
             Ok::<_, Error>(())
         })
         .expect("commits");
-    world.fold_opacity(1).expect("folds");
+    world.opacity().fold(1).expect("folds");
     let mut calls = 0;
     let report = world.verify(VerifyDepth::Full, |_| calls += 1).expect("verifies");
     assert!(report.is_ok(), "{:?}", report.findings);
@@ -356,7 +356,7 @@ fn a_registry_that_cannot_be_read(world: &World) {
 fn a_map_that_says_something_else_than_the_chunks(world: &World) {
     let (ids, a) = base(world);
     save(world, [(ids.at(4, 0, 0), filled(world, ids.stone)), (ids.at(-1, 0, 0), filled(world, ids.glass))]);
-    world.fold_opacity(usize::MAX).expect("folds");
+    world.opacity().fold(usize::MAX).expect("folds");
     let lines = |bits: u16| plain(&[bits.to_le_bytes(); 256].concat());
     let outside = [&[0; 8][..], &cg_format::morton::encode_2d([0, i64::MIN])].concat();
     let engine = world.engine();
@@ -384,7 +384,7 @@ fn a_map_that_says_something_else_than_the_chunks(world: &World) {
     );
     let report = world.verify(VerifyDepth::Quick, |_| {}).expect("verifies");
     assert!(report.is_ok(), "a quick look does not compare: {:?}", report.findings);
-    assert_eq!(world.rebuild_opacity().expect("draws"), 5);
+    assert_eq!(world.opacity().rebuild().expect("draws"), 5);
     assert_sound(world);
 }
 
@@ -406,7 +406,7 @@ fn a_map_that_nobody_can_judge(world: &World) {
     );
 
     // A map without rows, and that of a host that keeps none, are not wrong.
-    let blind = World::temporary(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
+    let blind = World::in_memory(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), filled(&blind, ids.stone))]);
     assert_sound(&blind);

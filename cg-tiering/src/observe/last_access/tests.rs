@@ -42,7 +42,7 @@ fn wrong_rows_are_named() {
     expect!["heat: heat version is 2, and this release reads up to 1; use a newer release (at byte 0)"]
         .assert_eq(&message(&[2; 17]));
     expect!["heat: moved at needs 8 bytes and 7 are left (at byte 9)"].assert_eq(&message(&[1; 16]));
-    expect!["heat: bytes behind the heat must be zero or absent, found 1 (at byte 17)"]
+    expect!["heat: bytes after the heat must be zero or absent, found 1 (at byte 17)"]
         .assert_eq(&message(&[1; 18]));
 }
 

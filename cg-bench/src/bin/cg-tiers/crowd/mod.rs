@@ -199,7 +199,7 @@ fn built(contents: &Contents, last: &mut Saved, saves: Vec<(ChunkAt, u64)>) -> V
 /// Makes sure that the world holds what it was given last, in the engine too.
 fn same(world: &World, contents: &Contents, saved: &Saved) -> Result<(), Failure> {
     world.flush()?;
-    world.forget_chunks();
+    world.cache().clear();
     for (at, changes) in saved.iter().step_by(COMPARED) {
         if world.load(*at)? != Some(contents.chunk(at.pos, *changes)) {
             return Err(format!("{at} is not what was saved last").into());

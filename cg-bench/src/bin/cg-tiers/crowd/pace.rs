@@ -21,7 +21,7 @@ impl Pace {
 
     /// Sleeps until the next tick is due, and returns how much too late it is.
     ///
-    /// A tick that was long shortens the pause behind it, and no more: what could not be kept up is not made good.
+    /// A tick that was long shortens the pause after it, and no more: what could not be kept up is not made good.
     pub(super) fn wait(&mut self) -> Duration {
         self.due += TICK;
         let late = Instant::now().saturating_duration_since(self.due);

@@ -2,7 +2,7 @@
 //!
 //! Each explorer walks along x in a lane of his own, far from the others'. What comes into his view is loaded, and made
 //! if there is none; what leaves it is saved, if it was not since it was changed. Now and then he changes a block. All
-//! that is in memory and not saved is saved every five minutes, spread over the ticks behind.
+//! that is in memory and not saved is saved every five minutes, spread over the ticks after.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -75,13 +75,13 @@ impl Imported {
     }
 }
 
-/// Somebody looks at a column at a moment, and all grows cold again.
+/// Somebody looks at a column at a moment, and all is demoted again.
 fn tick(world: &Path, now: u64, x: i32) {
     let world = World::open(world, &[], &WorldOptions::default()).expect("opens");
     world.tick(GameTick::new(now), &[], Duration::ZERO).expect("ticks");
     let loaded = world.load(place::chunk_at(Dimension::new(0), x, 0, 0));
     assert!(loaded.expect("is sound").is_some());
-    world.settle_tiers(1 << 40, |_| {}).expect("settles");
+    world.tiers().demote_all(1 << 40, |_| {}).expect("settles");
     world.close().expect("closes");
 }
 

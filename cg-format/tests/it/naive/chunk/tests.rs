@@ -352,7 +352,7 @@ fn every_lie_has_its_reason() {
     );
     refused(
         "0100000000000000 3200000000000000*2 0100000000000000*2 0700000000000000 00 10 00*8",
-        "padding behind the layered blocks is not zero",
+        "padding after the layered blocks is not zero",
     );
     let header = "0100000000000000 3000000000000000*2 00*8 0100000000000000 0700000000000000";
     refused(&format!("{header} 0200000000000000 11*32"), "an entity is named twice");

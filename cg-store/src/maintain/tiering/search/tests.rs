@@ -6,7 +6,7 @@ use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkPos, Tier};
 
 use super::*;
-use crate::maintain::tiering::Known;
+use crate::maintain::tiering::CubeIndex;
 use crate::{MoveCounts, Stats, World, WorldOptions};
 
 const ENOUGH: Duration = Duration::from_secs(600);
@@ -14,9 +14,9 @@ const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 
 /// A world with a chunk at each place, of which ticks know nothing, as after opening; they remember so many cubes.
 fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World, Vec<ChunkAt>) {
-    let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-    let flat = world.register_dimension("game:flat").unwrap();
-    let [stone] = world.register_blocks(["game:stone"]).unwrap();
+    let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+    let flat = world.registry().register_dimension("game:flat").unwrap();
+    let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
     let at = |[x, y, z]: [i64; 3]| ChunkAt::new(flat, ChunkPos::new(x, y, z).unwrap());
     let places: Vec<_> = places.into_iter().map(at).collect();
     let saved = world.transaction(|tx| {
@@ -27,13 +27,13 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
         Ok::<_, Error>(())
     });
     drop(saved.unwrap());
-    while world.fold_opacity(usize::MAX).unwrap() > 0 {}
+    while world.opacity().fold(usize::MAX).unwrap() > 0 {}
     // The search for unfolded tiles is another one.
     ticks(&world, 0, 60);
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
     let _ = rooms.maintain.activity.tiering.take_written();
-    rooms.maintain.maintenance.work(|work| work.known = Known::default().with_capacity(remembered));
+    rooms.maintain.maintenance.work(|work| work.cube_index = CubeIndex::default().with_capacity(remembered));
     (world, places)
 }
 
@@ -59,7 +59,7 @@ fn a_world_is_searched_without_reading_its_rows() {
     let places = (0..chunks as i64).map(|n| [n / 512 * 16 + n / 64 % 8 * 2, n / 8 % 8 * 2, n % 8 * 2]);
     let (world, _) = opened(places, 1 << 16);
     let (_, first) = ticks(&world, 1, 1);
-    // Behind the last one a seek finds nothing, and no key.
+    // After the last one a seek finds nothing, and no key.
     assert_eq!((first.keys_scanned, first.engine_reads), (clusters * (2 + 64), 0), "all in one tick");
     // Nothing is due, so no row is read.
     let (moves, work) = ticks(&world, 10, 1000);
@@ -68,7 +68,7 @@ fn a_world_is_searched_without_reading_its_rows() {
         .rooms()
         .maintain
         .maintenance
-        .work(|work| assert!(!work.known.is_searched(), "there is something to be read"));
+        .work(|work| assert!(!work.cube_index.is_searched(), "there is something to be read"));
     // When it is due, each row is read once, and each cluster is one move.
     let (moves, work) = ticks(&world, 6000, 400);
     assert_eq!((moves.cooled, moves.refused, cold(&world)), (chunks, 0, chunks));
@@ -77,10 +77,10 @@ fn a_world_is_searched_without_reading_its_rows() {
         clusters * 64 + clusters,
         "cubes become warm rows, and those of a cluster one cold row"
     );
-    assert_eq!(work.keys_scanned, chunks + clusters * 64 * 2, "each row once, behind two seeks for its cube");
+    assert_eq!(work.keys_scanned, chunks + clusters * 64 * 2, "each row once, after two seeks for its cube");
     let (moves, work) = ticks(&world, DAY, 200);
     assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
-    world.rooms().maintain.maintenance.work(|work| assert!(work.known.is_searched()));
+    world.rooms().maintain.maintenance.work(|work| assert!(work.cube_index.is_searched()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is forgotten behind a sweep, and what is done while the threads are busy or die.
+//! What is forgotten after a sweep, and what is done while the threads are busy or die.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,9 +25,9 @@ fn apart() -> WorldOptions {
 
 /// A world with a chunk at each of these places along a line.
 fn stored(engine: MemEngine, options: &WorldOptions, places: &[i64]) -> (World, Vec<ChunkAt>, BlockId) {
-    let world = World::temporary_over(engine, &[], options).unwrap();
-    let flat = world.register_dimension("game:flat").unwrap();
-    let [stone, glass] = world.register_blocks(["game:stone", "game:glass"]).unwrap();
+    let world = World::in_memory_over(engine, &[], options).unwrap();
+    let flat = world.registry().register_dimension("game:flat").unwrap();
+    let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
     let all: Vec<_> = places.iter().map(|x| ChunkAt::new(flat, ChunkPos::new(*x, 0, 0).unwrap())).collect();
     let saved = world.transaction(|tx| {
         let schema = tx.catalog().current_schema();
@@ -88,12 +88,12 @@ fn promotions_are_made_behind_ticks_and_wait_behind_others() {
     let tiers = TierPolicy { promote_after_ticks: 0, ..TierPolicy::default() };
     let (world, all, _) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 12, 16]);
     let hash = world.content_hash().unwrap();
-    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    world.tiers().demote_all(1 << 30, |_| {}).unwrap();
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
-    world.hold(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
+    world.tiers().hold(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
     let tick = |_| world.tick(GameTick::new(1), &[], ENOUGH).unwrap();
     let reports: Vec<_> = beside_busy_threads(&world, || (0..3).map(tick).collect());
-    // It neither waits behind the others nor reads a row that is as large as 64 cubes.
+    // It neither waits after the others nor reads a row that is as large as 64 cubes.
     for report in reports {
         assert_eq!((report.moves.promoted, report.work_left), (0, true));
     }
@@ -114,7 +114,7 @@ fn promotions_are_made_behind_ticks_and_wait_behind_others() {
 #[test]
 fn a_cold_cluster_is_counted_behind_ticks() {
     let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 4, 8, 12]);
-    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    world.tiers().demote_all(1 << 30, |_| {}).unwrap();
     let schema = world.catalog().current_schema();
     let saved = world.transaction(|tx| {
         for at in &all {
@@ -202,9 +202,9 @@ fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
 
 #[test]
 fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
-    let world = World::temporary(&[], &WorldOptions::default()).unwrap();
-    let flat = world.register_dimension("game:flat").unwrap();
-    let [stone] = world.register_blocks(["game:stone"]).unwrap();
+    let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+    let flat = world.registry().register_dimension("game:flat").unwrap();
+    let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
     let at = |x| ChunkAt::new(flat, ChunkPos::constant(x, 0, 0));
     let saved = world.transaction(|tx| {
         let chunk = Arc::new(Chunk::filled(stone, &tx.catalog().current_schema())?);
@@ -236,7 +236,7 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
 #[test]
 fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
     let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 40]);
-    world.settle_tiers(1 << 30, |_| {}).unwrap();
+    world.tiers().demote_all(1 << 30, |_| {}).unwrap();
     assert_eq!(cold(&world), 2);
     // In a cube of its own, with a cold cluster below that does not hold it.
     let gone = ChunkAt::new(all[0].dimension, ChunkPos::constant(5, 0, 0));
@@ -250,16 +250,16 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         Ok::<_, Error>(())
     });
     drop(deleted.unwrap());
-    // What lies above the cluster is counted before, also behind ticks.
+    // What lies above the cluster is counted before, also in the background.
     for now in 0..10 {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
-    world.forget_before(u64::MAX).unwrap();
-    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.forgetting.is_some());
+    world.tiers().purge_tombstones_before(u64::MAX).unwrap();
+    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.purge.is_some());
     beside_busy_threads(&world, || {
         for now in 10..2000 {
             let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();
-            assert_eq!(report.moves.marks_forgotten, 0, "no tick reads a cold cluster");
+            assert_eq!(report.moves.tombstones_purged, 0, "no tick reads a cold cluster");
             if is_begun() {
                 return;
             }
@@ -267,6 +267,6 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         panic!("nobody looks for the mark");
     });
     let report = world.tick(GameTick::new(2000), &[], ENOUGH).unwrap();
-    assert_eq!((report.moves.marks_forgotten, is_begun()), (1, false));
+    assert_eq!((report.moves.tombstones_purged, is_begun()), (1, false));
     assert_eq!(world.load(gone).unwrap(), None);
 }

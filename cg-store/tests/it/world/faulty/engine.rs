@@ -22,7 +22,7 @@ pub(super) enum Fault {
     Whole,
     /// The sync fails.
     Sync,
-    /// A sync of somebody else fails behind the commit, which is there.
+    /// A sync of somebody else fails after the commit, which is there.
     SyncBehind,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Plan {
 enum Reads {
     #[default]
     AreWell,
-    /// The nth from now on, and all behind it if it stays so.
+    /// The nth from now on, and all after it if it stays so.
     WillFail { nth: u64, stays: bool },
     /// One has failed.
     Failed { stays: bool },
@@ -61,7 +61,7 @@ impl Plan {
         *self.next.lock().expect("no panic") = None;
     }
 
-    /// Has the nth read fail, and all behind it if it is to stay so.
+    /// Has the nth read fail, and all after it if it is to stay so.
     pub(super) fn fail_read(&self, nth: u64, stays: bool) {
         *self.reads.lock().expect("no panic") = Reads::WillFail { nth, stays };
     }

@@ -1,4 +1,4 @@
-//! Worlds over an engine that fails at the nth call, and that go on behind it.
+//! Worlds over an engine that fails at the nth call, and that go on after it.
 
 mod engine;
 mod large;
@@ -32,7 +32,7 @@ impl Failing {
         let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
         let options = WorldOptions { cache_bytes: 0, durability: Durability::Fast, limits, ..options() };
         let engine = Faulty::new(engine, Arc::clone(&plan));
-        let world = World::temporary_over(engine, &[], &options).expect("begins");
+        let world = World::in_memory_over(engine, &[], &options).expect("begins");
         let ids = Ids::register(&world);
         Self { world, plan, ids }
     }
@@ -86,7 +86,11 @@ fn fails_and_goes_on(failing: &Failing, nth: u64, fault: Fault) {
         let end = failing.put(durability, step as i64);
         // A name between two steps is a commit past the queue.
         let name = format!("game:dimension{step}");
-        ends.push((name.clone(), end.as_ref().err().map(cant_be_there), world.register_dimension(&name)));
+        ends.push((
+            name.clone(),
+            end.as_ref().err().map(cant_be_there),
+            world.registry().register_dimension(&name),
+        ));
         tickets.extend(end);
     }
     assert!(world.engine().failure().is_some(), "{context}: nothing failed");
@@ -101,7 +105,7 @@ fn fails_and_goes_on(failing: &Failing, nth: u64, fault: Fault) {
     assert!(world.last_commit() >= last, "{context}: promised commits are gone");
     assert!(tickets.iter().all(Durable::is_durable), "{context}: a ticket was forgotten");
     for (step, (name, end, named)) in ends.iter().enumerate() {
-        let (is_there, is_named) = (failing.has(step as i64), world.dimension(name).is_some());
+        let (is_there, is_named) = (failing.has(step as i64), world.catalog().dimension(name).is_some());
         match end {
             None => assert!(is_there, "{context}: step {step} was accepted and is gone"),
             Some(true) => assert!(!is_there, "{context}: step {step} wrote nothing and is there"),
@@ -118,7 +122,7 @@ fn fails_and_goes_on(failing: &Failing, nth: u64, fault: Fault) {
     // Everything goes on, in the memory that was brought up to the disk.
     for (step, (name, ..)) in ends.iter().enumerate() {
         failing.put(Durability::Safe, step as i64).unwrap_or_else(|error| panic!("{context}: {error}"));
-        world.register_dimension(name).unwrap_or_else(|error| panic!("{context}: {error}"));
+        world.registry().register_dimension(name).unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(failing.has(step as i64), "{context}");
     }
     assert_sound(world);

@@ -39,10 +39,10 @@ fn filled_world() -> Failing {
     let plan = Arc::new(Plan::default());
     let options = WorldOptions { cache_bytes: 0, durability: Durability::Process, deltas: true, ..options() };
     let engine = Faulty::new(MemEngine::new(), Arc::clone(&plan));
-    let world = World::temporary_over(engine, &[], &options).expect("begins");
+    let world = World::in_memory_over(engine, &[], &options).expect("begins");
     let ids = Ids::register(&world);
     save(&world, (0..6).map(|n| (far(&ids, n), noisy(&world, &ids, n as u32))));
-    world.settle_tiers(LATER, |_| {}).expect("settles");
+    world.tiers().demote_all(LATER, |_| {}).expect("settles");
     save(&world, (2..4).map(|n| (far(&ids, n), filled(&world, ids.stone))));
     let filled = world.transaction(|tx| {
         tx.put_entity(uuid(1), ids.cow_in(far(&ids, 0)));
@@ -53,7 +53,7 @@ fn filled_world() -> Failing {
         Ok::<_, Error>(())
     });
     filled.expect("commits");
-    world.keep_snapshot("kept", &[7].repeat(KEPT_BYTES)).expect("keeps");
+    world.snapshots().save("kept", &[7].repeat(KEPT_BYTES)).expect("keeps");
     Failing { world, plan, ids }
 }
 
@@ -63,7 +63,7 @@ fn load(failing: &Failing) -> Result<(), Error> {
     let is_there = |n: usize| n < 5;
     for (n, at) in all.iter().enumerate() {
         assert_eq!(world.load(*at)?.is_some(), is_there(n), "{at}");
-        assert_eq!(world.view(*at, |_| Ok(()))?.is_some(), is_there(n), "{at}");
+        assert_eq!(world.with_stored_bytes(*at, |_| Ok(()))?.is_some(), is_there(n), "{at}");
     }
     for (n, loaded) in world.load_many(&all).into_iter().enumerate() {
         assert_eq!(loaded?.is_some(), is_there(n), "{n}");
@@ -92,7 +92,7 @@ fn look(failing: &Failing) -> Result<(), Error> {
     }
     let census = world.census()?;
     assert_eq!((count, Tier::ALL.map(|tier| census.tier(tier).chunks).iter().sum()), (5, 5));
-    assert_eq!(world.opacity(ids.overworld, 40 * 16, 0)?.runs(), [0..=15]);
+    assert_eq!(world.opacity().column(ids.overworld, 40 * 16, 0)?.runs(), [0..=15]);
     world.content_hash()?;
     assert_eq!(world.verify(VerifyDepth::Full, |_| {})?.findings, []);
     Ok(())
@@ -131,7 +131,7 @@ fn delete_box(failing: &Failing) -> Result<(), Error> {
 }
 
 fn tick(failing: &Failing) -> Result<(), Error> {
-    failing.world.forget_before(u64::MAX)?;
+    failing.world.tiers().purge_tombstones_before(u64::MAX)?;
     for n in 0..8 {
         failing.world.tick(GameTick::new(LATER + 1000 * n), &[], std::time::Duration::from_secs(600))?;
     }
@@ -139,26 +139,26 @@ fn tick(failing: &Failing) -> Result<(), Error> {
 }
 
 fn settle(failing: &Failing) -> Result<(), Error> {
-    failing.world.settle_tiers(LATER, |_| {}).map(drop)
+    failing.world.tiers().demote_all(LATER, |_| {}).map(drop)
 }
 
 fn draw(failing: &Failing) -> Result<(), Error> {
-    failing.world.fold_opacity(1)?;
-    failing.world.rebuild_opacity().map(drop)
+    failing.world.opacity().fold(1)?;
+    failing.world.opacity().rebuild().map(drop)
 }
 
 fn keep(failing: &Failing) -> Result<(), Error> {
-    // One that failed behind this is still there.
-    failing.world.delete_snapshot("new")?;
-    failing.world.keep_snapshot("new", &[1].repeat(KEPT_BYTES))?;
-    let kept = failing.world.snapshots()?;
+    // One that failed after this is still there.
+    failing.world.snapshots().delete("new")?;
+    failing.world.snapshots().save("new", &[1].repeat(KEPT_BYTES))?;
+    let kept = failing.world.snapshots().list()?;
     assert_eq!(kept.iter().filter(|kept| kept.is_ok()).count(), 2, "{kept:?}");
-    assert!(failing.world.delete_snapshot("new")?);
+    assert!(failing.world.snapshots().delete("new")?);
     Ok(())
 }
 
 fn read_kept(failing: &Failing) -> Result<(), Error> {
-    let mut reader = failing.world.snapshot("kept")?.expect("it is kept");
+    let mut reader = failing.world.snapshots().open("kept")?.expect("it is kept");
     let mut bytes = Vec::new();
     match reader.read_to_end(&mut bytes) {
         Ok(_) => assert!(bytes == [7].repeat(KEPT_BYTES)),
@@ -250,7 +250,7 @@ fn whichever_read_fails_while_a_world_is_opened_it_opens_afterwards() {
                 }
             }
             drop(opened);
-            assert_eq!(open().expect("opens").content_hash().expect("reads"), hash, "behind read {nth}");
+            assert_eq!(open().expect("opens").content_hash().expect("reads"), hash, "after read {nth}");
             if !has_failed {
                 break;
             }

@@ -5,14 +5,14 @@ use super::*;
 use cg_tiering::GameTick;
 use std::time::Duration;
 
-/// Chunks whose moves are cut off by a failed write, which left nothing or all of it, still grow cold in time.
+/// Chunks whose moves are cut off by a failed write, which left nothing or all of it, are still demoted in time.
 #[test]
 fn moves_that_failed_are_looked_at_again() {
     const MINUTE: u64 = 60 * cg_tiering::GameTick::PER_SECOND;
     for fault in [Fault::Whole, Fault::Lost] {
         for nth in 1..=6 {
             let Failing { world, plan, ids } = Failing::over(MemEngine::new());
-            // What comes behind the round that looks for rows is known from commits alone.
+            // What comes after the round that looks for rows is known from commits alone.
             play(&world, 1, &[]);
             let all: Vec<_> = (0..8).map(|n| ids.at(4 * (n % 4), 4 * (n / 4), 0)).collect();
             save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
@@ -83,7 +83,7 @@ fn the_end_of_a_gap_is_looked_for_once(engine: impl Engine) {
     world.flush().expect("flushes");
     // A failure and what follows from it makes ticks search the world anew.
     plan.fail(1, Fault::Lost);
-    world.register_dimension("game:lost").expect_err("is not written");
+    world.registry().register_dimension("game:lost").expect_err("is not written");
     world.resume().expect("goes on");
     *plan.unreadable.lock().expect("no panic") = Some(cg_format::key::chunk(far).into());
     let before = plan.scans.load(Ordering::Relaxed);

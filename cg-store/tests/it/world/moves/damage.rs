@@ -27,8 +27,8 @@ fn a_damaged_row_is_told_once_and_nothing_is_written_for_it() {
     }
     let work = world.stats() - before;
     assert_eq!((work.moves, work.rows_written), (0, 0));
-    // Once it is set aside and written anew, it goes where the others are.
-    assert!(world.set_aside(all[4]).expect("sets aside"));
+    // Once it is quarantined and written anew, it goes where the others are.
+    assert!(world.quarantine().chunk(all[4]).expect("quarantines"));
     save(&world, [(all[4], marked(&world, &ids, 2))]);
     play(&world, 3 * DAY, &[]);
     assert_eq!(tiers(&world), [0, 0, 9]);
@@ -70,7 +70,7 @@ fn damage_stays_where_it_is_and_holds_up_nothing_else() {
     drop(world);
     disk.raw().flip(Family::ChunkL0, key::chunk(all[1]), frame::LEN_BYTES + 3);
     let world = disk.open(&[]);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     save(&world, [(ids.at(3, 0, 0), marked(&world, &ids, 7))]);
     for (at, is_damaged) in all.iter().zip([false, true, false]) {
         match world.load(*at) {
@@ -85,7 +85,7 @@ fn damage_stays_where_it_is_and_holds_up_nothing_else() {
     disk.raw().flip(Family::ChunkL2, cold, frame::LEN_BYTES + 3);
     let before = disk.raw().get(Family::ChunkL2, cold);
     let world = disk.open(&[]);
-    let counts = world.settle_tiers(DAY, |_| {}).expect("settles");
+    let counts = world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert!(counts.refused > 0 && counts.cooled == 0, "{counts:?}");
     assert!(world.load(ids.at(3, 0, 0)).expect("is sound").is_some());
     drop(world);

@@ -70,11 +70,11 @@ fn against_the_model(mut world: World, events: &[Happening], mut reopen: impl Fn
                 }
             }
             Happening::Settle { after_ticks } => {
-                world.settle_tiers(after_ticks, |_| {}).expect("settles");
+                world.tiers().demote_all(after_ticks, |_| {}).expect("settles");
             }
             Happening::Forget => {
-                let before = world.forget_before(u64::MAX).expect("is noted");
-                assert_eq!(before, world.forgotten_before());
+                let before = world.tiers().purge_tombstones_before(u64::MAX).expect("is noted");
+                assert_eq!(before, world.tiers().tombstone_horizon());
             }
             Happening::Reopen => world = reopen(world),
         }
@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn a_played_world_with_deltas_is_the_model(events in prop::collection::vec(event(), 1..40)) {
         let deltas = WorldOptions { deltas: true, ..options() };
-        against_the_model(World::temporary(&[], &deltas).expect("a world in memory"), &events, |world| world);
+        against_the_model(World::in_memory(&[], &deltas).expect("a world in memory"), &events, |world| world);
         let disk = Disk::new();
         let world = World::create(disk.path(), &[], &deltas).expect("is created");
         against_the_model(world, events.get(..8).unwrap_or(&events), |world| {

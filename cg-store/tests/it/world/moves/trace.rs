@@ -8,20 +8,20 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
     let ids = Ids::register(&world);
     let (a, absent) = (ids.at(0, 0, 0), ids.at(9, 9, 9));
     save(&world, [(a, marked(&world, &ids, 1))]);
-    assert_eq!(world.take_trace(), TracePart::default(), "nothing is recorded unasked");
+    assert_eq!(world.tiers().take_trace(), TracePart::default(), "nothing is recorded unasked");
     let here = player(1, ids.overworld, 5, 5, 5);
-    let before = world.pin(ids.overworld, ChunkBox::new(a.pos, a.pos));
-    world.record_trace(1 << 20);
+    let before = world.tiers().pin(ids.overworld, ChunkBox::new(a.pos, a.pos));
+    world.tiers().record_trace(1 << 20);
     world.tick(GameTick::new(7), &[here], ENOUGH).expect("ticks");
-    world.forget_chunks();
+    world.cache().clear();
     for _ in 0..2 {
         assert!(world.load(a).expect("loads").is_some() && world.load(absent).expect("loads").is_none());
     }
-    let held = world.hold(ids.overworld, &ChunkBox::new(absent.pos, absent.pos)).expect("is small");
-    let huge = world.hold(ids.overworld, &ChunkBox::EVERYTHING);
+    let held = world.tiers().hold(ids.overworld, &ChunkBox::new(absent.pos, absent.pos)).expect("is small");
+    let huge = world.tiers().hold(ids.overworld, &ChunkBox::EVERYTHING);
     assert!(huge.is_err(), "what is refused is not recorded");
-    assert!(world.unpin(before));
-    let part = world.take_trace();
+    assert!(world.tiers().unpin(before));
+    let part = world.tiers().take_trace();
     assert_eq!(part.lost_events, 0);
     let mut bytes = part.bytes;
     save(&world, [(a, marked(&world, &ids, 2))]);
@@ -31,11 +31,11 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
         Ok::<_, Error>(())
     });
     drop(deleted.expect("deletes"));
-    assert!(world.release(held) && !world.release(held));
-    let pin = world.pin(ids.nether, ChunkBox::EVERYTHING);
-    bytes.extend(world.end_trace().bytes);
+    assert!(world.tiers().release(held) && !world.tiers().release(held));
+    let pin = world.tiers().pin(ids.nether, ChunkBox::EVERYTHING);
+    bytes.extend(world.tiers().end_trace().bytes);
     save(&world, [(a, marked(&world, &ids, 3))]);
-    assert_eq!(world.end_trace(), TracePart::default(), "it was ended before");
+    assert_eq!(world.tiers().end_trace(), TracePart::default(), "it was ended before");
     let reader = cg_tiering::trace::TraceReader::new(&bytes).expect("is a trace");
     let events = reader.collect::<Result<Vec<_>, _>>().expect("is sound");
     let first = marked(&world, &ids, 1).to_bytes().len() as u32;
@@ -72,9 +72,9 @@ fn a_trace_that_nobody_takes_ends_and_says_what_it_lost() {
     let save_all = |n| save(&world, all.iter().map(|at| (*at, marked(&world, &ids, n))));
     // What memory knows to be absent is not asked of the engine by those who save it.
     assert!(world.load_many(&all).into_iter().all(|found| matches!(found, Ok(None))));
-    world.record_trace(100);
+    world.tiers().record_trace(100);
     save_all(1);
-    let part = world.take_trace();
+    let part = world.tiers().take_trace();
     // The first line takes 20 bytes, the first place 37 in full, then each save takes 8.
     assert_eq!((part.bytes.len(), part.lost_events), (20 + 37 + 5 * 8, 20 - 6));
     let events = cg_tiering::trace::TraceReader::new(&part.bytes).expect("is a trace");
@@ -85,12 +85,12 @@ fn a_trace_that_nobody_takes_ends_and_says_what_it_lost() {
     assert!(saved.eq(all[..6].iter().copied()), "the first of what happened, without a hole");
     // Room again is no reason to go on: what was lost would be missing in the middle.
     world.tick(GameTick::new(3), &[], ENOUGH).expect("ticks");
-    world.pin(ids.overworld, ChunkBox::EVERYTHING);
-    assert_eq!(world.take_trace(), TracePart { bytes: Vec::new(), lost_events: 16 });
-    assert_eq!(world.end_trace().lost_events, 16);
-    world.record_trace(1000);
+    world.tiers().pin(ids.overworld, ChunkBox::EVERYTHING);
+    assert_eq!(world.tiers().take_trace(), TracePart { bytes: Vec::new(), lost_events: 16 });
+    assert_eq!(world.tiers().end_trace().lost_events, 16);
+    world.tiers().record_trace(1000);
     save_all(2);
-    let part = world.end_trace();
+    let part = world.tiers().end_trace();
     assert_eq!(part.lost_events, 0, "a new one begins anew");
     let events = cg_tiering::trace::TraceReader::new(&part.bytes).expect("is a trace");
     let events = events.take(2).collect::<Result<Vec<_>, _>>().expect("is sound");

@@ -4,13 +4,13 @@ use super::*;
 use cg_format::staged::{Intent, PartWriter, StagedOp};
 use cg_format::{Space, key};
 use cg_store::engine::Readable as _;
-use cg_store::{CommitInPart, OpenError};
+use cg_store::{OpenError, SalvagedCommit};
 use expect_test::{Expect, expect};
 
 /// A damaged block that no scan gets past lies where the intent does, and hides it from nobody who asks for it by its key.
 #[test]
 fn damage_before_an_intent_hides_no_commit() {
-    let whole = World::temporary(&[], &limited(1 << 20)).expect("a world in memory");
+    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     for commits in few() {
         let fuse = Fuse::new();
@@ -21,7 +21,7 @@ fn damage_before_an_intent_hides_no_commit() {
         let ids = begin(&world);
         fuse.set(commits);
         let changed = change(&world, &ids, 7, Durability::Process);
-        assert!(changed.is_err(), "no commit is cut off behind its intent");
+        assert!(changed.is_err(), "no commit is cut off after its intent");
         drop((changed, world));
         fuse.set(i64::MAX);
         let intent = key::intent(below.last_commit().get());
@@ -88,7 +88,7 @@ fn a_world_with_an_intent_is_carried_out_by_who_may_write_and_refused_to_who_may
         &disk,
         || World::open_read_only(disk.path(), &options()),
         expect![
-            "commit 2 is not carried out to its end, and nothing may be written; open the world for writing once"
+            "commit 2 is not rolled forward to its end, and nothing may be written; open the world for writing once"
         ],
     );
     let world = disk.open(&[]);
@@ -110,7 +110,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open(disk.path(), &[], &options()),
         expect![
-            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
+            "a commit is to be rolled forward, and row 04000000000000000200000001 of index is damaged: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().delete(Family::Index, part);
@@ -118,7 +118,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open(disk.path(), &[], &options()),
         expect![
-            "a commit is to be carried out, and row 04000000000000000200000001 of index is damaged: part 1 of 2 of commit 2 is missing; restore a checkpoint, or set the damaged part of the commit aside"
+            "a commit is to be rolled forward, and row 04000000000000000200000001 of index is damaged: part 1 of 2 of commit 2 is missing; restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().put(Family::Index, part, &row);
@@ -127,7 +127,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
         &disk,
         || World::open_read_only(disk.path(), &options()),
         expect![
-            "a commit is to be carried out, and row 040000000000000002 of index is damaged: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
+            "a commit is to be rolled forward, and row 040000000000000002 of index is damaged: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
     );
     disk.raw().flip(Family::Index, key::intent(seq), 30);
@@ -156,7 +156,7 @@ fn an_intent_in_an_open_world_is_a_finding() {
     plant(&world, [(Space::Intent, key::intent(9).to_vec(), Some(plain(&bytes)))]);
     assert_eq!(
         findings(&world),
-        ["index: commit 9 is not carried out to its end; close the world and open it for writing"]
+        ["index: commit 9 is not rolled forward to its end; close the world and open it for writing"]
     );
 }
 
@@ -164,11 +164,11 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn set_aside(disk: &Disk) -> Option<CommitInPart> {
-    World::set_aside_damaged_commit(disk.path(), &options()).expect("the files are sound")
+fn set_aside(disk: &Disk) -> Option<SalvagedCommit> {
+    World::salvage_commit(disk.path(), &options()).expect("the files are sound")
 }
 
-/// What is left of [`with_intent`] behind damage to one row: its objects, what was told, and what lies in quarantine.
+/// What is left of [`with_intent`] after damage to one row: its objects, what was told, and what lies in quarantine.
 #[track_caller]
 fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let disk = Disk::new();
@@ -176,7 +176,7 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     damage(&disk, seq);
     let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
     assert!(matches!(error, Error::Open(OpenError::DamagedCommit { .. })), "{error:?}");
-    let CommitInPart { carried_out_parts, lost } = set_aside(&disk).expect("is damaged");
+    let SalvagedCommit { rolled_forward_parts, lost } = set_aside(&disk).expect("is damaged");
     assert_eq!(set_aside(&disk), None, "it was done");
     let world = disk.open(&[]);
     assert_eq!(world.last_commit(), seq);
@@ -184,7 +184,7 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     assert_sound(&world);
     let listed = world.objects().list("object/", None, 9).expect("lists").entries;
     let keys: Vec<_> = listed.iter().map(|entry| entry.key.to_string()).collect();
-    let kept = world.quarantined().expect("lists");
+    let kept = world.quarantine().list().expect("lists");
     let kept = kept
         .iter()
         .map(|copy| format!("{:?} of commit {}, {} bytes", copy.space, copy.commit, copy.bytes.len()));
@@ -192,7 +192,7 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let lost: Vec<_> = lost.iter().map(|(row, what)| format!("{}: {what}", hex(row))).collect();
     let kept = kept.join(", ");
     let (keys, lost) = (keys.join(", "), lost.join("; "));
-    expected.assert_eq(&format!("{carried_out_parts} carried out: {keys}; lost {lost}; kept {kept}"));
+    expected.assert_eq(&format!("{rolled_forward_parts} rolled forward: {keys}; lost {lost}; kept {kept}"));
 }
 
 #[test]
@@ -200,19 +200,19 @@ fn what_is_sound_of_a_damaged_commit_is_carried_out_and_the_rest_is_kept() {
     left(
         |disk, seq| disk.raw().flip(Family::Index, key::staged(seq, 1), 60),
         expect![
-            "1 carried out: object/0; lost 04000000000000000200000001: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 90 bytes"
+            "1 rolled forward: object/0; lost 04000000000000000200000001: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 90 bytes"
         ],
     );
     left(
         |disk, seq| disk.raw().delete(Family::Index, key::staged(seq, 0)),
         expect![
-            "1 carried out: object/1; lost 04000000000000000200000000: it is missing; kept Intent of commit 2, 0 bytes"
+            "1 rolled forward: object/1; lost 04000000000000000200000000: it is missing; kept Intent of commit 2, 0 bytes"
         ],
     );
     left(
         |disk, seq| disk.raw().flip(Family::Index, key::intent(seq), 30),
         expect![
-            "2 carried out: object/0, object/1; lost 040000000000000002: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 41 bytes"
+            "2 rolled forward: object/0, object/1; lost 040000000000000002: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); kept Intent of commit 2, 41 bytes"
         ],
     );
     // Sound parts that are not those that the intent sums: the last one is of another writer.
@@ -224,12 +224,12 @@ fn what_is_sound_of_a_damaged_commit_is_carried_out_and_the_rest_is_kept() {
             disk.raw().put(Family::Index, row, &draft.seal(Space::Intent, &row, seq));
         },
         expect![
-            "2 carried out: object/0; lost 040000000000000002: its parts are sound and not those that it sums; kept Intent of commit 2, 41 bytes"
+            "2 rolled forward: object/0; lost 040000000000000002: its parts are sound and not those that it sums; kept Intent of commit 2, 41 bytes"
         ],
     );
 }
 
-/// A part behind the last that counts, as a commit leaves it that was cut off under the same number.
+/// A part after the last that counts, as a commit leaves it that was cut off under the same number.
 fn plant_stranger(disk: &Disk, seq: u64) {
     let object = cg_format::object::ObjectView { version: 0, bytes: Some(b"never was") };
     let row = Draft::plain(Codec::None, 0, |out| object.encode(out)).seal(Space::Object, b"object/2", seq);
@@ -247,8 +247,8 @@ fn parts_that_an_intent_does_not_count_are_never_carried_out() {
     plant_stranger(&disk, seq);
     assert_eq!(set_aside(&disk), None, "what counts is sound");
     disk.raw().flip(Family::Index, key::staged(seq, 1), 60);
-    let CommitInPart { carried_out_parts, lost } = set_aside(&disk).expect("is damaged");
-    assert_eq!((carried_out_parts, lost.len()), (1, 1));
+    let SalvagedCommit { rolled_forward_parts, lost } = set_aside(&disk).expect("is damaged");
+    assert_eq!((rolled_forward_parts, lost.len()), (1, 1));
     let world = disk.open(&[]);
     let listed = world.objects().list("object/", None, 9).expect("lists").entries;
     assert_eq!(listed.iter().map(|entry| entry.key.to_string()).collect::<Vec<_>>(), ["object/0"]);
@@ -284,7 +284,7 @@ fn a_commit_of_a_newer_release_is_no_damage() {
     let row = key::staged(seq, 1);
     let draft = Draft::plain(Codec::None, 0, |out| out.push(2));
     disk.raw().put(Family::Index, row, &draft.seal(Space::Intent, &row, seq));
-    let error = World::set_aside_damaged_commit(disk.path(), &options()).expect_err("is refused");
+    let error = World::salvage_commit(disk.path(), &options()).expect_err("is refused");
     expect!["index row 04000000000000000200000001 is damaged: intent: part version is 2, and this release reads up to 1; use a newer release (at byte 0)"].assert_eq(&error.to_string());
     assert_eq!(disk.raw().get(Family::Index, row).last(), Some(&2));
 }

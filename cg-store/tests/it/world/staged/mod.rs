@@ -134,7 +134,7 @@ fn ends_as_what_takes_one_batch(world_of: impl Fn(&WorldOptions) -> World) {
         for world in &worlds {
             change(world, &ids, 8, durability).expect("commits");
             world.flush().expect("is written");
-            while world.fold_opacity(10).expect("folds") > 0 {}
+            while world.opacity().fold(10).expect("folds") > 0 {}
         }
         assert!(contents(one) == contents(many), "{durability:?}, again");
     }
@@ -142,7 +142,7 @@ fn ends_as_what_takes_one_batch(world_of: impl Fn(&WorldOptions) -> World) {
 
 #[test]
 fn what_takes_many_batches_ends_as_what_takes_one() {
-    ends_as_what_takes_one_batch(|options| World::temporary(&[], options).expect("a world in memory"));
+    ends_as_what_takes_one_batch(|options| World::in_memory(&[], options).expect("a world in memory"));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn few() -> impl Iterator<Item = i64> {
 #[test]
 fn whichever_commit_is_the_last_the_world_opens_as_before_or_as_after() {
     let hash = |world: &World| -> ContentHash { world.content_hash().expect("hashes") };
-    let whole = World::temporary(&[], &limited(1 << 20)).expect("a world in memory");
+    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     let after = whole.content_hash().expect("hashes");
     let (mut seen_before, mut seen_after) = (0, 0);
@@ -215,14 +215,14 @@ fn the_room_on_the_disk_is_counted_twice() {
             move || free.load(Ordering::Relaxed)
         });
         let options = WorldOptions { min_free_bytes: Some(MIN), ..limited(batch_bytes) };
-        let world = World::temporary_over(engine, &[], &options).expect("a world in memory");
+        let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
         let ids = begin(&world);
         // The system is asked again after half a second.
         thread::sleep(Duration::from_millis(510));
         free.store(free_bytes, Ordering::Relaxed);
         match change(&world, &ids, 7, Durability::Process) {
             Ok(_) => true,
-            Err(Error::NoRoom { min_free_bytes: MIN, .. }) => false,
+            Err(Error::LowDiskSpace { min_free_bytes: MIN, .. }) => false,
             Err(error) => panic!("{error}"),
         }
     };
@@ -245,7 +245,7 @@ fn the_room_on_the_disk_is_counted_twice() {
 #[test]
 fn a_commit_that_cannot_be_written_now_is_written_when_the_world_is_resumed() {
     use cg_store::engine::Fault;
-    let whole = World::temporary(&[], &limited(1 << 20)).expect("a world in memory");
+    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     for nth in few().skip(1) {
         let left = Arc::new(AtomicU64::new(u64::MAX));
@@ -254,7 +254,7 @@ fn a_commit_that_cannot_be_written_now_is_written_when_the_world_is_resumed() {
             move |_| (left.fetch_sub(1, Ordering::Relaxed) == 1).then_some(Fault::NoSpace)
         });
         let world =
-            World::temporary_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
+            World::in_memory_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
         let ids = begin(&world);
         left.store(nth as u64, Ordering::Relaxed);
         let failed = change(&world, &ids, 7, Durability::Process);

@@ -1,4 +1,4 @@
-//! Who reads while a commit is carried out.
+//! Who reads while a commit is rolled forward.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use super::*;
 use cg_format::{Space, key};
 use cg_tiering::GameTick;
 
-/// A world whose engine writes a batch only when it is let, once the gate is shut.
+/// A world whose engine writes a batch only when it is let, once the latch is shut.
 struct Stepped {
     world: World,
     ids: Ids,
@@ -27,14 +27,14 @@ impl Stepped {
             }
         });
         let world =
-            World::temporary_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
+            World::in_memory_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
         let ids = begin(&world);
         Self { world, ids, steps }
     }
 
     /// From now on each batch waits for a word. When the sender is gone, all go through.
     fn shut(&self) -> SyncSender<()> {
-        // No word is kept for later: a thread that was not woken for a while goes one step behind, and not many.
+        // No word is kept for later: a thread that was not woken for a while goes one step after, and not many.
         let (step, steps) = sync_channel(0);
         *self.steps.lock().expect("no panic") = Some(steps);
         step
@@ -77,7 +77,10 @@ fn readers_see_all_of_it_while_half_is_in_the_rows_and_a_tick_makes_way() {
     assert!(committed.durable().has_reached(Level::Process));
     let begun = Instant::now();
     let report = world.tick(GameTick::new(1), &[], Duration::from_secs(5)).expect("ticks");
-    assert!(report.made_way && report.work_left && begun.elapsed() < Duration::from_secs(4), "{report:?}");
+    assert!(
+        report.skipped_large_commit && report.work_left && begun.elapsed() < Duration::from_secs(4),
+        "{report:?}"
+    );
     let walks: [Box<dyn Fn() -> u64 + Send + Sync + '_>; 4] = [
         Box::new(|| {
             let mut count = 0;
@@ -105,7 +108,7 @@ fn readers_see_all_of_it_while_half_is_in_the_rows_and_a_tick_makes_way() {
         }
     });
     let report = world.tick(GameTick::new(2), &[], Duration::from_secs(5)).expect("ticks");
-    assert!(!report.made_way, "{report:?}");
+    assert!(!report.skipped_large_commit, "{report:?}");
     assert_nothing_is_left(world);
     assert_sound(world);
 }
@@ -134,7 +137,7 @@ fn nobody_sees_half(world: &World) {
                             walked.expect("walks");
                         }
                         1 => {
-                            let read = world.still(|still| {
+                            let read = world.read_view(|still| {
                                 use cg_format::ChunkSource as _;
                                 let all: Vec<_> = (0..CHUNKS).map(|x| ids.at(x, 0, 0)).collect();
                                 for found in still.lookup_many(&all) {
@@ -180,7 +183,7 @@ fn nobody_sees_half(world: &World) {
 
 #[test]
 fn nobody_sees_half_of_it_in_memory() {
-    nobody_sees_half(&World::temporary(&[], &limited(SMALL.batch_bytes)).expect("a world in memory"));
+    nobody_sees_half(&World::in_memory(&[], &limited(SMALL.batch_bytes)).expect("a world in memory"));
 }
 
 #[test]
@@ -204,7 +207,8 @@ fn a_checkpoint_beside_it_has_all_of_it_or_nothing() {
         while !writer.is_finished() {
             let copy = disk.root().join(format!("copy{number}"));
             world.checkpoint(&copy).expect("copies");
-            let copy = World::open_read_only(&copy, &options()).expect("there is nothing to be carried out");
+            let copy =
+                World::open_read_only(&copy, &options()).expect("there is nothing to be rolled forward");
             let listed = copy.objects().list("object/", None, 999).expect("lists").entries.len();
             assert!(listed == 0 || listed == CHUNKS as usize - 11, "{listed} of {CHUNKS}");
             number += 1;

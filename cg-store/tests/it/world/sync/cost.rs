@@ -12,7 +12,7 @@ over_both_engines! {
 fn what_does_not_fit_into_a_reply_comes_later(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..5).map(|x| (ids.at(x, 0, 0), machine(server, &ids, x as u8))));
-    let limits = AnswerLimits { chunk_bytes: 1, listed_chunks: 4, ..AnswerLimits::default() };
+    let limits = SyncServerLimits { chunk_bytes: 1, listed_chunks: 4, ..SyncServerLimits::default() };
     let mut wanted: Vec<_> = (0..5).map(|x| here(&cache, [x, 0, 0])).collect();
     for left in (0..5).rev() {
         let applied = exchange(server, &cache, &cache.request(&wanted).expect("asks"), &limits);
@@ -37,11 +37,11 @@ fn cost_follows_what_changed(server: &World) {
     let wanted: Vec<_> = (0..10_000).map(|i| here(&cache, at(i))).collect();
     assert_eq!(ask(server, &cache, &wanted).updated, 10_000);
     save(server, (0..100).map(|i| (ids.at(i % 5, i / 25, i / 5 % 5), marked(server, &ids, i as u16))));
-    server.forget_chunks();
+    server.cache().clear();
 
     let request = cache.request(&wanted).expect("asks");
     let before = server.stats();
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
     let cost = server.stats() - before;
     // 196 cubes of 4³ have a mark each; the 100 chunks lie in 4 of them.
     assert_eq!(cost.chunks_decoded, 100);
@@ -53,7 +53,7 @@ fn cost_follows_what_changed(server: &World) {
     // And what is told once is known: now the marks alone are read.
     let request = cache.request(&wanted).expect("asks");
     let before = server.stats();
-    server.answer(&request, &AnswerLimits::default()).expect("answers");
+    server.answer(&request, &SyncServerLimits::default()).expect("answers");
     let cost = server.stats() - before;
     assert_eq!((cost.engine_reads, cost.keys_scanned, cost.chunks_decoded), (196, 0, 0));
 }
@@ -64,10 +64,10 @@ fn an_area_costs_what_changed_in_it(server: &World) {
     save(server, (0..512).map(|i| (ids.at(i % 8, i / 64, i / 8 % 8), machine(server, &ids, 1))));
     catch_up(server, &cache);
     let cost = |expected: u64| {
-        let overworld = cache.world().dimension("game:overworld").expect("is registered");
+        let overworld = cache.world().catalog().dimension("game:overworld").expect("is registered");
         let request = cache.request_area(overworld, area()).expect("asks");
         let before = server.stats();
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
         let cost = server.stats() - before;
         let visited = cost.engine_reads + cost.keys_scanned;
         assert!(visited <= 2 * expected, "{visited} rows for {expected} changes");

@@ -19,7 +19,7 @@ fn bytes_that_are_no_message_are_refused() {
     save(&server, [(ids.at(0, 0, 0), machine(&server, &ids, 1))]);
     let cache = client();
     let request = cache.request(&[here(&cache, [0, 0, 0])]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers").encode();
+    let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers").encode();
     let limits = SyncLimits::default();
     let refused = |bytes: &[u8], limits| SyncReply::decode(bytes, limits).expect_err("is refused");
     assert_eq!(
@@ -81,7 +81,7 @@ fn bytes_that_are_no_message_are_refused() {
     }
     let error = server.answer(
         &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
-        &AnswerLimits::default(),
+        &SyncServerLimits::default(),
     );
     expect!["the message says what cannot be: it has no name for a dimension"]
         .assert_eq(&error.expect_err("is refused").to_string());
@@ -104,9 +104,12 @@ fn names_have_an_end() {
     let more = |from: u32, to: u32| {
         let names: Vec<_> = (from..to).map(|number| format!("hostile:{number}")).collect();
         let new = names.iter().map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
-        server.register(&Registration { blocks: new, ..Registration::default() }).expect("registers");
+        server
+            .registry()
+            .register(&Registration { blocks: new, ..Registration::default() })
+            .expect("registers");
         let request = cache.request(&at).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
         cache.apply(&request, &reply)
     };
     more(0, 9).expect("is as many as allowed");
@@ -120,7 +123,7 @@ fn names_have_an_end() {
     // Names that the world has, again and again under other numbers, are kept in memory all the same.
     let small = client().with_max_names(3);
     let request = small.request(&[here(&small, [0, 0, 0])]).expect("asks");
-    let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+    let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
     let before = count(small.world());
     let error = small.apply(&request, &reply).expect_err("are more than three");
     assert!(matches!(error, SyncError::TooManyNames { limit: 3, .. }), "{error}");
@@ -131,7 +134,7 @@ fn names_have_an_end() {
 fn a_request_asks_for_no_more_than_is_allowed() {
     let server = in_memory();
     let cache = client();
-    let limits = AnswerLimits { asked_cubes: 2, asked_areas: 0, ..AnswerLimits::default() };
+    let limits = SyncServerLimits { asked_cubes: 2, asked_areas: 0, ..SyncServerLimits::default() };
     let request = |cubes: i64| {
         let at: Vec<_> = (0..cubes).map(|cube| here(&cache, [cube * 4, 0, 0])).collect();
         cache.request(&at).expect("asks")
@@ -140,7 +143,7 @@ fn a_request_asks_for_no_more_than_is_allowed() {
     let refused =
         |request: &SyncRequest| server.answer(request, &limits).expect_err("is refused").to_string();
     expect!["the message asks about 3 cubes, 2 are allowed; ask in parts"].assert_eq(&refused(&request(3)));
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let overworld = cache.world().catalog().dimension("game:overworld").expect("is registered");
     let area = cache.request_area(overworld, area()).expect("asks");
     expect!["the message asks about 1 areas, 0 are allowed; ask in parts"].assert_eq(&refused(&area));
     // One cube in which the first place is asked about 65 times.

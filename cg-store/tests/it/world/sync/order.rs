@@ -13,7 +13,7 @@ fn replies_out_of_order_change_nothing(server: &World) {
     let turn = |cell| {
         save(server, [(ids.at(0, 0, 0), marked(server, &ids, cell))]);
         let request = cache.request(&[at]).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
         (request, reply)
     };
     let (old, new) = (turn(1), turn(2));
@@ -28,7 +28,7 @@ fn replies_out_of_order_change_nothing(server: &World) {
     let other = in_memory();
     Ids::register(&other);
     let request = cache.request(&[at]).expect("asks");
-    let reply = other.answer(&request, &AnswerLimits::default()).expect("answers");
+    let reply = other.answer(&request, &SyncServerLimits::default()).expect("answers");
     let error = cache.apply(&request, &reply).expect_err("is another's");
     assert!(
         matches!(error, SyncError::OtherServer { expected, found } if expected == server.uuid() && found == other.uuid())
@@ -37,16 +37,16 @@ fn replies_out_of_order_change_nothing(server: &World) {
 
 fn a_late_reply_hides_no_change_of_an_area(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
-    let overworld = cache.world().dimension("game:overworld").expect("is registered");
+    let overworld = cache.world().catalog().dimension("game:overworld").expect("is registered");
     let at = here(&cache, [0, 0, 0]);
     let about_chunk = || {
         let request = cache.request(&[at]).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
         (request, reply)
     };
     let about_area = || {
         let request = cache.request_area(overworld, area()).expect("asks");
-        let reply = server.answer(&request, &AnswerLimits::default()).expect("answers");
+        let reply = server.answer(&request, &SyncServerLimits::default()).expect("answers");
         (request, reply)
     };
     let apply = |(request, reply): &(SyncRequest, SyncReply)| cache.apply(request, reply).expect("applies");

@@ -130,7 +130,7 @@ fn blind_saves_of_many_threads_keep_the_map_of_opacity_right(world: &World) {
     let chunk = world.load(a).expect("loads").expect("is there");
     for x in 0..16 {
         for z in 0..16 {
-            let column = world.opacity(ids.overworld, x, z).expect("reads");
+            let column = world.opacity().column(ids.overworld, x, z).expect("reads");
             for y in 0..16 {
                 let cell = LocalPos::new(x as u8, y as u8, z as u8);
                 assert_eq!(column.is_opaque(y), chunk.block(cell) == ids.stone, "{x} {y} {z}");

@@ -15,7 +15,7 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     let world = open(&disk, options());
     world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("RocksDB does not say that it failed");
 
-    // The first commit behind it says what is wrong, and so do all others.
+    // The first commit after it says what is wrong, and so do all others.
     let try_to_save = || {
         world.transaction(|tx| {
             tx.save(ids.at(0, 50, 0), marked(&world, &ids, 1));
@@ -31,22 +31,22 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     let Err(Error::Engine(EngineError::ReadOnly { cause })) = try_to_save() else { panic!("is refused") };
     assert!(is_damage(&cause), "{cause}");
     for at in [sound[0], sound[sound.len() - 1]] {
-        world.forget_chunks();
+        world.cache().clear();
         assert!(world.load(at).expect("reads go on").is_some());
     }
     unreadable(world.load(hidden[0]));
-    assert!(world.set_aside(hidden[0]).is_err(), "nothing can be written");
+    assert!(world.quarantine().chunk(hidden[0]).is_err(), "nothing can be written");
 
     world.resume().expect("opens again");
     drop(try_to_save().expect("saves"));
     for at in &hidden {
         unreadable(world.load(*at));
-        assert!(world.set_aside(*at).expect("sets aside"), "{at}");
+        assert!(world.quarantine().chunk(*at).expect("quarantines"), "{at}");
         assert_eq!(world.load(*at).expect("is absent"), None);
     }
     save(&world, [(hidden[0], marked(&world, &ids, 9))]);
     // Whatever is asked of the engine, it goes on writing, and so it does after the next open.
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     let fill = |world: &World| {
         for n in 0..8 {
             save(world, [(ids.at(n, 60, 0), marked(world, &ids, 3))]);
@@ -59,7 +59,7 @@ fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     assert!(fs::read_to_string(disk.path().join("db/DAMAGED")).expect("is noted").starts_with("chunkl0 "));
     let world = open(&disk, options());
     fill(&world);
-    world.forget_chunks();
+    world.cache().clear();
     assert_eq!(world.load(hidden[0]).expect("loads").as_deref(), Some(&marked(&world, &ids, 9)));
     for at in hidden.iter().skip(1) {
         assert_eq!(world.load(*at).expect("is absent"), None);
@@ -109,7 +109,7 @@ fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
     fs::remove_dir(&in_the_way).expect("removes");
     let world = open(&disk, options());
     assert_eq!(held(&world), []);
-    world.forget_chunks();
+    world.cache().clear();
     assert!(all.iter().any(|at| world.load(*at).is_err()));
     assert_eq!(held(&world), [Family::ChunkL0]);
     assert!(note(&disk.path().join("db")).expect("is noted").starts_with("chunkl0 "));
@@ -126,7 +126,7 @@ fn a_note_that_nobody_can_read_holds_all_and_keeps_no_world_closed() {
     let world = disk.open(&[]);
     assert_eq!(held(&world), Family::ALL);
     save(&world, [(ids.at(1, 0, 0), marked(&world, &ids, 1))]);
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert_eq!(tiers(&world), [0, 0, 2]);
     world.checkpoint(disk.root().join("copy")).expect("copies");
     drop(world);

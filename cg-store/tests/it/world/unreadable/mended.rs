@@ -1,9 +1,9 @@
-//! Worlds that are whole again after what was damaged was set aside.
+//! Worlds that are whole again after what was damaged was quarantined.
 
 use std::ops::ControlFlow;
 
 use super::*;
-use cg_store::{Area, ChunksSetAside, VerifyDepth};
+use cg_store::{Area, QuarantinedChunks, VerifyDepth};
 
 /// The chunks that a walk over the world shows; nothing may be damaged.
 fn walked(world: &World) -> BTreeSet<ChunkAt> {
@@ -39,13 +39,13 @@ fn what_lies_in_a_damaged_block_is_set_aside_at_once_and_everything_else_is_list
         // A newer row of one of them can be read, but is listed by nobody.
         let newer = hidden[0];
         let world = open(&disk, options());
-        assert!(world.set_aside(newer).expect("sets aside"));
+        assert!(world.quarantine().chunk(newer).expect("quarantines"));
         save(&world, [(newer, marked(&world, &ids, 77))]);
         drop(world);
         let world = open(&disk, options());
         let bounds = lost(&world);
         assert!(hidden[1..].iter().all(|at| bounds.contains(at.pos)), "{bounds:?}");
-        let done = world.set_aside_box(ids.overworld, bounds).expect("sets aside");
+        let done = world.quarantine().chunks_in(ids.overworld, bounds).expect("quarantines");
         // A filter may send a place where nothing is to the damaged block, too.
         assert!(done.is_clear && done.chunks >= hidden.len() as u64 - 1, "{part}: {done:?}");
         let sound: BTreeSet<_> =
@@ -55,7 +55,7 @@ fn what_lies_in_a_damaged_block_is_set_aside_at_once_and_everything_else_is_list
         // What is written there from now on is listed too, and all of it survives.
         save(&world, [(hidden[1], marked(&world, &ids, 78))]);
         world.engine().flush().expect("flushes");
-        world.settle_tiers(DAY, |_| {}).expect("settles");
+        world.tiers().demote_all(DAY, |_| {}).expect("settles");
         drop(world);
         let world = open(&disk, options());
         let with = sound.iter().copied().chain([hidden[1]]).collect();
@@ -66,11 +66,11 @@ fn what_lies_in_a_damaged_block_is_set_aside_at_once_and_everything_else_is_list
             assert_eq!(loaded.as_deref(), Some(&super::super::tier::noisy(&world, &ids, n)), "{at}");
         }
         assert_eq!(world.load(newer).expect("is sound").as_deref(), Some(&marked(&world, &ids, 77)));
-        assert_eq!(world.set_aside_box(ids.overworld, bounds).expect("finds nothing").chunks, 0);
+        assert_eq!(world.quarantine().chunks_in(ids.overworld, bounds).expect("finds nothing").chunks, 0);
     }
 }
 
-/// Behind the last row nothing bounds what may be hidden but the file.
+/// After the last row nothing bounds what may be hidden but the file.
 #[test]
 fn the_last_block_of_a_file_is_cleared_too() {
     let disk = Disk::new();
@@ -83,7 +83,7 @@ fn the_last_block_of_a_file_is_cleared_too() {
     let bounds = lost(&world);
     let sound: BTreeSet<_> = all.iter().copied().filter(|at| world.load(*at).is_ok()).collect();
     assert!((590..600).contains(&sound.len()));
-    assert!(world.set_aside_box(ids.overworld, bounds).expect("sets aside").is_clear);
+    assert!(world.quarantine().chunks_in(ids.overworld, bounds).expect("quarantines").is_clear);
     assert_eq!(walked(&world), sound);
     assert_sound(&world);
 }
@@ -104,8 +104,9 @@ fn set_aside_one_by_one_the_last_one_clears_the_block() {
         bounds.iter().map(|pos| ChunkAt { pos, ..all[0] }).filter(|at| world.load(*at).is_err()).collect();
     assert!(hidden.iter().all(|at| damaged.contains(at)));
     for (at, left) in damaged.iter().zip((0..damaged.len()).rev()) {
-        let done = world.set_aside_box(at.dimension, ChunkBox::new(at.pos, at.pos)).expect("sets aside");
-        assert_eq!(done, ChunksSetAside { chunks: 1, is_clear: left == 0 }, "{at}");
+        let done =
+            world.quarantine().chunks_in(at.dimension, ChunkBox::new(at.pos, at.pos)).expect("quarantines");
+        assert_eq!(done, QuarantinedChunks { chunks: 1, is_clear: left == 0 }, "{at}");
     }
     assert_eq!(walked(&world), sound);
     assert_sound(&world);
@@ -123,9 +124,9 @@ fn warm_clusters_in_a_damaged_block_are_cleared() {
     let world = open(&disk, options());
     let cluster = |at: &ChunkAt| key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1));
     let bounds = lost(&world);
-    // Nobody can tell which chunks a cluster had, so each of its places is set aside.
-    let done = world.set_aside_box(ids.overworld, bounds).expect("sets aside");
-    assert_eq!(done, ChunksSetAside { chunks: 64 * hidden.len() as u64, is_clear: true });
+    // Nobody can tell which chunks a cluster had, so each of its places is quarantined.
+    let done = world.quarantine().chunks_in(ids.overworld, bounds).expect("quarantines");
+    assert_eq!(done, QuarantinedChunks { chunks: 64 * hidden.len() as u64, is_clear: true });
     let sound = all.iter().copied().filter(|at| !hidden.contains(&cluster(at)[..])).collect();
     assert_eq!(walked(&world), sound);
     assert_sound(&world);
@@ -144,7 +145,7 @@ fn frozen() -> (Disk, Ids, Vec<ChunkAt>) {
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..64).map(|n| ids.at(4 * (n % 4), 4 * (n / 4 % 4), n / 16)).collect();
     save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::super::tier::noisy(&world, &ids, n))));
-    world.settle_tiers(DAY, |_| {}).expect("settles");
+    world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert_eq!(tiers(&world), [0, 0, 64]);
     drop(world);
     (disk, ids, all)
@@ -162,7 +163,7 @@ fn a_flipped_byte_of_a_blob_costs_the_group_that_it_is_in() {
         fs::write(&file, bytes).expect("writes");
         let world = open(&disk, options());
         let read = |at: &ChunkAt| {
-            world.forget_chunks();
+            world.cache().clear();
             let alone = world.load(*at);
             let together = world.load_many(&[*at, all[0]]).swap_remove(0);
             assert_eq!(alone.is_ok(), together.is_ok(), "{at}");
@@ -205,8 +206,8 @@ fn one_call_clears_a_damaged_cluster() {
         bytes[at] ^= 0x10;
         fs::write(&file, bytes).expect("writes");
         let world = open(&disk, options());
-        let done = world.set_aside_box(ids.overworld, lost(&world)).expect("sets aside");
-        assert_eq!(done, ChunksSetAside { chunks, is_clear: true });
+        let done = world.quarantine().chunks_in(ids.overworld, lost(&world)).expect("quarantines");
+        assert_eq!(done, QuarantinedChunks { chunks, is_clear: true });
         let kept = all.len() - if chunks == 4 { 4 } else { 64 };
         assert_eq!(walked(&world).len(), kept);
         assert_sound(&world);
@@ -215,7 +216,7 @@ fn one_call_clears_a_damaged_cluster() {
         assert!(families.iter().all(|family| !family.is_held));
         assert!(!disk.path().join("db/DAMAGED").exists());
         save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 5))));
-        world.settle_tiers(DAY, |_| {}).expect("settles");
+        world.tiers().demote_all(DAY, |_| {}).expect("settles");
         assert_eq!(tiers(&world), [0, 0, 64]);
         assert_sound(&world);
         drop(world);

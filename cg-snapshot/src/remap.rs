@@ -1,0 +1,202 @@
+//! A snapshot on its way to where other ids are used, section by section.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::entity::Entity;
+use cg_format::{ComponentId, Dimension, EntityId};
+use cg_registry::portable::{IdRemap, Names};
+use cg_registry::{Catalog, ListKind, Schema};
+use rayon::prelude::*;
+
+use crate::builder::Collected;
+use crate::capture::SECTIONS_IN_FLIGHT;
+use crate::error::SnapshotError;
+use crate::places::{LOST, Places};
+use crate::region::Region;
+use crate::section::Prepared;
+use crate::snapshot::{Snapshot, SnapshotInfo, moved_entity};
+
+/// What could not come along when a snapshot arrived in another registry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RemapReport {
+    /// Component data that was left behind, as instances of each component: there it has another shape, or the block does
+    /// not have it.
+    pub components_left: BTreeMap<String, u64>,
+    /// Whether ids were changed at all.
+    pub is_remapped: bool,
+}
+
+/// A snapshot of which some sections have arrived. What a step costs does not depend on how many there are.
+#[derive(Debug)]
+pub(crate) struct Remapping {
+    from: Arc<Snapshot>,
+    info: SnapshotInfo,
+    remap: IdRemap,
+    schema: Schema,
+    sections: Collected,
+    /// Of each section that is kept there, its place here.
+    places: Vec<u32>,
+    report: RemapReport,
+}
+
+/// A section by its new ids, and how many instances of each component stay behind.
+type Remapped = (Prepared, BTreeMap<ComponentId, u64>);
+
+impl Remapping {
+    /// Begins the way into a catalog, and into one of its dimensions: by default that of the snapshot's name. `None` if
+    /// the catalog means the same by every id.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnknownNames`]; [`SnapshotError::UnknownId`] for the dimension.
+    pub(crate) fn begin(
+        from: &Arc<Snapshot>,
+        catalog: &Catalog,
+        dimension: Option<Dimension>,
+    ) -> Result<Option<Self>, SnapshotError> {
+        let mut info = from.info().clone();
+        let own = catalog.dimension(info.dimension.as_str());
+        let has_its_place = dimension.is_some() || own == Some(from.region().dimension());
+        if has_its_place && from.names().are_those_of(catalog) {
+            return Ok(None);
+        }
+        if let Some(id) = dimension.map(Dimension::get) {
+            let name = catalog.list(ListKind::Dimensions).name(id);
+            let unknown = SnapshotError::UnknownId { list: ListKind::Dimensions, id };
+            info.dimension = name.ok_or(unknown)?.clone();
+        }
+        let Some(dimension) = dimension.or(own) else {
+            let names = vec![(ListKind::Dimensions, info.dimension)];
+            return Err(SnapshotError::UnknownNames { names });
+        };
+        info.region = Region::new(dimension, info.region.area());
+        let remap =
+            IdRemap::new(from.names(), catalog).map_err(|names| SnapshotError::UnknownNames { names })?;
+        Ok(Some(Self {
+            from: Arc::clone(from),
+            info,
+            remap,
+            schema: catalog.current_schema(),
+            sections: Collected::default(),
+            places: Vec::with_capacity(from.kept.len()),
+            report: RemapReport { is_remapped: true, ..RemapReport::default() },
+        }))
+    }
+
+    /// Brings one section, if one is left; `false` if not.
+    ///
+    /// # Errors
+    /// If it cannot be verified, or its components not be carried.
+    pub(crate) fn step(&mut self) -> Result<bool, SnapshotError> {
+        let next = self.places.len();
+        if next == self.from.kept.len() {
+            return Ok(false);
+        }
+        let arrived = self.bring(next)?;
+        self.take(arrived);
+        Ok(true)
+    }
+
+    /// Brings all that is left, in the caller's rayon pool.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step) and [`finish`](Self::finish).
+    pub(crate) fn run(mut self, catalog: &Catalog) -> Result<(Snapshot, RemapReport), SnapshotError> {
+        let end = self.from.kept.len();
+        while self.places.len() < end {
+            // So many at once: what was brought is in memory twice until it is taken.
+            let window = self.places.len()..end.min(self.places.len() + SECTIONS_IN_FLIGHT);
+            let arrived: Result<Vec<_>, _> = window.into_par_iter().map(|index| self.bring(index)).collect();
+            arrived?.into_iter().for_each(|arrived| self.take(arrived));
+        }
+        self.finish(catalog)
+    }
+
+    fn bring(&self, index: usize) -> Result<Remapped, SnapshotError> {
+        let at = || self.from.first_place(index);
+        let Some(kept) = self.from.kept.get(index) else { return Err(SnapshotError::Lost { at: at() }) };
+        let old = self.from.decode_at(at, kept)?;
+        let new = self.remap.chunk(&old, &self.schema);
+        let (new, left) = new.map_err(|error| SnapshotError::Section { at: at(), error })?;
+        Ok((Prepared::new(&new), left))
+    }
+
+    fn take(&mut self, (section, left): Remapped) {
+        self.places.push(self.sections.keep(section));
+        for (component, count) in left {
+            leave(&mut self.report, self.from.names(), component, count);
+        }
+    }
+
+    /// The snapshot that has arrived.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnknownId`] if the catalog is not the one that it arrives in.
+    pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<(Snapshot, RemapReport), SnapshotError> {
+        let region = self.info.region;
+        let mut entities: Vec<(EntityId, Entity)> = Vec::with_capacity(self.from.entities().len());
+        for (id, entity) in self.from.entities() {
+            let entity = arrived_entity(entity, region, &self.remap, self.from.names(), &mut self.report);
+            self.sections.uses(&entity);
+            entities.push((*id, entity));
+        }
+        let (kept, names) = self.sections.finish(catalog)?;
+        // Unless two have become one, which only components that stay behind can bring about.
+        let places = if (1..).zip(&self.places).all(|(number, place): (u32, _)| number == *place) {
+            self.from.places.clone()
+        } else {
+            let renumbered = |place: u32| match place {
+                0 | LOST => place,
+                place => self.places.get(place as usize - 1).copied().unwrap_or(LOST),
+            };
+            Places::new(&self.from.places.iter().map(renumbered).collect::<Vec<_>>())
+        };
+        let info = SnapshotInfo {
+            unique_count: kept.len() as u64,
+            unique_bytes: kept.iter().map(|kept| kept.bytes().len() as u64).sum(),
+            ..self.info
+        };
+        Ok((Snapshot { info, names, places, kept, entities }, self.report))
+    }
+}
+
+impl Snapshot {
+    /// The same snapshot by the ids of a catalog, found by names.
+    ///
+    /// Costs nothing if the catalog means the same by every id; otherwise every kept section is decoded and written anew,
+    /// in the caller's rayon pool. Component data whose component has another shape there, or that the block does not have
+    /// there, stays behind and is counted. A dimension of the catalog that has the snapshot's name becomes its own.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnknownNames`] if names are not registered: register what [`Names::registration`] says, or tell.
+    pub fn arrive(self, catalog: &Catalog) -> Result<(Self, RemapReport), SnapshotError> {
+        let coming = Arc::new(self);
+        match Remapping::begin(&coming, catalog, None)? {
+            None => Ok((Arc::unwrap_or_clone(coming), RemapReport::default())),
+            Some(arriving) => arriving.run(catalog),
+        }
+    }
+}
+
+fn leave(report: &mut RemapReport, names: &Names, component: ComponentId, count: u64) {
+    let name = names.components.get(&component).map(|it| it.name.to_string());
+    *report.components_left.entry(name.unwrap_or_default()).or_default() += count;
+}
+
+fn arrived_entity(
+    entity: &Entity,
+    region: Region,
+    remap: &IdRemap,
+    names: &Names,
+    report: &mut RemapReport,
+) -> Entity {
+    let kind = remap.entity(entity.kind).unwrap_or(entity.kind);
+    let mut new = Entity::new(kind, entity.owner.clone(), entity.position);
+    for (component, bytes) in entity.components() {
+        let there = remap.component(component);
+        if there.is_none_or(|there| new.set_component(there, bytes.to_vec()).is_err()) {
+            leave(report, names, component, 1);
+        }
+    }
+    moved_entity(&new, region, [0; 3]).unwrap_or(new)
+}

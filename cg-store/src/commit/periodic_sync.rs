@@ -1,0 +1,106 @@
+//! The sync that comes by itself: what was committed without waiting for the disk is on it about a second later.
+//!
+//! So a power cut takes at most the last second of commits at [`Durability::Process`](crate::Durability::Process).
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::commit::state::CommitState;
+use crate::engine::{Engine, EngineError};
+use crate::rt::pool::lower_priority;
+use crate::rt::weak_world::WeakWorld;
+
+/// How long a commit waits for its sync at most, beside the time of the sync itself.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The thread that syncs; it ends when the world does.
+#[derive(Debug)]
+pub(crate) struct PeriodicSync {
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PeriodicSync {
+    /// Starts to sync a world's commits.
+    pub(crate) fn start(world: WeakWorld<CommitState>) -> io::Result<Self> {
+        let work = move || {
+            lower_priority();
+            let mut has_told = false;
+            loop {
+                // Woken early, it only syncs early.
+                thread::park_timeout(EVERY);
+                match world.with_world(|world| step(&*world.shared.engine()?)) {
+                    Ok(Ok(())) => has_told = false,
+                    // The engine itself never tries a sync again, and refuses commits from now on. It may be replaced.
+                    Ok(Err(error)) if !has_told => {
+                        tracing::error!(%error, "no sync comes by itself until the world is resumed");
+                        has_told = true;
+                    }
+                    Ok(Err(_)) => {}
+                    Err(_) => return,
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("cg-store-sync".into()).spawn(work)?;
+        Ok(Self { thread: Some(thread) })
+    }
+
+    /// Waits for the thread to end, once the world can no longer be visited.
+    pub(crate) fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It has nothing to say: what went wrong in it was logged.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Syncs, if there is anything to sync.
+fn step(engine: &dyn Engine) -> Result<(), EngineError> {
+    if engine.last_commit() <= engine.last_synced() {
+        return Ok(());
+    }
+    match engine.sync() {
+        // The host closed the world; closing has synced it.
+        Err(EngineError::Closed) => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Batch, Level, MemEngine};
+
+    #[test]
+    fn a_step_syncs_what_was_committed() {
+        let engine = MemEngine::new();
+        let seq = engine.commit(Batch::new(), &[], Level::Process).unwrap();
+        assert!(engine.last_synced() < seq);
+        step(&engine).unwrap();
+        assert_eq!(engine.last_synced(), seq);
+        engine.close().unwrap();
+        assert!(step(&engine).is_ok(), "a closed engine has nothing left to sync");
+    }
+
+    #[test]
+    #[cfg(feature = "rocks")]
+    fn a_commit_at_process_level_becomes_durable_without_being_asked() {
+        use crate::{Durability, Error, Property, World, WorldOptions};
+        let home = tempfile::tempdir().unwrap();
+        let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
+        let world = World::create(home.path().join("world"), &[], &options).unwrap();
+        let committed = world
+            .transaction(|tx| {
+                tx.set_property(Property::Time, Some(vec![7; 8]));
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        let ticket = committed.durable();
+        let polls = (0..600).take_while(|_| {
+            thread::sleep(Duration::from_millis(50));
+            !ticket.is_durable()
+        });
+        assert!(polls.count() < 600, "it is synced within a second, and this waits for thirty");
+    }
+}

@@ -1,0 +1,256 @@
+//! Who waits for room, in order: so that a commit which needs much of the queue gets it, however many small ones come.
+//!
+//! **Invariants**.
+//! - Whoever waits in front gets the next room that is enough for it, before anybody who does not wait.
+//! - While somebody waits, others are given a queue's worth of room at most; then they are refused until it is served.
+//! - Room that was promised is nobody else's until its thread has committed, or [`KEPT`] has passed.
+
+use std::collections::VecDeque;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+/// So long is room kept for a thread that waited for it.
+pub(super) const KEPT: Duration = Duration::from_secs(2);
+/// So many refusals are remembered, one for each thread; the oldest is forgotten.
+const REMEMBERED_REFUSALS: usize = 256;
+
+/// What is queued, and how much may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fill {
+    pub(super) bytes: u64,
+    pub(super) max_bytes: u64,
+    pub(super) is_empty: bool,
+}
+
+impl Fill {
+    fn has_room(self, bytes: u64) -> bool {
+        self.bytes.saturating_add(bytes) <= self.max_bytes
+    }
+}
+
+/// A place in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(u64);
+
+/// The line of one queue.
+#[derive(Debug, Default)]
+pub(super) struct AdmissionQueue {
+    waiting: VecDeque<Waiting>,
+    reserved: Vec<Reservation>,
+    refused: VecDeque<(ThreadId, u64)>,
+    /// What was let past the one in front.
+    passed_bytes: u64,
+    places: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    place: Place,
+    thread: ThreadId,
+    /// What was refused; 0 if nothing was.
+    bytes: u64,
+    /// With so much room it goes on, or with an empty queue.
+    enough_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Reservation {
+    place: Place,
+    thread: ThreadId,
+    bytes: u64,
+    /// Until when; `None` until its thread knows.
+    until: Option<Instant>,
+}
+
+impl AdmissionQueue {
+    /// Whether nobody waits, was promised room or was refused any.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.reserved.is_empty() && self.refused.is_empty()
+    }
+
+    /// Whether a thread's commit of so many bytes may come in now. Notes it, if it may not.
+    pub(super) fn admit(&mut self, thread: ThreadId, bytes: u64, fill: Fill, now: Instant) -> bool {
+        self.lapse(now);
+        let is_admitted = self.redeem(thread, bytes) || self.may_overtake(bytes, fill);
+        self.refused.retain(|(refused, _)| *refused != thread);
+        if !is_admitted {
+            if self.refused.len() >= REMEMBERED_REFUSALS {
+                self.refused.pop_front();
+            }
+            self.refused.push_back((thread, bytes));
+        }
+        is_admitted
+    }
+
+    /// Whether the room was promised to the thread. Its promise ends here, whether it was enough or not.
+    fn redeem(&mut self, thread: ThreadId, bytes: u64) -> bool {
+        let Some(at) = self.reserved.iter().position(|reserved| reserved.thread == thread) else {
+            return false;
+        };
+        self.reserved.swap_remove(at).bytes >= bytes
+    }
+
+    /// Whether a commit that did not wait may come in before those that do.
+    fn may_overtake(&mut self, bytes: u64, fill: Fill) -> bool {
+        let reserved_bytes = self.reserved_bytes();
+        let is_alone = fill.is_empty && reserved_bytes == 0;
+        let fits = is_alone || fill.has_room(bytes.saturating_add(reserved_bytes));
+        if self.waiting.is_empty() {
+            return fits;
+        }
+        let passed_bytes = self.passed_bytes.saturating_add(bytes);
+        let passes = fits && passed_bytes <= fill.max_bytes;
+        if passes {
+            self.passed_bytes = passed_bytes;
+        }
+        passes
+    }
+
+    /// Takes the last place, for what the thread was refused last; for half of the queue at least.
+    pub(super) fn wait(&mut self, thread: ThreadId, fill: Fill) -> Place {
+        // Who waits again does without what it was promised.
+        self.reserved.retain(|reserved| reserved.thread != thread);
+        let refused = self.refused.iter().position(|(refused, _)| *refused == thread);
+        let bytes = refused.and_then(|at| self.refused.remove(at)).map_or(0, |(_, bytes)| bytes);
+        self.places += 1;
+        let place = Place(self.places);
+        let enough_bytes = bytes.max(fill.max_bytes - fill.max_bytes / 2);
+        self.waiting.push_back(Waiting { place, thread, bytes, enough_bytes });
+        place
+    }
+
+    /// Lets those in front go on for whom there is room; whether there were any.
+    pub(super) fn admit_waiting(&mut self, fill: Fill, now: Instant) -> bool {
+        self.lapse(now);
+        let mut was_admitted = false;
+        while let Some(front) = self.waiting.front() {
+            let reserved_bytes = self.reserved_bytes();
+            let is_alone = fill.is_empty && reserved_bytes == 0;
+            if !is_alone && !fill.has_room(front.enough_bytes.saturating_add(reserved_bytes)) {
+                break;
+            }
+            let Some(Waiting { place, thread, bytes, .. }) = self.waiting.pop_front() else { break };
+            self.reserved.push(Reservation { place, thread, bytes, until: None });
+            self.passed_bytes = 0;
+            was_admitted = true;
+        }
+        was_admitted
+    }
+
+    /// Whether a place was let in, as its thread hears now: from here on its room is kept for so long.
+    pub(super) fn is_admitted(&mut self, place: Place, now: Instant) -> bool {
+        let Some(at) = self.reserved.iter().position(|reserved| reserved.place == place) else {
+            return false;
+        };
+        if let Some(reserved) = self.reserved.get_mut(at) {
+            reserved.until = now.checked_add(KEPT);
+            if reserved.bytes == 0 {
+                // Nothing of it was refused, so nothing is kept for it.
+                self.reserved.swap_remove(at);
+            }
+        }
+        true
+    }
+
+    /// Gives a place up.
+    pub(super) fn leave(&mut self, place: Place) {
+        self.waiting.retain(|waiting| waiting.place != place);
+        self.reserved.retain(|reserved| reserved.place != place);
+        if self.waiting.is_empty() {
+            self.passed_bytes = 0;
+        }
+    }
+
+    fn lapse(&mut self, now: Instant) {
+        self.reserved.retain(|reserved| reserved.until.is_none_or(|until| now < until));
+    }
+
+    fn reserved_bytes(&self) -> u64 {
+        self.reserved.iter().fold(0, |sum, reserved| sum.saturating_add(reserved.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A queue of 100 bytes.
+    const fn filled(bytes: u64) -> Fill {
+        Fill { bytes, max_bytes: 100, is_empty: bytes == 0 }
+    }
+
+    /// Threads that are somebody's.
+    fn threads<const N: usize>() -> [ThreadId; N] {
+        [(); N].map(|()| thread::spawn(|| thread::current().id()).join().unwrap())
+    }
+
+    #[test]
+    fn who_waits_first_is_let_in_first_and_small_ones_pass_for_a_queues_worth() {
+        let ([large, small, next], now) = (threads(), Instant::now());
+        let mut admission = AdmissionQueue::default();
+        assert!(admission.admit(small, 40, filled(0), now) && admission.is_idle());
+        assert!(!admission.admit(large, 90, filled(40), now));
+        let first = admission.wait(large, filled(40));
+        assert!(!admission.admit(next, 70, filled(40), now));
+        let second = admission.wait(next, filled(40));
+        let passed = (0..100).take_while(|_| admission.admit(small, 10, filled(40), now)).count();
+        assert_eq!(passed, 10, "a queue's worth");
+        assert!(!admission.admit_waiting(filled(20), now), "90 do not fit, and nobody goes before them");
+        assert!(admission.admit_waiting(filled(10), now));
+        assert_eq!((admission.is_admitted(first, now), admission.is_admitted(second, now)), (true, false));
+        // What is promised is nobody else's, be the queue empty.
+        assert!(!admission.admit(small, 20, filled(0), now));
+        assert!(admission.admit(small, 10, filled(0), now));
+        assert!(
+            admission.admit(large, 90, filled(20), now),
+            "what was promised is there, whatever came since"
+        );
+        assert!(!admission.admit_waiting(filled(40), now));
+        assert!(admission.admit_waiting(filled(30), now) && admission.is_admitted(second, now));
+        assert!(admission.admit(next, 70, filled(30), now));
+        assert!(admission.admit(small, 10, filled(30), now) && admission.is_idle());
+    }
+
+    #[test]
+    fn what_is_larger_than_the_queue_is_let_in_alone() {
+        let ([large, small], now) = (threads(), Instant::now());
+        let mut admission = AdmissionQueue::default();
+        assert!(!admission.admit(large, 1000, filled(1), now));
+        let place = admission.wait(large, filled(1));
+        assert!(!admission.admit_waiting(filled(1), now));
+        assert!(admission.admit_waiting(filled(0), now) && admission.is_admitted(place, now));
+        assert!(!admission.admit(small, 1, filled(0), now), "it has the whole queue");
+        assert!(admission.admit(large, 1000, filled(0), now));
+        assert!(admission.admit(small, 1, filled(0), now));
+    }
+
+    #[test]
+    fn room_that_nobody_uses_is_kept_for_a_while_only() {
+        let ([large, small], now) = (threads(), Instant::now());
+        let mut admission = AdmissionQueue::default();
+        assert!(!admission.admit(large, 90, filled(40), now));
+        let place = admission.wait(large, filled(40));
+        assert!(admission.admit_waiting(filled(0), now));
+        assert!(!admission.admit(small, 20, filled(0), now + 9 * KEPT), "its thread has not woken yet");
+        assert!(admission.is_admitted(place, now));
+        assert!(!admission.admit(small, 20, filled(0), now + KEPT / 2));
+        assert!(admission.admit(small, 20, filled(0), now + KEPT));
+        assert!(!admission.admit(large, 90, filled(20), now + KEPT), "it must wait again");
+        // Who was refused nothing is promised nothing.
+        let place = admission.wait(small, filled(40));
+        assert!(admission.admit_waiting(filled(40), now) && admission.is_admitted(place, now));
+        assert!(admission.admit(small, 60, filled(40), now));
+    }
+
+    #[test]
+    fn refusals_of_threads_that_never_come_back_are_forgotten() {
+        let now = Instant::now();
+        let mut admission = AdmissionQueue::default();
+        for _ in 0..=REMEMBERED_REFUSALS {
+            let [gone] = threads();
+            assert!(!admission.admit(gone, 90, filled(40), now));
+        }
+        assert_eq!(admission.refused.len(), REMEMBERED_REFUSALS);
+    }
+}

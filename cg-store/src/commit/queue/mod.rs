@@ -1,0 +1,350 @@
+//! Write-behind: commits that were accepted, and numbered, and are not written yet.
+//!
+//! Order of one queued commit: it is checked and numbered under the commit lock, put here, and shown to readers; later
+//! a thread encodes it and hands it to the engine. So readers ask this queue before they ask the engine.
+//!
+//! **Invariants**.
+//! - Commits are written one at a time, in the order of their numbers, and each whole: what a crash leaves is the state
+//!   after some commit, never a part of one and never a later one without an earlier.
+//! - The numbers in the queue follow the engine's newest commit without a gap. Whatever else commits takes the commit
+//!   lock and drains the queue first; moves take no number.
+//! - What is in [`Pending`] is in the engine before it leaves.
+//! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
+//!   stays, the commit that failed in front: memory goes on serving it.
+
+mod admission;
+mod pending;
+mod writer;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cg_format::entity::Entity;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+
+use crate::commit::transaction::{Changes, Rows};
+use crate::engine::EngineError;
+use crate::kinds::object::StoredObject;
+use crate::kinds::property::Property;
+use crate::read::cache::Stored;
+use crate::read::pending::PendingWrites;
+use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
+use crate::rt::parker::Parker;
+use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
+use admission::{AdmissionQueue, Fill};
+use pending::Pending;
+pub(crate) use writer::Writer;
+
+/// The queue of one world.
+#[derive(Debug)]
+pub(crate) struct CommitQueue {
+    state: Mutex<State, rank::Queue>,
+    /// Something was queued, or the queue ended.
+    queued: Parker,
+    /// Something was written, or writing failed.
+    wrote: Condvar,
+    /// Held while a commit is encoded and written, so that they are written in order.
+    writing: Mutex<(), rank::Writing>,
+    /// How many commits are queued, for those who only look.
+    len: AtomicU64,
+    /// The number of the oldest, [`u64::MAX`] if there is none. One that is being written still counts.
+    oldest: AtomicU64,
+    max_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Queued>,
+    pending: Pending,
+    /// Memory of everything that is queued.
+    bytes: u64,
+    /// Who waits for room.
+    admission: AdmissionQueue,
+    /// The first write that failed.
+    failed: Option<Arc<EngineError>>,
+    ended: bool,
+}
+
+/// So often who waits for room looks whether there is some.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// One commit on its way.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    /// Its number.
+    pub(crate) seq: u64,
+    pub(crate) changes: Arc<Changes>,
+    /// Its rows, if they were made already.
+    pub(crate) rows: Option<Rows>,
+    /// The memory that it holds.
+    pub(crate) bytes: u64,
+}
+
+/// Whether a commit must fit into the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Its caller will not wait.
+    Try,
+    /// Its caller waits until it is written, and has the memory anyway.
+    Bypass,
+    /// It was [promised](CommitQueue::reserve) when the commit was submitted.
+    Reserved,
+}
+
+impl CommitQueue {
+    /// An empty queue that takes at most so much, or one commit that is larger.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self {
+            state: Mutex::default(),
+            queued: Parker::default(),
+            wrote: Condvar::new(),
+            writing: Mutex::new(()),
+            len: AtomicU64::new(0),
+            oldest: AtomicU64::new(u64::MAX),
+            max_bytes,
+        }
+    }
+
+    /// Whether every accepted commit is in the engine.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a commit up to a number is not yet wholly in the engine.
+    pub(crate) fn holds_up_to(&self, seq: u64) -> bool {
+        self.oldest.load(Ordering::Acquire) <= seq
+    }
+
+    /// How many commits are queued, and their memory.
+    pub(crate) fn load(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (self.len.load(Ordering::Relaxed), state.bytes)
+    }
+
+    /// Takes a commit, which readers see from now on. The caller holds the commit lock.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if it does not fit, and what a write before it failed with; nothing was taken then.
+    pub(crate) fn push(&self, commit: Queued, room: Admission) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        if room == Admission::Try {
+            self.admit(&mut state, commit.bytes)?;
+        }
+        if self.is_empty() {
+            self.oldest.store(commit.seq, Ordering::Release);
+        }
+        state.bytes += commit.bytes;
+        state.pending.add(commit.seq, &commit.changes);
+        state.queue.push_back(commit);
+        self.len.fetch_add(1, Ordering::Release);
+        drop(state);
+        self.queued.wake();
+        Ok(())
+    }
+
+    /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
+    /// more: nothing else may be queued then if it is more than all of it. What is being written takes its room too.
+    ///
+    /// # Errors
+    /// What a write failed with.
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let fill = self.fill(&state);
+        let place = state.admission.wait(thread::current().id(), fill);
+        loop {
+            let now = Instant::now();
+            let fill = self.fill(&state);
+            if state.admission.admit_waiting(fill, now) {
+                // Not only this one, perhaps.
+                self.wrote.notify_all();
+            }
+            if state.ended || state.failed.is_some() {
+                state.admission.leave(place);
+                return state.check();
+            }
+            if state.admission.is_admitted(place, now) {
+                return Ok(());
+            }
+            // Room that was promised to somebody in front may be given back without a word.
+            self.wrote.wait_for(&mut state, LOOK_AGAIN);
+        }
+    }
+
+    /// Lets what fits in, if it is not before its turn.
+    fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
+        let fill = self.fill(state);
+        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
+        // Mostly nobody waits, and nobody needs to know which thread this is.
+        let is_admitted = (fits && state.admission.is_idle())
+            || state.admission.admit(thread::current().id(), bytes, fill, Instant::now());
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
+        }
+    }
+
+    fn fill(&self, state: &State) -> Fill {
+        let is_empty = self.is_empty() && state.bytes == 0;
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
+    }
+
+    /// Promises room to what is submitted and comes later. It counts as queued until it is [released](Self::release).
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is none, and what a write failed with.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        self.admit(&mut state, bytes)?;
+        state.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes a promise back: what it was for has come, or never will.
+    pub(crate) fn release(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.bytes -= bytes;
+        self.made_room(&mut state);
+    }
+
+    /// Whether more is queued and promised than there is room for, and writing makes some.
+    pub(crate) fn is_overfull(&self) -> bool {
+        !self.is_empty() && self.state.lock().bytes > self.max_bytes
+    }
+
+    /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.
+    fn made_room(&self, state: &mut State) {
+        if !state.admission.is_idle() {
+            let fill = self.fill(state);
+            state.admission.admit_waiting(fill, Instant::now());
+        }
+        self.wrote.notify_all();
+    }
+
+    /// The right to write the next commit. One holder at a time.
+    pub(crate) fn begin_writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock()
+    }
+
+    /// Takes the next commit out of the queue; it stays pending until [`finish`](Self::finish).
+    fn take_next(&self) -> Result<Option<Queued>, Error> {
+        let mut state = self.state.lock();
+        state.check()?;
+        Ok(state.queue.pop_front())
+    }
+
+    /// Notes that a commit is in the engine, or why it is not.
+    fn finish(&self, commit: Queued, written: Result<(), EngineError>) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        if let Err(error) = written {
+            tracing::error!(%error, commit = commit.seq, "a queued commit could not be written; no more are taken");
+            state.failed = Some(Arc::new(error));
+            state.queue.push_front(commit);
+            self.wrote.notify_all();
+            return state.check();
+        }
+        self.leave(&mut state, &commit);
+        Ok(())
+    }
+
+    fn leave(&self, state: &mut State, commit: &Queued) {
+        state.pending.remove(commit.seq, &commit.changes);
+        state.bytes -= commit.bytes;
+        self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
+        // Only now: who finds the queue empty reads the engine.
+        self.len.fetch_sub(1, Ordering::Release);
+        self.made_room(state);
+    }
+
+    /// Why nothing is written any more.
+    pub(crate) fn failure(&self) -> Option<Arc<EngineError>> {
+        self.state.lock().failed.clone()
+    }
+
+    /// Whether commits are taken.
+    ///
+    /// # Errors
+    /// What a write failed with.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.state.lock().check()
+    }
+
+    /// Takes nothing and writes nothing until [`go_on`](Self::go_on).
+    pub(crate) fn fail(&self, cause: Arc<EngineError>) {
+        self.state.lock().failed = Some(cause);
+        self.wrote.notify_all();
+    }
+
+    /// Takes commits again, and writes what is queued.
+    pub(crate) fn go_on(&self) {
+        self.state.lock().failed = None;
+        self.queued.wake();
+        self.wrote.notify_all();
+    }
+
+    /// Notes that a commit was found in the engine, if it is the one in front. The caller has the right to write.
+    pub(crate) fn was_written(&self, seq: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_in_front = state.queue.front().is_some_and(|front| front.seq == seq);
+        let Some(commit) = is_in_front.then(|| state.queue.pop_front()).flatten() else { return false };
+        self.leave(&mut state, &commit);
+        true
+    }
+
+    /// Waits for something that can be written; `false` if nothing will come any more.
+    fn wait_for_work(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
+        self.queued.wait_while(&mut state, is_idle);
+        !state.ended
+    }
+
+    /// Wakes everybody who waits, for good.
+    pub(crate) fn end(&self) {
+        self.state.lock().ended = true;
+        self.queued.wake_all();
+        self.wrote.notify_all();
+    }
+}
+
+impl PendingWrites for CommitQueue {
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+
+    fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
+        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
+    }
+
+    fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
+    }
+
+    fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
+    }
+
+    fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
+        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
+    }
+
+    fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
+        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<(), Error> {
+        match &self.failed {
+            Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }.into()),
+            None => Ok(()),
+        }
+    }
+}

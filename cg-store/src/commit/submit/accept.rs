@@ -1,0 +1,147 @@
+//! Accepting: by the thread of the world, or by whoever cannot do without.
+
+use cg_format::{ChunkAt, Lookup};
+
+use super::queue::Waiting;
+use crate::commit::state::CommitState;
+use crate::commit::transaction::accept_reserved;
+use crate::engine::EngineError;
+use crate::read::cache::Stored;
+use crate::read::chunk::LoadResult;
+use crate::rt::pool::catch_panic;
+use crate::rt::reentry::{Doing, ReentryGuard};
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+impl CommitState {
+    /// Whether anything waits to be accepted.
+    #[inline]
+    pub(crate) fn has_submitted(&self) -> bool {
+        !self.submitted.is_empty()
+    }
+
+    /// Accepts or refuses everything that was submitted before this call.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if that is so: the rest waits.
+    #[inline]
+    pub(crate) fn settle_hand_overs(&self) -> Result<(), Error> {
+        if self.has_submitted() { self.settle_up_to(self.submitted.last()) } else { Ok(()) }
+    }
+
+    /// As [`settle_hand_overs`](Self::settle_hand_overs), as far as it concerns the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`settle_hand_overs`](Self::settle_hand_overs).
+    #[cold]
+    pub(crate) fn settle_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.submitted.last_concerning(at).map_or(Ok(()), |number| self.settle_up_to(number))
+    }
+
+    /// Waits until what concerns the columns of some chunks is settled by somebody else: for threads at whose priority
+    /// nobody should have to wait for it. In vain while the world takes no commits.
+    pub(crate) fn await_acceptance(&self, at: &[ChunkAt]) {
+        while self.awaits_acceptance(at) && self.queue.check().is_ok() {
+            self.submitted.wait_until_one_leaves();
+        }
+    }
+
+    /// Many chunks, once what was submitted of their columns is accepted.
+    pub(crate) fn settled_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        if self.has_submitted() && self.settle_for(at).is_err() {
+            // Only what waits cannot be answered.
+            let settled = |at: &ChunkAt| {
+                self.settle_for(&[*at])?;
+                self.read.stored(*at)
+            };
+            return at.iter().map(settled).collect();
+        }
+        self.read.stored_many(at)
+    }
+
+    /// As [`settled_many`](Self::settled_many), as a host gets them.
+    pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        let found = self.settled_many(at);
+        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
+    }
+
+    /// Whether something waits that concerns the column of one of some chunks.
+    #[inline]
+    pub(crate) fn awaits_acceptance(&self, at: &[ChunkAt]) -> bool {
+        self.has_submitted() && self.submitted.last_concerning(at).is_some()
+    }
+
+    /// Accepts or refuses the batches up to a number.
+    ///
+    /// What this thread calls while it accepts, or holds the commit lock, a function of the host for example, sees the world
+    /// as it was before.
+    #[cold]
+    pub(super) fn settle_up_to(&self, number: u64) -> Result<(), Error> {
+        if ReentryGuard::is_in(Doing::Acceptance, &*self.submitted)
+            || ReentryGuard::is_in(Doing::Commit, &self.log)
+        {
+            return Ok(());
+        }
+        loop {
+            let _in_order = self.submitted.begin_accepting();
+            let Some(next) = self.submitted.next_up_to(number) else { return Ok(()) };
+            self.accept_next(&next)?;
+        }
+    }
+
+    /// Accepts or refuses the next batch, unless more is to be written than there is room for. Says whether there was one.
+    pub(super) fn settle_one(&self) -> Result<bool, Error> {
+        if self.queue.is_overfull() {
+            return Ok(false);
+        }
+        let _in_order = self.submitted.begin_accepting();
+        let Some(next) = self.submitted.next_up_to(u64::MAX) else { return Ok(false) };
+        self.accept_next(&next)?;
+        Ok(true)
+    }
+
+    fn accept_next(&self, next: &Waiting) -> Result<(), Error> {
+        // While nothing is taken, nothing is prepared in vain.
+        self.queue.check()?;
+        let accepted = {
+            let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.submitted);
+            catch_panic("accepting what was submitted", || accept_reserved(self, |tx| next.batch.say(tx)))
+        };
+        if let Err(error) = &accepted {
+            if keeps_it_waiting(error) {
+                return accepted.map(|_| ());
+            }
+            tracing::error!(%error, "a batch that was submitted is refused, and nothing of it is written");
+            Counters::add(&self.shared.counters.submissions_refused, 1);
+        }
+        self.settle_next(next, accepted);
+        Ok(())
+    }
+
+    fn settle_next(&self, next: &Waiting, accepted: Result<u64, Error>) {
+        self.submitted.leave(accepted);
+        self.queue.release(next.reserved_bytes);
+    }
+
+    /// Refuses what a world that is closed could not accept any more.
+    pub(crate) fn abandon_submitted(&self) {
+        let _in_order = self.submitted.begin_accepting();
+        while let Some(next) = self.submitted.next_up_to(u64::MAX) {
+            tracing::error!(
+                "the world is closed before a batch that was submitted could be accepted: it is lost"
+            );
+            Counters::add(&self.shared.counters.submissions_refused, 1);
+            self.settle_next(&next, Err(Error::Closed));
+        }
+    }
+
+    /// The refusals of which nobody knows yet.
+    pub(crate) fn check_submitted(&self) -> Result<(), Error> {
+        self.submitted.take_unreported().map_or(Ok(()), Err)
+    }
+}
+
+/// Whether it is not the batch that is refused: the world would take no other either, until it is resumed.
+const fn keeps_it_waiting(error: &Error) -> bool {
+    matches!(error, Error::Engine(EngineError::ReadOnly { .. } | EngineError::NotReopened { .. }))
+}

@@ -1,0 +1,130 @@
+//! What became of a batch.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::SubmitQueue;
+use crate::commit::state::CommitState;
+use crate::commit::transaction::Committed;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::rt::weak_world::WeakWorld;
+use crate::storage::error::Error;
+
+/// What became of a batch, as far as it is known.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Its place in the order of submissions.
+    number: u64,
+    state: Mutex<State, rank::Outcome>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waits,
+    /// Nobody has a ticket any more.
+    WaitsUnasked,
+    /// As this commit.
+    Accepted(u64),
+    /// Why it was refused; gone when somebody was told.
+    Refused(Option<Error>),
+}
+
+impl Outcome {
+    pub(super) fn of(number: u64) -> Self {
+        Self { number, state: Mutex::new(State::Waits) }
+    }
+
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Notes what became of it. Gives the refusal back if there is no ticket that could tell it.
+    pub(super) fn settle(&self, accepted: Result<u64, Error>) -> Option<Error> {
+        let mut state = self.state.lock();
+        let (settled, unreported) = match (accepted, &*state) {
+            (Ok(seq), _) => (State::Accepted(seq), None),
+            (Err(refusal), State::WaitsUnasked) => (State::Refused(None), Some(refusal)),
+            (Err(refusal), _) => (State::Refused(Some(refusal)), None),
+        };
+        *state = settled;
+        unreported
+    }
+
+    /// What became of it, told once if it was refused.
+    fn outcome(&self) -> Option<Result<u64, Error>> {
+        match &mut *self.state.lock() {
+            State::Accepted(seq) => Some(Ok(*seq)),
+            State::Refused(refusal) => refusal.take().map(Err),
+            State::Waits | State::WaitsUnasked => None,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(*self.state.lock(), State::Accepted(_) | State::Refused(_))
+    }
+
+    /// Notes that nobody will ask any more. Gives the refusal back of which nobody was told.
+    fn forget(&self) -> Option<Error> {
+        let mut state = self.state.lock();
+        match &mut *state {
+            State::Waits | State::WaitsUnasked => {
+                *state = State::WaitsUnasked;
+                None
+            }
+            State::Accepted(_) => None,
+            State::Refused(refusal) => refusal.take(),
+        }
+    }
+}
+
+/// A batch that was submitted: tells what became of it. Keeps no world open, and may be dropped.
+pub struct WriteTicket {
+    world: WeakWorld<CommitState>,
+    queue: Arc<SubmitQueue>,
+    outcome: Arc<Outcome>,
+}
+
+impl WriteTicket {
+    pub(super) fn waiting(
+        world: WeakWorld<CommitState>,
+        queue: Arc<SubmitQueue>,
+        outcome: Arc<Outcome>,
+    ) -> Self {
+        Self { world, queue, outcome }
+    }
+
+    /// Whether it was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.
+    pub fn is_finished(&self) -> bool {
+        self.outcome.is_finished()
+    }
+
+    /// Waits until it is accepted, as everything is that was submitted before, and gives the commit that it became; its
+    /// ticket tells when it is durable.
+    ///
+    /// # Errors
+    /// What a [transaction](crate::World::transaction) of these writes would be refused for: nothing of it was written.
+    /// [`Error::Closed`] if the world was closed before it could be accepted. Why the world takes no commits, if it does
+    /// not and is open: the batch waits, and is accepted when the world is [resumed](crate::World::resume).
+    pub fn wait(self) -> Result<Committed<()>, Error> {
+        if !self.outcome.is_finished() {
+            // A world that is gone has settled it since the first look.
+            self.world.with_world(|world| world.settle_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
+        }
+        let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
+        Ok(Committed::new(self.world.clone(), (), seq))
+    }
+}
+
+impl Drop for WriteTicket {
+    fn drop(&mut self) {
+        if let Some(refusal) = self.outcome.forget() {
+            self.queue.add_unreported(refusal);
+        }
+    }
+}
+
+impl fmt::Debug for WriteTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteTicket").field("outcome", &self.outcome).finish_non_exhaustive()
+    }
+}

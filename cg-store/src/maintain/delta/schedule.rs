@@ -1,0 +1,163 @@
+//! Which deltas maintenance folds, and when.
+//!
+//! A chunk that may get no other delta is folded beside the game, so that the next change of it is a small row again. One
+//! in whose cube nobody did anything for a minute is folded too: it is still hot then, and is demoted as one row.
+
+use std::collections::HashMap;
+
+use cg_format::ChunkAt;
+use cg_tiering::{CubeAt, GameTick};
+
+use super::fold::Settled;
+use crate::maintain::state::MaintainState;
+use crate::maintain::tiering::{DamageLog, Due};
+use crate::read::delta::{MAX_CHUNKS, MAX_DELTAS};
+use crate::storage::error::Error;
+
+/// A chunk whose cube was not accessed for so long is folded.
+const IDLE_TICKS: u64 = 60 * GameTick::PER_SECOND;
+/// So many chunks are looked at in one tick.
+const CHUNKS_CONSIDERED: usize = 64;
+
+/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta and how many they
+/// had then: another one is a reason to look again, and so is one that was quarantined.
+#[derive(Debug, Default)]
+pub(crate) struct FoldSchedule(HashMap<ChunkAt, (u64, usize)>);
+
+/// Which chunks are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Those that are worth it now, of a few.
+    Due,
+    /// All there are.
+    All,
+}
+
+impl MaintainState {
+    /// Folds deltas of chunks that wait for it, and returns of how many. What is damaged stays as it is, and is told.
+    ///
+    /// Costs a look into two maps for each chunk that is considered; of one that is folded the reads of a load, and the
+    /// engine's lock. Exceeds a deadline by one chunk.
+    pub(crate) fn fold_waiting(
+        &self,
+        unsettled: &mut FoldSchedule,
+        which: Which,
+        due: Due,
+        damage_log: &mut DamageLog,
+    ) -> Result<usize, Error> {
+        let (mut settled, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
+        // Whoever waits again waits for the next time.
+        for _ in 0..self.read.deltas.len().min(most) {
+            if due.is_over() {
+                break;
+            }
+            let Some((at, commits)) = self.read.deltas.next_waiting() else { break };
+            let had = (commits.last().copied().unwrap_or(0), commits.len());
+            let is_due = match which {
+                Which::All => true,
+                Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
+            };
+            if !is_due || unsettled.0.get(&at) == Some(&had) {
+                self.read.deltas.wait_again(at);
+                continue;
+            }
+            // Asked before: the index names a delta before it is written.
+            let is_on_its_way =
+                self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
+            match self.fold_deltas_of(at) {
+                Ok(Settled::Done) => {
+                    settled += 1;
+                    unsettled.0.remove(&at);
+                }
+                Ok(Settled::Conflict) => {}
+                Ok(Settled::Nothing) if is_on_its_way => {}
+                Ok(Settled::Nothing) => unsettled.keep(at, had),
+                // A schema generation that is missing stays missing, too.
+                Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
+                    damage_log.report(&error);
+                    unsettled.keep(at, had);
+                }
+                Err(error) => {
+                    self.read.deltas.wait_again(at);
+                    return Err(error);
+                }
+            }
+            // If a delta came in between, it waits for the next time.
+            self.read.deltas.wait_again(at);
+        }
+        Ok(settled)
+    }
+
+    fn is_idle(&self, at: ChunkAt, due: Due) -> bool {
+        let last_access = self.activity.tiering.observers(|seen| seen.heat().last_access(CubeAt::of(at)));
+        due.at().since(last_access) >= IDLE_TICKS
+    }
+}
+
+impl FoldSchedule {
+    fn keep(&mut self, at: ChunkAt, had: (u64, usize)) {
+        if self.0.len() >= MAX_CHUNKS {
+            self.0.clear();
+        }
+        self.0.insert(at, had);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::MemEngine;
+    use crate::{Durability, World, WorldOptions};
+    use cg_format::chunk::Chunk;
+    use cg_format::{BlockPos, ChunkPos, LocalPos};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// The index names a delta before it is written. Who looks then finds none, and must look again.
+    #[test]
+    fn a_delta_that_is_looked_for_before_it_is_written_is_folded_later() {
+        let step = Arc::<Mutex<Option<Receiver<()>>>>::default();
+        let engine = MemEngine::new().with_fault({
+            let step = Arc::clone(&step);
+            move |_| {
+                let _written = step.lock().as_ref().map(Receiver::recv);
+                None
+            }
+        });
+        let options = WorldOptions { deltas: true, durability: Durability::Fast, ..WorldOptions::default() };
+        let world = World::in_memory_over(engine, &[], &options).unwrap();
+        let flat = world.registry().register_dimension("game:flat").unwrap();
+        let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
+        let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));
+        let saved = world.transaction(|tx| {
+            let schema = tx.catalog().current_schema();
+            let mut chunk = Chunk::filled(stone, &schema)?;
+            for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z()) % 2 == 1) {
+                chunk.set_block(cell, glass, &schema)?;
+            }
+            tx.save(at, chunk);
+            Ok::<_, Error>(())
+        });
+        saved.unwrap();
+        world.flush().unwrap();
+
+        let rooms = world.rooms();
+        let (mut unsettled, mut damage_log) = (FoldSchedule::default(), DamageLog::default());
+        let mut settle = || {
+            let due = Due::when_nobody_comes(GameTick::new(0));
+            rooms.maintain.fold_waiting(&mut unsettled, Which::All, due, &mut damage_log).unwrap()
+        };
+        let (sender, receiver) = channel();
+        *step.lock() = Some(receiver);
+        world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
+        while !rooms.read.deltas.has(at) {
+            std::thread::yield_now();
+        }
+        assert_eq!(settle(), 0, "it is not there yet");
+        drop(sender);
+        world.flush().unwrap();
+        assert_eq!(settle(), 1);
+        assert!(!rooms.read.deltas.has(at));
+    }
+}

@@ -1,0 +1,284 @@
+//! Which tiles have patches, so that a tick does not go through the map to find them.
+//!
+//! Commits tell what they add. What was there when the world was opened is found by one search through the map, a
+//! part of it in each tick; that search is made again when more tiles have patches than are remembered.
+//!
+//! A tile that was folded rests: what is patched in every tick is folded a few times in a minute and not in every tick.
+//! What readers go through beside the tile stays bounded all the same.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
+
+use cg_tiering::GameTick;
+
+use crate::kinds::opacity::TileKey;
+
+/// So many tiles are remembered.
+const REMEMBERED_TILES: usize = 1 << 14;
+/// A tile that was folded is left alone for so long.
+const REST_TICKS: u64 = 5 * GameTick::PER_SECOND;
+/// Unless it got so many patches since. Several of one chunk count each, and are one row.
+const MOST_PATCHES: u32 = 256;
+
+/// Tiles that are to be folded. A commit adds the tile when its patch can be read, and who folds a tile takes it out before
+/// the patches are read, so none is missed.
+#[derive(Debug)]
+pub(crate) struct DirtyTiles {
+    tiles: BTreeSet<TileKey>,
+    /// Tiles that were folded a short while ago.
+    resting: BTreeMap<TileKey, Resting>,
+    /// The same by the time when their rest ends; those of tiles that were woken before are still in it.
+    ends: VecDeque<(GameTick, TileKey)>,
+    /// The tile that was looked at last: those after it come next, so that one which changes all the time keeps no other waiting.
+    behind: Option<TileKey>,
+    /// `None` when it is over.
+    search: Option<Search>,
+    searches: u64,
+}
+
+/// A tile that was folded.
+#[derive(Debug)]
+struct Resting {
+    until: GameTick,
+    /// Patches that came since.
+    patches: u32,
+}
+
+/// A search through the map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Search {
+    /// Where it goes on.
+    pub(super) behind: Vec<u8>,
+    number: u64,
+}
+
+/// What is to be looked at next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// This tile has patches.
+    Tile(TileKey),
+    /// Tiles that lie there may have some.
+    Search(Search),
+}
+
+impl DirtyTiles {
+    /// Nothing is known of the map.
+    pub(crate) const fn new() -> Self {
+        let search = Some(Search { behind: Vec::new(), number: 0 });
+        Self {
+            tiles: BTreeSet::new(),
+            resting: BTreeMap::new(),
+            ends: VecDeque::new(),
+            behind: None,
+            search,
+            searches: 1,
+        }
+    }
+
+    /// Forgets what is known, and has the map searched from its beginning.
+    pub(crate) fn begin_again(&mut self) {
+        self.tiles.clear();
+        self.resting.clear();
+        self.ends.clear();
+        self.search = Some(Search { behind: Vec::new(), number: self.searches });
+        self.searches += 1;
+    }
+
+    /// Notes that tiles have patches, and how many are new.
+    pub(crate) fn add(&mut self, tiles: impl IntoIterator<Item = (TileKey, u32)>) {
+        for (tile, patches) in tiles {
+            match self.resting.get_mut(&tile) {
+                Some(resting) if resting.patches.saturating_add(patches) < MOST_PATCHES => {
+                    resting.patches += patches;
+                }
+                Some(_) => {
+                    self.resting.remove(&tile);
+                    self.tiles.insert(tile);
+                }
+                None => {
+                    self.tiles.insert(tile);
+                }
+            }
+        }
+        if self.tiles.len() > REMEMBERED_TILES {
+            self.begin_again();
+        }
+    }
+
+    /// How many tiles are known to have patches.
+    pub(crate) fn len(&self) -> usize {
+        self.tiles.len() + self.resting.values().filter(|resting| resting.patches > 0).count()
+    }
+
+    /// What to look at next, if anything is to be folded at a tick.
+    pub(super) fn next(&mut self, now: GameTick) -> Option<Next> {
+        while let Some((until, tile)) = self.ends.front().copied().filter(|(until, _)| *until <= now) {
+            self.ends.pop_front();
+            self.wake(tile, until);
+        }
+        let behind = self.behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.tiles.range((behind, Bound::Unbounded)).next().or_else(|| self.tiles.first());
+        next.copied().map(Next::Tile).or_else(|| self.search.clone().map(Next::Search))
+    }
+
+    /// Forgets that a tile has patches, which is looked at now.
+    pub(super) fn forget(&mut self, tile: &TileKey) {
+        self.tiles.remove(tile);
+        self.resting.remove(tile);
+        self.behind = Some(*tile);
+    }
+
+    /// Leaves a tile alone for a while, which was folded at a tick. Patches that came meanwhile wait, too.
+    pub(super) fn rest(&mut self, tile: TileKey, now: GameTick) {
+        let patches = u32::from(self.tiles.remove(&tile));
+        let until = GameTick::new(now.get().saturating_add(REST_TICKS));
+        self.resting.insert(tile, Resting { until, patches });
+        self.ends.push_back((until, tile));
+        if self.ends.len() > REMEMBERED_TILES
+            && let Some((until, tile)) = self.ends.pop_front()
+        {
+            self.wake(tile, until);
+        }
+    }
+
+    fn wake(&mut self, tile: TileKey, until: GameTick) {
+        if self.resting.get(&tile).is_none_or(|resting| resting.until != until) {
+            return;
+        }
+        if self.resting.remove(&tile).is_some_and(|resting| resting.patches > 0) {
+            self.tiles.insert(tile);
+        }
+    }
+
+    /// Notes how far a search came, or that it came to the end, unless another was begun meanwhile.
+    pub(super) fn searched(&mut self, search: &Search, up_to: Option<Vec<u8>>) {
+        if self.search.as_ref().is_some_and(|current| current.number == search.number) {
+            self.search = up_to.map(|behind| Search { behind, number: search.number });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(n: usize) -> TileKey {
+        let mut tile = TileKey::default();
+        for (byte, value) in tile.iter_mut().zip(n.to_string().bytes()) {
+            *byte = value;
+        }
+        tile
+    }
+
+    const NOW: GameTick = GameTick::new(7);
+
+    /// Tiles with a patch each.
+    fn patched(tiles: impl IntoIterator<Item = usize>) -> impl Iterator<Item = (TileKey, u32)> {
+        tiles.into_iter().map(|n| (tile(n), 1))
+    }
+
+    fn search(known: &mut DirtyTiles) -> Search {
+        match known.next(NOW) {
+            Some(Next::Search(search)) => search,
+            next => panic!("{next:?} is no search"),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_searched_for() {
+        let mut known = DirtyTiles::new();
+        let first = search(&mut known);
+        known.searched(&first, Some(vec![7]));
+        assert_eq!(search(&mut known).behind, [7], "what an older process left is not known");
+        known.add(patched(0..=REMEMBERED_TILES));
+        assert!(search(&mut known).behind.is_empty());
+        known.searched(&first, None);
+        let second = search(&mut known);
+        known.searched(&second, None);
+        assert_eq!(known.next(NOW), None, "the end of the first search is not that of the second");
+        known.add(patched(0..REMEMBERED_TILES));
+        for n in 0..REMEMBERED_TILES {
+            assert!(matches!(known.next(NOW), Some(Next::Tile(_))));
+            known.forget(&tile(n));
+        }
+        assert_eq!(known.next(NOW), None);
+    }
+
+    #[test]
+    fn a_tile_that_changes_all_the_time_keeps_no_other_waiting() {
+        let mut known = DirtyTiles::new();
+        known.add(patched([1, 2, 3]));
+        let mut met = Vec::new();
+        for _ in 0..5 {
+            let Some(Next::Tile(next)) = known.next(NOW) else { panic!("one waits") };
+            known.forget(&next);
+            met.push(next);
+            // Somebody commits over the first one again and again.
+            known.add(patched([1]));
+        }
+        assert_eq!(met, [1, 2, 3, 1, 1].map(tile));
+    }
+
+    #[test]
+    fn the_end_of_a_search_that_was_given_up_ends_no_other() {
+        let mut known = DirtyTiles::new();
+        let first = search(&mut known);
+        known.add(patched([1]));
+        known.begin_again();
+        known.searched(&first, None);
+        assert_eq!(
+            search(&mut known).behind,
+            Vec::<u8>::new(),
+            "the map is to be searched from its beginning"
+        );
+    }
+
+    /// What is to be folded at a tick, in order.
+    fn due(known: &mut DirtyTiles, now: u64) -> Vec<TileKey> {
+        let mut due = Vec::new();
+        while let Some(Next::Tile(tile)) = known.next(GameTick::new(now)) {
+            known.forget(&tile);
+            due.push(tile);
+        }
+        due
+    }
+
+    #[test]
+    fn a_tile_that_was_folded_rests_until_it_has_many_patches_or_a_while_has_passed() {
+        let mut known = DirtyTiles::new();
+        known.add(patched([1, 2]));
+        assert_eq!(due(&mut known, 7), [1, 2].map(tile));
+        // A patch of the second came while it was folded.
+        known.add(patched([2]));
+        known.rest(tile(1), NOW);
+        known.rest(tile(2), NOW);
+        assert_eq!((due(&mut known, 7), known.len()), (vec![], 1));
+        known.add(patched([1, 3]));
+        assert_eq!((due(&mut known, 8), known.len()), (vec![tile(3)], 2), "another waits for none of them");
+        for _ in 2..MOST_PATCHES {
+            known.add(patched([1]));
+        }
+        assert!(due(&mut known, 8).is_empty(), "one less than too many");
+        known.add(patched([1]));
+        assert_eq!(due(&mut known, 8), [tile(1)]);
+        known.rest(tile(1), GameTick::new(8));
+        assert!(due(&mut known, 6 + REST_TICKS).is_empty());
+        assert_eq!(due(&mut known, 7 + REST_TICKS), [tile(2)], "the first was folded again since");
+        known.add(patched([1]));
+        assert_eq!(due(&mut known, 8 + REST_TICKS), [tile(1)]);
+        known.rest(tile(1), NOW);
+        assert_eq!((due(&mut known, 1 << 20), known.len()), (vec![], 0));
+        assert!(known.resting.is_empty() && known.ends.is_empty(), "what rested is forgotten: {known:?}");
+    }
+
+    #[test]
+    fn no_more_rest_than_are_remembered() {
+        let mut known = DirtyTiles::new();
+        for n in 0..=REMEMBERED_TILES {
+            known.rest(tile(n), NOW);
+            known.add(patched([n]));
+        }
+        assert_eq!(known.resting.len(), REMEMBERED_TILES);
+        assert_eq!(due(&mut known, 7), [tile(0)]);
+    }
+}

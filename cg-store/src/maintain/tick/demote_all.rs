@@ -1,0 +1,137 @@
+//! Settling a world: every chunk goes at once to where it would lie after a while in which nobody comes.
+
+use std::ops::Bound;
+
+use cg_format::ClusterTier;
+use cg_format::key::Family;
+use cg_tiering::{CubeAt, GameTick};
+
+use crate::engine::ALL_KEYS;
+use crate::maintain::delta::Which;
+use crate::maintain::move_tier::hot_keys;
+use crate::maintain::state::MaintainState;
+use crate::maintain::tiering::{Due, MoveCounts, Work};
+use crate::storage::error::Error;
+
+/// Settling does what it has found when it has found so much.
+const STEPS_GATHERED: u64 = 1 << 12;
+
+impl MaintainState {
+    /// Takes all steps. Where there is too little room, what was moved away is compacted, and the rest is taken then.
+    /// `given_back` is how much had been moved when that was done last.
+    ///
+    /// # Errors
+    /// [`Error::LowDiskSpace`] if that makes too little.
+    fn work_with_room(
+        &self,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+        given_back: &mut u64,
+    ) -> Result<(), Error> {
+        loop {
+            self.work(work, due, counts)?;
+            match work.skipped_low_disk.take() {
+                None => return Ok(()),
+                Some(error) if counts.moved() == *given_back => return Err(error),
+                Some(_) => self.give_room_back(work.sweep.behind())?,
+            }
+            *given_back = counts.moved();
+        }
+    }
+
+    /// Has the engine give back what hot rows took up to a cube; `None`: all of them. Of those next to none are left.
+    fn give_room_back(&self, up_to: Option<CubeAt>) -> Result<(), Error> {
+        let last = up_to.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
+        let last = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
+        let engine = self.shared.engine()?;
+        // The log is given back, too.
+        engine.flush()?;
+        engine.compact(Family::ChunkL0, (Bound::Unbounded, last))?;
+        self.commit.disk_guard.ask_again();
+        Ok(())
+    }
+
+    /// Compacts what was moved away, which is still in the engine's files: who settles a world wants it to be small. Where
+    /// commits are refused for want of room, only what fits into the room twice.
+    fn compact_settled(&self) -> Result<(), Error> {
+        // The log, too, still holds what was moved.
+        self.shared.engine()?.flush()?;
+        for family in [
+            Family::ChunkL0,
+            Family::ChunkL1,
+            Family::ChunkL2,
+            Family::Index,
+            Family::OpacityMap,
+            Family::ChunkDelta,
+            // What was deleted with chunks.
+            Family::Entity,
+            Family::Object,
+            Family::Record,
+        ] {
+            let engine = self.shared.engine()?;
+            self.commit.disk_guard.ask_again();
+            if self.commit.check_room().is_err() {
+                let families = engine.usage()?.families;
+                let held = families.iter().find(|held| held.family == family);
+                let bytes = held.map_or(0, |held| held.table_bytes + held.blob_bytes + held.buffered_bytes);
+                if engine.free_bytes().is_some_and(|free| bytes > free / 2) {
+                    tracing::warn!(family = family.name(), bytes, "too little room to compact");
+                    continue;
+                }
+            }
+            engine.compact(family, ALL_KEYS)?;
+        }
+        Ok(())
+    }
+
+    /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
+    fn run_rounds(
+        &self,
+        work: &mut Work,
+        due: Due,
+        progress: &mut impl FnMut(&MoveCounts),
+    ) -> Result<MoveCounts, Error> {
+        let (mut counts, mut given_back) = (MoveCounts::default(), 0);
+        self.await_promotions(work, 0, due, &mut counts)?;
+        loop {
+            let before = counts.moved();
+            let promotions = work.restart();
+            self.activity.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
+            while self.sweep_one(work, due)? {
+                if work.plan.left().steps >= STEPS_GATHERED {
+                    self.work_with_room(work, due, &mut counts, &mut given_back)?;
+                }
+            }
+            self.work_with_room(work, due, &mut counts, &mut given_back)?;
+            work.keep_heat(self)?;
+            self.forget_heat(work, due)?;
+            progress(&counts);
+            if counts.moved() == before {
+                return Ok(counts);
+            }
+        }
+    }
+}
+
+impl MaintainState {
+    /// See [`Tiers::demote_all`](crate::Tiers::demote_all).
+    pub(crate) fn demote_all(
+        &self,
+        after_ticks: u64,
+        mut progress: impl FnMut(&MoveCounts),
+    ) -> Result<MoveCounts, Error> {
+        self.shared.check_open()?;
+        let mut state = self.maintenance.state.lock();
+        let at = GameTick::new(self.activity.tiering.now().get().saturating_add(after_ticks));
+        let due = Due::when_nobody_comes(at);
+        let state = &mut *state;
+        self.commit.check_room_to_shrink()?;
+        let folded = self.fold_waiting(&mut state.unsettled, Which::All, due, &mut state.work.damage_log)?;
+        let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
+        if counts.moved() > 0 || folded > 0 {
+            self.compact_settled()?;
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,120 @@
+//! What is remembered, what is doubted, and what happens when there is no room.
+
+use super::*;
+use cg_format::{ChunkAt, ChunkPos, Dimension};
+
+fn cube(n: i64) -> CubeAt {
+    CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::new(4 * n, 0, 0).unwrap()))
+}
+
+fn put(known: &mut CubeIndex, cube: CubeAt, chunks: u64, tombstones: u64) {
+    known.note(Ok([(cube, Puts { chunks, tombstones })].into()));
+}
+
+fn get(known: &CubeIndex, cube: CubeAt) -> Option<IndexedCube> {
+    known.cubes_in(cube.cluster(ClusterTier::L2)).iter().find(|known| known.cube == cube).copied()
+}
+
+#[test]
+fn what_commits_put_is_known_but_not_sure() {
+    let mut known = CubeIndex::default();
+    known.nothing_there();
+    put(&mut known, cube(0), 0b011, 0);
+    put(&mut known, cube(0), 0b100, 0b001);
+    let found = get(&known, cube(0)).unwrap();
+    assert_eq!((found.rows, found.chunks, found.warm, found.is_sure), (0b111, 0b110, Some(false), false));
+    assert_eq!((found.must_look(0), found.must_look(9)), (false, true), "marks count when they may go");
+    let hot = Hot { rows: 0b1, chunks: 0b1, old_tombstones: 0, bytes: 7 };
+    let found = known.learn(cube(0), hot, true, 9);
+    assert_eq!((found.rows, found.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
+    known.moved(cube(0));
+    let found = get(&known, cube(0)).unwrap();
+    assert_eq!((found.must_look(9), found.warm, found.most_shadows()), (true, None, 64));
+    put(&mut known, cube(2), 1, 0);
+    assert_eq!(get(&known, cube(2)).unwrap().warm, Some(false));
+    known.note(Err(Overflow(BTreeMap::new())));
+    assert_eq!(get(&known, cube(2)).unwrap().warm, None, "a move that failed may have been written");
+    known.forget(cube(2));
+    known.forget(cube(0));
+    assert_eq!((known.next_cluster(), known.count), (None, 0));
+}
+
+#[test]
+fn an_offer_is_not_made_again_before_long() {
+    let mut known = CubeIndex::default();
+    known.nothing_there();
+    put(&mut known, cube(3), 1, 0);
+    known.offered(cube(3), GameTick::new(100));
+    let is_offered = |known: &CubeIndex, at| get(known, cube(3)).unwrap().is_offered(GameTick::new(at));
+    assert!(is_offered(&known, 100 + OFFER_AGAIN_TICKS - 1) && !is_offered(&known, 100 + OFFER_AGAIN_TICKS));
+    known.take_offers_back();
+    assert!(!is_offered(&known, 100));
+}
+
+#[test]
+fn clusters_come_one_after_the_other_round_and_round() {
+    let mut known = CubeIndex::default();
+    known.nothing_there();
+    // Four cubes side by side are in one cold cluster.
+    for n in [0, 3, 5, 9] {
+        put(&mut known, cube(n), 1, 0);
+    }
+    let mut round = Vec::new();
+    for _ in 0..4 {
+        let cluster = known.next_cluster().unwrap();
+        round.push(known.cubes_in(cluster).iter().map(|known| known.cube).collect::<Vec<_>>());
+        known.go_on_behind(cluster);
+    }
+    assert_eq!(round, [vec![cube(0), cube(3)], vec![cube(5)], vec![cube(9)], vec![cube(0), cube(3)]]);
+}
+
+#[test]
+fn a_round_makes_it_whole_unless_something_was_missed() {
+    let around = |n| cube(n).cluster(ClusterTier::L2);
+    let mut known = CubeIndex::default();
+    assert!(!known.is_whole(around(0)));
+    known.begin_round();
+    known.learn(cube(0), Hot::default(), true, 0);
+    assert!(!known.is_whole(around(0)), "nobody knows what else is met");
+    known.note(Err(Overflow([(cube(1), Puts { chunks: 1, tombstones: 0 })].into())));
+    known.end_round();
+    assert!(!known.is_whole(around(0)));
+    known.begin_round();
+    put(&mut known, cube(1), 2, 0);
+    known.end_round();
+    assert!(known.is_searched() && known.is_whole(around(0)));
+    assert_eq!((get(&known, cube(0)), get(&known, cube(1)).unwrap().rows), (None, 3), "one was not met");
+    known.begin_round();
+    known.leave_round();
+    assert!(!known.is_whole(around(0)), "it was not ended");
+    known.leave_round();
+    known.nothing_there();
+    known.leave_round();
+    assert!(known.is_whole(around(0)));
+}
+
+#[test]
+fn what_does_not_fit_is_unread_again_but_for_what_is_planned() {
+    let mut known = CubeIndex::default().with_capacity(8);
+    known.nothing_there();
+    for n in 0..40 {
+        put(&mut known, cube(n), 1, 0);
+    }
+    let now = GameTick::new(50);
+    known.offered(cube(2), now);
+    let mut evicted = 0;
+    while let Some(cluster) = known.too_much(now) {
+        known.evict(cluster, GameTick::new(7), GameTick::new(9));
+        evicted += 1;
+    }
+    assert_eq!((known.count, evicted), (8, 8), "four cubes in each");
+    assert!(get(&known, cube(2)).is_some(), "it is planned to move");
+    let is_known = |n| get(&known, cube(n)).is_some() != known.unscanned.holds(cube(n));
+    assert!((0..40).all(is_known), "whatever is not remembered is to be read");
+    assert_eq!(known.unscanned.next(99, |_| true).unwrap().since, Some(GameTick::new(7)));
+    // What is saved there is known beside it, and that it is not all.
+    let lost = (0..40).find(|n| known.unscanned.holds(cube(*n))).unwrap();
+    put(&mut known, cube(lost), 1, 0);
+    assert_eq!(get(&known, cube(lost)).unwrap().warm, None);
+    assert!(!known.is_whole(cube(lost).cluster(ClusterTier::L2)));
+}

@@ -1,0 +1,168 @@
+//! The next cube with rows: found by seeks past what moves have deleted.
+
+use std::ops::{Bound, ControlFlow};
+
+use cg_format::key::Family;
+use cg_format::{ClusterTier, Space, key};
+use cg_tiering::CubeAt;
+
+use super::DamageLog;
+use super::heat::{decode_heat_key, heat_key};
+use crate::engine::{KeyRange, Met, scan_skipping_damage};
+use crate::maintain::move_tier::{hot_keys, row_of};
+use crate::maintain::state::MaintainState;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// The first cubes with rows after the place where a round stands.
+///
+/// Moves delete rows, and an engine steps over every deleted row between the place of a seek and the next row that is
+/// left. So a family is sought in only when the round has passed what the last seek found. Rows that are put in between
+/// meanwhile are missed, as those are that are put where the round has been: [`Tiering`](super::Tiering) is told of both.
+#[derive(Debug, Default)]
+pub(super) struct NextCubes {
+    hot: Found,
+    heat: Found,
+}
+
+/// What the last seek in a family found.
+#[derive(Debug, Default)]
+enum Found {
+    #[default]
+    NotSought,
+    /// `None`: nothing up to the end.
+    First(Option<CubeAt>),
+}
+
+impl Found {
+    /// The first cube of a range that begins at `from`: the one that is known if it lies there, else the one that a seek
+    /// finds.
+    fn first(
+        &mut self,
+        from: Bound<CubeAt>,
+        seek: impl FnOnce() -> Result<Option<CubeAt>, Error>,
+    ) -> Result<Option<CubeAt>, Error> {
+        let is_passed = |cube: &CubeAt| match &from {
+            Bound::Unbounded => false,
+            Bound::Included(first) => sort_key(cube) < sort_key(first),
+            Bound::Excluded(last) => sort_key(cube) <= sort_key(last),
+        };
+        if let Self::First(found) = self
+            && !found.as_ref().is_some_and(is_passed)
+        {
+            return Ok(*found);
+        }
+        let found = seek()?;
+        *self = Self::First(found);
+        Ok(found)
+    }
+}
+
+/// Cubes sort by the keys of their warm clusters as by those of their chunks.
+fn sort_key(cube: &CubeAt) -> [u8; key::CHUNK_LEN_BYTES] {
+    row_of(cube.cluster(ClusterTier::L1)).1
+}
+
+impl MaintainState {
+    /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
+    ///
+    /// `next_cubes` is what was found for earlier ranges of the round: each began before this one and ended where it ends.
+    pub(super) fn next_cube(
+        &self,
+        from: Bound<CubeAt>,
+        last: Option<CubeAt>,
+        next_cubes: &mut NextCubes,
+        damage_log: &mut DamageLog,
+    ) -> Result<Option<CubeAt>, Error> {
+        let hot_ends = |cube: CubeAt| hot_keys(cube.cluster(ClusterTier::L1));
+        let hot_first = match from {
+            Bound::Included(cube) => Bound::Included(hot_ends(cube)[0]),
+            Bound::Excluded(cube) => Bound::Excluded(hot_ends(cube)[1]),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let hot_last = last.map_or(Bound::Unbounded, |cube| Bound::Included(hot_ends(cube)[1]));
+        let tag = Space::Heat.index_tag().expect("it is in the index family");
+        let (tag, end) = ([tag], [tag + 1]);
+        let (heat_first, heat_last) = (from.map(heat_key), last.map(heat_key));
+        let heat_keys = (
+            match &heat_first {
+                Bound::Unbounded => Bound::Included(&tag[..]),
+                bound => bound.as_ref().map(|key| &key[..]),
+            },
+            heat_last.as_ref().map_or(Bound::Excluded(&end[..]), |key| Bound::Included(&key[..])),
+        );
+        let hot_of = |key: &[u8]| key::decode_chunk(key).ok().map(CubeAt::of);
+        let hot_keys = (hot_first.as_ref().map(|key| &key[..]), hot_last.as_ref().map(|key| &key[..]));
+        let first_hot =
+            next_cubes.hot.first(from, || self.first_cube(Family::ChunkL0, hot_keys, hot_of, damage_log))?;
+        let first_heat = next_cubes
+            .heat
+            .first(from, || self.first_cube(Family::Index, heat_keys, decode_heat_key, damage_log))?;
+        Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
+    }
+
+    /// The cube of the first key of a range that is one.
+    fn first_cube(
+        &self,
+        family: Family,
+        keys: KeyRange<'_>,
+        cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
+        damage_log: &mut DamageLog,
+    ) -> Result<Option<CubeAt>, Error> {
+        // Many cubes may lie in front of a gap, and each of them is met from the one before.
+        let Some(from) = damage_log.gaps.behind(family, keys) else { return Ok(None) };
+        let keys = (from.as_ref().map(|key| &key[..]), keys.1);
+        let mut behind = match keys.0 {
+            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
+            Bound::Unbounded => Vec::new(),
+        };
+        Ok(scan_skipping_damage(&*self.shared.engine()?, family, keys, |met| {
+            Counters::add(&self.shared.counters.keys_scanned, 1);
+            match met {
+                Met::Row(key, _) => match cube_of(key) {
+                    Some(cube) => return ControlFlow::Break(cube),
+                    None => behind = key.to_vec(),
+                },
+                Met::Gap { until, error } => {
+                    damage_log.gaps.remember(family, &behind, until, keys.1);
+                    behind = until.unwrap_or_default().to_vec();
+                    damage_log.report(&error.into());
+                }
+            }
+            ControlFlow::Continue(())
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{ChunkAt, ChunkPos, Dimension};
+
+    fn cube(n: i64) -> CubeAt {
+        CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 4 * n)))
+    }
+
+    #[test]
+    fn what_was_found_is_sought_again_only_once_it_was_passed() {
+        let (mut found, mut seeks) = (Found::default(), 0);
+        let mut first = |from: Bound<CubeAt>, finds: Option<i64>| {
+            let mut sought = false;
+            let first = found.first(from, || {
+                sought = true;
+                Ok(finds.map(cube))
+            });
+            seeks += u32::from(sought);
+            (first.expect("no seek fails"), sought)
+        };
+        let at = |n| Bound::Included(cube(n));
+        let after = |n| Bound::Excluded(cube(n));
+        assert_eq!(first(Bound::Unbounded, Some(5)), (Some(cube(5)), true));
+        assert_eq!(first(after(1), None), (Some(cube(5)), false));
+        assert_eq!(first(at(5), None), (Some(cube(5)), false));
+        assert_eq!(first(after(5), Some(7)), (Some(cube(7)), true));
+        assert_eq!(first(at(8), None), (None, true));
+        assert_eq!(first(after(9), Some(10)), (None, false), "up to the end there is nothing");
+        assert_eq!(seeks, 3);
+    }
+}

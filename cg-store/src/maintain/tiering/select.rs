@@ -1,0 +1,250 @@
+//! Considering what is known: a tick decides about many cubes from memory, and reads the rows of few.
+//!
+//! Rows are read only of a cube that is due and in which something was saved since they were last read, of one that a
+//! move changed, and of one with tombstones when more of them may be forgotten. Each of these is read once.
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+
+use cg_format::{ClusterTier, Tier};
+use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
+
+use super::cube_index::IndexedCube;
+use super::next_cube::NextCubes;
+use super::sweep::{Rows, Sweep};
+use super::{DamageLog, Due, Work};
+use crate::maintain::move_tier::row_of;
+use crate::maintain::state::MaintainState;
+use crate::rt::stats::Counters;
+use crate::storage::error::Error;
+
+/// So many cubes are considered in one tick, and those of one cold cluster more: a round over a million chunks that are
+/// all hot takes 13 seconds of game time.
+const CUBES_SELECTED_FROM: usize = 64;
+/// So many are read of in one tick at most: their rows, or their warm clusters.
+const CUBES_READ: usize = 8;
+/// A warm cluster of which only that it is there is known counts for so many chunks.
+const WARM_CHUNKS: u32 = 64;
+
+/// Where the chunks of a cube that lie in one tier are to be moved, and what was seen of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DueMoves {
+    seen: Observation,
+    from_hot: Option<Decision>,
+    /// Into the cold cluster.
+    from_warm: Option<Decision>,
+}
+
+impl DueMoves {
+    const fn is_some(&self) -> bool {
+        self.from_hot.is_some() || self.from_warm.is_some()
+    }
+}
+
+impl MaintainState {
+    /// Makes a new world's ticks know that there is nothing to be found.
+    ///
+    /// What cannot be read is no reason not to open a world: whoever needs it will say so.
+    pub(crate) fn know_if_empty(&self) {
+        let mut damage_log = DamageLog::default();
+        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut NextCubes::default(), &mut damage_log)
+            && damage_log.take().is_empty()
+        {
+            self.maintenance.work(|work| work.cube_index.nothing_there());
+        }
+    }
+
+    /// Considers the next cubes and offers what is due to the plan; `false` if it knows of more that is to be read.
+    ///
+    /// Reads nothing where nothing is due and nothing has changed, once the world was searched after opening. Costs a look into
+    /// a few maps for each cube otherwise.
+    pub(crate) fn select_due(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
+        let written = self.activity.tiering.take_written();
+        if written.is_err() {
+            // The engine may have been opened anew.
+            work.damage_log.forget_gaps();
+        }
+        work.cube_index.note(written);
+        // What is known is decided about while the rest is searched.
+        let is_searched = self.search(work, due.for_part(2))?;
+        let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
+        while considered < CUBES_SELECTED_FROM && !due.is_over() {
+            let Some(cluster) = work.cube_index.next_cluster().filter(|next| first != Some(*next)) else {
+                break;
+            };
+            first = first.or(Some(cluster));
+            considered += work.cube_index.cubes_in(cluster).len();
+            if !self.select_in_cluster(work, cluster, due, &mut reads_left)? {
+                return Ok(false);
+            }
+            work.cube_index.go_on_behind(cluster);
+        }
+        self.evict_excess(work);
+        Ok(is_searched && !due.is_over())
+    }
+
+    /// Considers the cubes of a cold cluster. All that are due are offered at once, so that they are one move; `false` if
+    /// more is to be read before, than may be.
+    fn select_in_cluster(
+        &self,
+        work: &mut Work,
+        cluster: ClusterAt,
+        due: Due,
+        reads_left: &mut usize,
+    ) -> Result<bool, Error> {
+        let now = self.activity.tiering.now();
+        let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
+        let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
+        let rewrites = self.due_rewrites(due);
+        if !work.cube_index.is_whole(cluster) {
+            // The search comes to its other cubes before any of it is due, and all of it is to be one move.
+            return Ok(true);
+        }
+        for known in work.cube_index.cubes_in(cluster).to_vec() {
+            let cube = known.cube;
+            let (mut known, mut due_moves) = (known, None);
+            if !known.is_offered(now) {
+                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
+            }
+            let must_look = known.must_look(tombstone_horizon);
+            let knows_heat = known.has_no_heat || self.knows_heat(cube);
+            if must_look || (due_moves.is_some() && !(known.is_sure && knows_heat)) {
+                if *reads_left == 0 || due.is_over() {
+                    return Ok(false);
+                }
+                *reads_left -= 1;
+                let warm = known.warm;
+                let Some(looked) = self.look(work, cube)? else { continue };
+                known = looked;
+                if known.rows == 0 && warm.is_none() {
+                    known.warm = self.find_warm(work, cube)?;
+                    if known.warm == Some(false) && !self.knows_heat(cube) {
+                        // Its heat went with what made it cold: there is nothing left to know of it.
+                        work.cube_index.forget(cube);
+                        continue;
+                    }
+                }
+                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
+            }
+            if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
+                if *reads_left == 0 || due.is_over() {
+                    return Ok(false);
+                }
+                *reads_left -= 1;
+                known.warm = self.find_warm(work, cube)?;
+                // Nothing of a cube whose warm cluster nobody can read goes anywhere.
+                due_moves = due_moves.filter(|_| known.warm.is_some());
+            }
+            if let Some(due_moves) = due_moves {
+                offers.push((known, due_moves));
+            }
+            let hot = known.rows.count_ones();
+            let above_warm = Rows { hot, most_shadows: hot };
+            work.sweep.old_tombstones(cube, known.old_tombstones, tombstone_horizon);
+            if known.warm != Some(false) {
+                work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
+            }
+            above_cold += known.rows_above();
+        }
+        work.sweep.rows_above(cluster, above_cold, rewrites);
+        for (known, due_moves) in offers {
+            self.offer(work, known, due_moves)?;
+        }
+        Ok(true)
+    }
+
+    /// Looks whether a cube has a warm cluster; `None` if that cannot be read, so that the cube is left alone.
+    fn find_warm(&self, work: &mut Work, cube: CubeAt) -> Result<Option<bool>, Error> {
+        let cluster = cube.cluster(ClusterTier::L1);
+        let (space, row_key) = row_of(cluster);
+        Counters::add(&self.shared.counters.engine_reads, 1);
+        match self.shared.engine()?.get(space, &row_key).map_err(Error::from) {
+            Ok(row) => {
+                let has_warm = Some(row.is_some());
+                work.cube_index.learn_warm(cube, has_warm);
+                Ok(has_warm)
+            }
+            Err(error) if error.is_damage() => {
+                work.damage_log.report(&error);
+                work.sweep.leave_cluster_alone(cluster, self.left_alone_until());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn knows_heat(&self, cube: CubeAt) -> bool {
+        self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some()
+    }
+
+    /// Where a cube's chunks are to be moved. Decided from memory.
+    pub(super) fn due_moves(&self, sweep: &mut Sweep, known: IndexedCube, due: Due) -> DueMoves {
+        let (cube, now) = (known.cube, self.activity.tiering.now());
+        let is_left_alone = sweep.is_left_alone(cube.cluster(ClusterTier::L1), now);
+        let may_be_cold = !sweep.is_left_alone(cube.cluster(ClusterTier::L2), now);
+        self.activity.tiering.observers(|seen| {
+            let last_access = seen.heat().last_access(cube);
+            if is_left_alone || !seen.policy().may_demote(last_access, due.at()) {
+                let seen = Observation::alone(Tier::L0, last_access);
+                return DueMoves { seen, from_hot: None, from_warm: None };
+            }
+            let (observed, from_hot) = due.decide(seen, cube, Tier::L0);
+            let (_, from_warm) = due.decide(seen, cube, Tier::L1);
+            DueMoves {
+                seen: observed,
+                from_hot: from_hot
+                    .filter(|decision| known.chunks != 0 && (may_be_cold || decision.to != Tier::L2)),
+                // What has neither is looked at too: its heat is of no use.
+                from_warm: from_warm.filter(|decision| {
+                    may_be_cold && decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
+                }),
+            }
+        })
+    }
+
+    /// Offers what is due to the plan. Says whether the cube has a warm cluster: looks for it if it is to be emptied and that
+    /// is not known.
+    pub(super) fn offer(
+        &self,
+        work: &mut Work,
+        known: IndexedCube,
+        due_moves: DueMoves,
+    ) -> Result<Option<bool>, Error> {
+        let IndexedCube { cube, mut warm, .. } = known;
+        let DueMoves { seen, from_hot, from_warm } = due_moves;
+        let mut offers = Vec::new();
+        if let Some(decision) = from_hot {
+            offers.push((Tier::L0, decision, known.chunks.count_ones(), known.bytes));
+        }
+        if let Some(decision) = from_warm {
+            if warm.is_none() {
+                warm = self.find_warm(work, cube)?;
+            }
+            match warm {
+                None => return Ok(None),
+                Some(true) => offers.push((Tier::L1, decision, WARM_CHUNKS, 0)),
+                Some(false) if known.rows == 0 => {
+                    work.sweep.heat_only.push((cube, seen.last_access));
+                    work.cube_index.forget(cube);
+                }
+                Some(false) => {}
+            }
+        }
+        if !offers.is_empty() {
+            work.cube_index.offered(cube, self.activity.tiering.now());
+        }
+        for (from, decision, chunks, bytes) in offers {
+            let Observation { last_access, nearest_player_blocks, .. } = seen;
+            work.plan.offer(Candidate {
+                cube,
+                from,
+                decision,
+                chunks,
+                bytes,
+                last_access,
+                nearest_player_blocks,
+            });
+        }
+        Ok(warm)
+    }
+}

@@ -1,0 +1,83 @@
+//! How a thread of the world waits for work.
+//!
+//! Waking a thread costs the one who has work for it as much as all the rest of a small commit. So a thread that had
+//! something to do lately naps, which needs no waking, and sleeps only when nothing came for a while.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::rt::lock_order::{Condvar, MutexGuard};
+
+/// How long something waits at most for a thread that naps.
+const PARK_TIME: Duration = Duration::from_millis(1);
+/// After so many naps in which nothing came it sleeps.
+const MAX_PARKS: u32 = 200;
+
+/// The waiting of one thread, for what is behind one lock.
+#[derive(Debug, Default)]
+pub(crate) struct Parker {
+    came: Condvar,
+    /// Changed under the lock. The thread must be woken.
+    is_asleep: AtomicBool,
+}
+
+impl Parker {
+    /// Waits until there is something to do. What makes that so is changed under the lock.
+    pub(crate) fn wait_while<T>(&self, guard: &mut MutexGuard<'_, T>, is_idle: impl Fn(&T) -> bool) {
+        let mut naps = 0;
+        while is_idle(guard) {
+            if naps < MAX_PARKS {
+                naps += 1;
+                self.came.wait_for(guard, PARK_TIME);
+            } else {
+                self.is_asleep.store(true, Ordering::SeqCst);
+                self.came.wait(guard);
+                self.is_asleep.store(false, Ordering::SeqCst);
+                naps = 0;
+            }
+        }
+    }
+
+    /// Wakes the thread if it sleeps. The caller held the lock when he made something to do.
+    pub(crate) fn wake(&self) {
+        if self.is_asleep.load(Ordering::SeqCst) {
+            self.came.notify_one();
+        }
+    }
+
+    /// Wakes the thread whatever it does.
+    pub(crate) fn wake_all(&self) {
+        self.came.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rt::lock_order::{Mutex, rank};
+    use std::sync::Arc;
+    use std::thread;
+
+    #[test]
+    fn who_naps_and_who_sleeps_finds_what_came() {
+        let (nap, came) = (Arc::new(Parker::default()), Arc::new(Mutex::<_, rank::Queue>::new(0)));
+        let waits = {
+            let (nap, came) = (Arc::clone(&nap), Arc::clone(&came));
+            thread::spawn(move || {
+                for last in 0..2 {
+                    nap.wait_while(&mut came.lock(), |came| *came == last);
+                }
+            })
+        };
+        let comes = || {
+            *came.lock() += 1;
+            nap.wake();
+        };
+        comes();
+        while !nap.is_asleep.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        comes();
+        waits.join().unwrap();
+    }
+}

@@ -1,0 +1,58 @@
+//! What a thread is in the middle of, so that nothing that it calls meanwhile waits for itself.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// What a thread can be in the middle of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// A transaction of a world.
+    Transaction,
+    /// Holding the lock of a commit log.
+    Commit,
+    /// Accepting a batch of a queue of submissions.
+    Acceptance,
+}
+
+thread_local! {
+    static INSIDE: RefCell<Vec<(Doing, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// That this thread is in the middle of something with a thing that stays where it is, until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct ReentryGuard {
+    what: (Doing, usize),
+    /// It ends on the thread on which it began.
+    _on_this_thread: PhantomData<*const ()>,
+}
+
+impl ReentryGuard {
+    pub(crate) fn enter<T>(doing: Doing, thing: &T) -> Self {
+        let what = (doing, address(thing));
+        INSIDE.with_borrow_mut(|inside| inside.push(what));
+        Self { what, _on_this_thread: PhantomData }
+    }
+
+    /// As [`enter`](Self::enter); `None` if this thread is in the middle of it.
+    pub(crate) fn enter_once<T>(doing: Doing, thing: &T) -> Option<Self> {
+        if Self::is_in(doing, thing) { None } else { Some(Self::enter(doing, thing)) }
+    }
+
+    pub(crate) fn is_in<T>(doing: Doing, thing: &T) -> bool {
+        INSIDE.with_borrow(|inside| inside.contains(&(doing, address(thing))))
+    }
+}
+
+impl Drop for ReentryGuard {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(|inside| {
+            if let Some(last) = inside.iter().rposition(|what| *what == self.what) {
+                inside.remove(last);
+            }
+        });
+    }
+}
+
+fn address<T>(thing: &T) -> usize {
+    std::ptr::from_ref(thing).addr()
+}

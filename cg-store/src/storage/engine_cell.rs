@@ -1,0 +1,246 @@
+//! The engine of a world, lent to whoever reads or writes, and replaced when nobody has it.
+//!
+//! A world that a full disk has made read-only goes on with another engine value over the same files. The old one has to
+//! be gone before: two writers never have one directory. So everybody borrows the engine for as long as he uses it, and
+//! who replaces it waits until all have given it back.
+//!
+//! Borrowing takes a lock for reading, of one [`Shard`] out of a few. Every thread has its own, so that two threads that
+//! read at once write to no common line of memory. Replacing takes the locks of all.
+//!
+//! **Invariants**.
+//! - All shards hold the same engine, or none does.
+//! - Nobody waits for a replacement for longer than the slice of time that is given to [`EngineCell::vacate`], unless it
+//!   takes place: a thread that borrows while it has borrowed already cannot block for good.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::engine::{CommitSeq, Engine, EngineError, Snapshot};
+use crate::rt::lock_order::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
+use crate::storage::apply_latch::{ApplyGuard, ApplyLatch};
+
+/// So many threads borrow without disturbing each other.
+const SHARDS: usize = 16;
+
+/// Where a world keeps its engine.
+pub(crate) struct EngineCell {
+    shards: [Shard; SHARDS],
+    /// The newest commit that was written, and that was synced, for those who must not wait for a replacement.
+    reached: [AtomicU64; 2],
+    /// Why there is no engine.
+    gone: Mutex<Option<Arc<EngineError>>, rank::EngineGone>,
+    apply_latch: ApplyLatch,
+}
+
+/// One of the locks, in lines of memory of its own.
+#[repr(align(128))]
+struct Shard(RwLock<Option<Arc<dyn Engine>>, rank::EngineGuard>);
+
+/// A borrowed engine.
+pub(crate) struct EngineGuard<'s> {
+    engine: MappedRwLockReadGuard<'s, dyn Engine>,
+    apply_latch: &'s ApplyLatch,
+}
+
+/// An engine that nobody else has borrowed.
+pub(crate) struct Vacant<'s> {
+    slot: &'s EngineCell,
+    shards: Vec<RwLockWriteGuard<'s, Option<Arc<dyn Engine>>>>,
+}
+
+impl EngineCell {
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+        let engine: Arc<dyn Engine> = Arc::from(engine);
+        Self {
+            shards: std::array::from_fn(|_| Shard(RwLock::new(Some(Arc::clone(&engine))))),
+            reached: [AtomicU64::new(0), AtomicU64::new(0)],
+            gone: Mutex::default(),
+            apply_latch: ApplyLatch::default(),
+        }
+    }
+
+    /// Borrows the engine; waits while it is being replaced.
+    ///
+    /// # Errors
+    /// [`EngineError::NotReopened`] if a replacement failed so that there is none.
+    #[inline]
+    pub(crate) fn guard(&self) -> Result<EngineGuard<'_>, EngineError> {
+        let found = RwLockReadGuard::try_map(self.shard().read(), Option::as_deref);
+        let guard = |engine| EngineGuard { engine, apply_latch: &self.apply_latch };
+        found.map(guard).map_err(|_| self.gone())
+    }
+
+    /// The newest commit that was written, and the newest that was synced. Never waits.
+    pub(crate) fn reached(&self) -> [CommitSeq; 2] {
+        let shard = self.shard().try_read();
+        match shard.as_ref().and_then(|shard| shard.as_deref()) {
+            Some(engine) => [engine.last_commit(), engine.last_synced()],
+            None => self.reached.each_ref().map(|reached| CommitSeq::new(reached.load(Ordering::Acquire))),
+        }
+    }
+
+    /// Waits until nobody has borrowed the engine, and keeps everybody from it; `None` if that takes too long.
+    pub(crate) fn vacate(&self, at_most: Duration) -> Option<Vacant<'_>> {
+        for (kept, now) in self.reached.iter().zip(self.reached()) {
+            kept.store(now.get(), Ordering::Release);
+        }
+        let deadline = Instant::now() + at_most;
+        let shards: Option<_> = self.shards.iter().map(|shard| shard.0.try_write_until(deadline)).collect();
+        Some(Vacant { slot: self, shards: shards? })
+    }
+
+    /// What keeps readers of many rows out while a commit is rolled forward.
+    pub(crate) const fn apply_latch(&self) -> &ApplyLatch {
+        &self.apply_latch
+    }
+
+    fn shard(&self) -> &RwLock<Option<Arc<dyn Engine>>, rank::EngineGuard> {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        }
+        // A thread that ends may have no number any more.
+        let mine = MINE.try_with(|mine| *mine).unwrap_or(0);
+        let shard = self.shards.get(mine).expect("it is the rest of a division by their number");
+        &shard.0
+    }
+
+    fn gone(&self) -> EngineError {
+        let nobody_said =
+            || Arc::new(EngineError::Unsupported { what: "be used after opening it again was cut off" });
+        EngineError::NotReopened { cause: self.gone.lock().clone().unwrap_or_else(nobody_said) }
+    }
+}
+
+impl Vacant<'_> {
+    /// The engine, if there is one.
+    pub(crate) fn engine(&self) -> Option<&dyn Engine> {
+        self.shards.first().and_then(|shard| shard.as_deref())
+    }
+
+    /// Drops the engine.
+    pub(crate) fn empty(&mut self) {
+        self.shards.iter_mut().for_each(|shard| drop(shard.take()));
+    }
+
+    /// Puts another engine in its place, and lets everybody have it.
+    pub(crate) fn fill(mut self, engine: Box<dyn Engine>) {
+        let engine: Arc<dyn Engine> = Arc::from(engine);
+        *self.slot.gone.lock() = None;
+        for shard in &mut self.shards {
+            **shard = Some(Arc::clone(&engine));
+        }
+    }
+
+    /// Leaves the place empty, and says why to whoever comes.
+    pub(crate) fn leave(self, cause: Arc<EngineError>) {
+        *self.slot.gone.lock() = Some(cause);
+    }
+}
+
+impl EngineGuard<'_> {
+    /// A state of the engine in which each commit is wholly there or not at all. Waits while a commit is rolled forward
+    /// that is too large for one batch.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] if that got stuck.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        let _guard = self.hold_apply()?;
+        self.engine.snapshot()
+    }
+
+    /// The engine as it is now, for one who reads a single chunk or record, or who asks the queue about the rest. Never waits.
+    pub(crate) fn snapshot_of_now(&self) -> Result<Snapshot<'_>, EngineError> {
+        self.engine.snapshot()
+    }
+
+    /// Keeps commits that are too large for one batch from the engine as long as the value is held.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
+    pub(crate) fn hold_apply(&self) -> Result<ApplyGuard<'_>, EngineError> {
+        self.apply_latch.lock_shared()
+    }
+}
+
+impl Deref for EngineGuard<'_> {
+    type Target = dyn Engine;
+
+    #[inline]
+    fn deref(&self) -> &dyn Engine {
+        &*self.engine
+    }
+}
+
+impl fmt::Debug for EngineGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineGuard").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Batch, Level, MemEngine};
+    use std::thread;
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn with_commits(count: usize) -> Box<dyn Engine> {
+        let engine = MemEngine::new();
+        for _ in 0..count {
+            engine.commit(Batch::new(), &[], Level::Process).unwrap();
+        }
+        Box::new(engine)
+    }
+
+    #[test]
+    fn nobody_gets_the_place_while_the_engine_is_borrowed_and_nobody_waits_for_good() {
+        let slot = EngineCell::new(with_commits(1));
+        let guard = slot.guard().unwrap();
+        assert!(slot.vacate(SHORT).is_none());
+        thread::scope(|scope| {
+            let other = scope.spawn(|| slot.vacate(SHORT).is_none());
+            // While the other waits, one who has borrowed borrows again: he waits no longer than the other does.
+            let again = slot.guard().unwrap();
+            assert_eq!(again.last_commit(), guard.last_commit());
+            assert!(other.join().unwrap());
+        });
+        drop(guard);
+        assert!(slot.vacate(SHORT).is_some());
+    }
+
+    #[test]
+    fn who_comes_while_it_is_replaced_gets_the_new_one_and_who_must_not_wait_hears_of_the_old() {
+        let slot = EngineCell::new(with_commits(1));
+        let mut vacant = slot.vacate(LONG).unwrap();
+        assert_eq!(vacant.engine().unwrap().last_commit(), CommitSeq::new(1));
+        vacant.empty();
+        assert!(vacant.engine().is_none());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| slot.guard().unwrap().last_commit());
+            assert_eq!(slot.reached(), [CommitSeq::new(1), CommitSeq::NONE]);
+            vacant.fill(with_commits(2));
+            assert_eq!(waiting.join().unwrap(), CommitSeq::new(2));
+        });
+        assert_eq!(slot.reached(), [CommitSeq::new(2), CommitSeq::NONE]);
+    }
+
+    #[test]
+    fn an_empty_place_says_why_it_is_empty_until_it_is_filled() {
+        let slot = EngineCell::new(with_commits(1));
+        let mut vacant = slot.vacate(LONG).unwrap();
+        vacant.empty();
+        vacant.leave(Arc::new(EngineError::OpenedReadOnly));
+        let error = slot.guard().unwrap_err();
+        let EngineError::NotReopened { cause } = &error else { panic!("{error}") };
+        assert!(matches!(**cause, EngineError::OpenedReadOnly), "{cause}");
+        assert_eq!(slot.reached(), [CommitSeq::new(1), CommitSeq::NONE]);
+        slot.vacate(LONG).unwrap().fill(with_commits(3));
+        assert_eq!(slot.guard().unwrap().last_commit(), CommitSeq::new(3));
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows that commits put into the hottest tier since the last tick, so that no tick has to read to find them.
+
+use std::collections::BTreeMap;
+
+use cg_format::cluster::Slot;
+use cg_format::frame::FrameKind;
+use cg_format::{ClusterTier, Space, key};
+use cg_tiering::CubeAt;
+
+use crate::engine::Batch;
+
+/// Cubes are remembered up to so many.
+const REMEMBERED_CUBES: usize = 1 << 14;
+
+/// The places of a cube whose rows were written: what each was last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Puts {
+    pub(crate) chunks: u64,
+    /// Deletions.
+    pub(crate) tombstones: u64,
+}
+
+/// What was written and not taken yet.
+///
+/// Told only when the rows can be read, so who takes it and then reads misses nothing.
+#[derive(Debug, Default)]
+pub(crate) struct RecentPuts {
+    cubes: BTreeMap<CubeAt, Puts>,
+    is_incomplete: bool,
+}
+
+impl Puts {
+    /// Adds what was written later.
+    const fn add(&mut self, later: Self) {
+        self.chunks = (self.chunks & !later.tombstones) | later.chunks;
+        self.tombstones = (self.tombstones & !later.chunks) | later.tombstones;
+    }
+}
+
+impl RecentPuts {
+    /// What a batch that is about to be written puts into the hottest tier.
+    pub(crate) fn of(batch: &Batch) -> Vec<(CubeAt, Puts)> {
+        let put = batch.drafts_put(Space::ChunkL0).filter_map(|(row, draft)| {
+            let at = key::decode_chunk(row).ok()?;
+            let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
+            let is_tombstone = draft.kind() == FrameKind::Tombstone;
+            let puts = if is_tombstone {
+                Puts { chunks: 0, tombstones: place }
+            } else {
+                Puts { chunks: place, tombstones: 0 }
+            };
+            Some((CubeAt::of(at), puts))
+        });
+        put.collect()
+    }
+
+    pub(crate) fn add(&mut self, written: Vec<(CubeAt, Puts)>) {
+        for (cube, puts) in written {
+            self.cubes.entry(cube).or_default().add(puts);
+        }
+        if self.cubes.len() > REMEMBERED_CUBES {
+            self.cubes.clear();
+            self.is_incomplete = true;
+        }
+    }
+
+    /// Notes that something was written of which nobody told.
+    pub(crate) const fn lose_track(&mut self) {
+        self.is_incomplete = true;
+    }
+
+    /// Takes what is there; an error if some was forgotten for want of room.
+    pub(crate) fn take(&mut self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
+        let cubes = std::mem::take(&mut self.cubes);
+        if std::mem::take(&mut self.is_incomplete) { Err(Overflow(cubes)) } else { Ok(cubes) }
+    }
+}
+
+/// Not all that was written, but this.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overflow(pub(crate) BTreeMap<CubeAt, Puts>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Stamp;
+    use cg_format::frame::{Codec, Draft};
+    use cg_format::{ChunkAt, ChunkPos, Dimension};
+
+    fn at(x: i64) -> ChunkAt {
+        ChunkAt::new(Dimension::new(0), ChunkPos::new(x, 0, 0).unwrap())
+    }
+
+    fn batch(chunks: impl IntoIterator<Item = i64>, tombstones: &[i64]) -> Vec<(CubeAt, Puts)> {
+        let mut batch = Batch::new();
+        for x in chunks {
+            let draft = Draft::plain(Codec::None, 0, |out| out.push(1));
+            batch.put(Space::ChunkL0, key::chunk(at(x)), draft, Stamp::Commit);
+        }
+        for x in tombstones {
+            batch.put(Space::ChunkL0, key::chunk(at(*x)), Draft::tombstone(0), Stamp::Commit);
+        }
+        RecentPuts::of(&batch)
+    }
+
+    #[test]
+    fn the_last_write_of_a_place_counts() {
+        let mut written = RecentPuts::default();
+        let place = |x| 1 << Slot::of(at(x).pos, ClusterTier::L1).in_group();
+        written.add(batch([0, 1], &[2]));
+        written.add(batch([2], &[0]));
+        let expected = Puts { chunks: place(1) | place(2), tombstones: place(0) };
+        assert_eq!(written.take(), Ok([(CubeAt::of(at(0)), expected)].into()));
+        assert_eq!(written.take(), Ok(BTreeMap::new()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_forgotten_and_said_once() {
+        let mut written = RecentPuts::default();
+        written.add(batch((0..=REMEMBERED_CUBES as i64).map(|n| n * 4), &[]));
+        written.add(batch([7], &[]));
+        let Err(Overflow(rest)) = written.take() else { panic!("something was forgotten") };
+        assert_eq!(rest.into_keys().collect::<Vec<_>>(), [CubeAt::of(at(7))]);
+        assert_eq!(written.take(), Ok(BTreeMap::new()));
+    }
+}
