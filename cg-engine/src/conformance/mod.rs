@@ -7,8 +7,11 @@
 //! use cg_engine::{MemEngine, conformance};
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
+//!
+//! [`Counting`] counts the calls of whoever uses an engine.
 
 mod commits;
+mod counting;
 mod life;
 mod reads;
 mod rows;
@@ -19,6 +22,8 @@ use std::ops::ControlFlow;
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
+
+pub use counting::{Call, Calls, Counter, Counting};
 
 use super::{Batch, CommitSeq, Engine, KeyRange, Level, Readable, ReadableExt as _, Stamp};
 

@@ -222,18 +222,17 @@ impl<S: Base> OverlayGround<'_, S> {
 }
 
 impl<S: Base> Ground for OverlayGround<'_, S> {
-    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
-        Ok(self.note(at, self.overlay.show_chunk(at)?))
-    }
-
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         let shown = self.overlay.show_chunks(at);
         at.iter().zip(shown).map(|(at, shown)| Ok(self.note(*at, shown?))).collect()
     }
 
-    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        let shown = self.overlay.show_entity(id)?;
-        self.origins.borrow_mut().entities.insert(id, shown.origin);
-        Ok(shown.found.here().map(|(entity, _)| entity))
+    fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        let shown = |id: &EntityId| {
+            let shown = self.overlay.show_entity(*id)?;
+            self.origins.borrow_mut().entities.insert(*id, shown.origin);
+            Ok(shown.found.here().map(|(entity, _)| entity))
+        };
+        ids.iter().map(shown).collect()
     }
 }

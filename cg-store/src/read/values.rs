@@ -31,6 +31,30 @@ impl ReadState {
         }
     }
 
+    /// Many entities, read together; one result per id in the order asked.
+    pub(crate) fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        if let [id] = ids {
+            return vec![self.entity(*id)];
+        }
+        // Asked before the engine: what leaves the queue is in the engine.
+        let pending: Vec<_> = ids.iter().map(|id| self.pending.entity(*id)).collect();
+        let others: Vec<_> = ids.iter().zip(&pending).filter(|(_, pending)| pending.is_none()).collect();
+        let keys: Vec<_> = others.iter().map(|(id, _)| key::entity(**id)).collect();
+        let asked: Vec<_> = keys.iter().map(|key| (Space::Entity, &key[..])).collect();
+        // An engine that cannot be borrowed says so once for each entity, by being asked once for each.
+        let Ok(engine) = self.shared.engine() else { return ids.iter().map(|id| self.entity(*id)).collect() };
+        let rows = if asked.is_empty() { Vec::new() } else { engine.get_many(&asked) };
+        let (mut rows, catalog) = (rows.into_iter(), self.shared.registry.catalog());
+        let result = |(id, pending): (&EntityId, Option<(u64, Option<Entity>)>)| match pending {
+            Some((_, entity)) => Ok(entity),
+            None => match rows.next().transpose()?.flatten() {
+                Some(row) => self.decode_entity(&catalog, *id, &row).map(Some),
+                None => Ok(None),
+            },
+        };
+        ids.iter().zip(pending).map(result).collect()
+    }
+
     /// The commit that last wrote an entity, or `None` if the world does not have it.
     pub(crate) fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
         if let Some((version, entity)) = self.pending.entity(id) {

@@ -20,23 +20,20 @@ use crate::storage::error::Error;
 pub const RELEASED: &str = "released by its chunk";
 
 /// What a transaction stands on: the chunks and entities that are there before it.
+///
+/// Each call reads many together, and answers in the order asked.
 pub(crate) trait Ground {
-    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error>;
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>>;
-    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error>;
+    fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>>;
 }
 
 impl Ground for ReadState {
-    fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
-        Self::stored(self, at)
-    }
-
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         Self::stored_many(self, at)
     }
 
-    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        Self::entity(self, id)
+    fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        Self::entities(self, ids)
     }
 }
 
@@ -88,9 +85,7 @@ pub(crate) fn settle<G: Ground>(
         entities: entities.clone(),
         stored: BTreeMap::new(),
     };
-    for (id, entity) in entities {
-        settling.place(*id, entity.as_ref().map(|entity| &entity.owner))?;
-    }
+    settling.place_all(entities)?;
     settling.follow_references()?;
     let Settling { mut chunks, mut entities, stored, is_moved, .. } = settling;
     // What is stored already is no change.
@@ -131,18 +126,28 @@ struct Settling<'g, G> {
 }
 
 impl<G: Ground> Settling<'_, G> {
-    /// Moves the reference to an entity that the transaction puts or deletes: out of its old chunk, into its new one.
-    fn place(&mut self, id: EntityId, owner: Option<&Owner>) -> Result<(), Error> {
-        let before = self.stored_entity(id)?.and_then(|entity| chunk_of(&entity.owner));
-        let after = owner.and_then(chunk_of);
-        if let Some(at) = before.filter(|at| Some(*at) != after)
-            && let Some(new) = &mut self.chunk(at)?.new
+    /// Moves the references to the entities that the transaction puts or deletes.
+    fn place_all(&mut self, entities: &BTreeMap<EntityId, Option<Entity>>) -> Result<(), Error> {
+        let owners = entities.iter().map(|(id, entity)| (*id, entity.as_ref().and_then(owner_of)));
+        let owners: Vec<(EntityId, Option<ChunkAt>)> = owners.collect();
+        self.read_entities(owners.iter().map(|(id, _)| *id))?;
+        let moves =
+            owners.into_iter().map(|(id, after)| (id, self.owner(id).filter(|at| Some(*at) != after), after));
+        let moves: Vec<_> = moves.collect();
+        self.read_chunks(moves.iter().flat_map(|(_, before, after)| [*before, *after]).flatten())?;
+        moves.into_iter().try_for_each(|(id, before, after)| self.place(id, before, after))
+    }
+
+    /// Moves the reference to an entity out of the chunk that it leaves, and into the one that owns it now.
+    fn place(&mut self, id: EntityId, before: Option<ChunkAt>, after: Option<ChunkAt>) -> Result<(), Error> {
+        if let Some(at) = before
+            && let Some(new) = &mut self.chunk(at).new
             && new.entities().binary_search(&id).is_ok()
         {
             Arc::make_mut(new).remove_entity(id);
         }
         if let Some(at) = after {
-            let new = self.chunk(at)?.new.as_mut().ok_or(Error::OwnerAbsent { id, at })?;
+            let new = self.chunk(at).new.as_mut().ok_or(Error::OwnerAbsent { id, at })?;
             if new.entities().binary_search(&id).is_err() {
                 Arc::make_mut(new).add_entity(id);
             }
@@ -163,13 +168,20 @@ impl<G: Ground> Settling<'_, G> {
             }
             lost.extend(old.iter().filter(|id| new.binary_search(id).is_err()).map(|id| (*id, *at)));
         }
+        lost.retain(|(id, _)| !gained.contains_key(id));
+        let unwritten = |id: &EntityId| !self.entities.contains_key(id);
+        let adopted: Vec<_> = gained.keys().copied().filter(unwritten).collect();
+        let released: Vec<_> = lost.iter().map(|(id, _)| *id).filter(unwritten).collect();
+        self.read_entities(adopted.iter().copied().chain(released))?;
+        let left =
+            adopted.iter().filter_map(|id| self.owner(*id).filter(|owner| gained.get(id) != Some(owner)));
+        let left: Vec<_> = left.collect();
+        self.read_chunks(left)?;
         for (id, at) in &gained {
             self.adopt(*id, *at)?;
         }
         for (id, at) in lost {
-            if !gained.contains_key(&id) {
-                self.release(id, at)?;
-            }
+            self.release(id, at);
         }
         Ok(())
     }
@@ -178,7 +190,7 @@ impl<G: Ground> Settling<'_, G> {
     fn adopt(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
         if let Some(put) = self.entities.get(&id) {
             let entity = put.as_ref().ok_or(Error::EntityUnknown { id, at })?;
-            return match chunk_of(&entity.owner) {
+            return match owner_of(entity) {
                 Some(owner) if owner == at => Ok(()),
                 Some(owner) => Err(Error::EntityOwned { id, owner }),
                 None => {
@@ -188,9 +200,9 @@ impl<G: Ground> Settling<'_, G> {
                 }
             };
         }
-        let entity = self.stored_entity(id)?.ok_or(Error::EntityUnknown { id, at })?;
-        if let Some(owner) = chunk_of(&entity.owner).filter(|owner| *owner != at)
-            && self.chunk(owner)?.new_references().binary_search(&id).is_ok()
+        let entity = self.stored_entity(id).ok_or(Error::EntityUnknown { id, at })?;
+        if let Some(owner) = owner_of(&entity).filter(|owner| *owner != at)
+            && self.chunk(owner).new_references().binary_search(&id).is_ok()
         {
             return Err(Error::EntityOwned { id, owner });
         }
@@ -199,41 +211,56 @@ impl<G: Ground> Settling<'_, G> {
     }
 
     /// A chunk has lost a reference that no chunk of the transaction gained.
-    fn release(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
+    fn release(&mut self, id: EntityId, at: ChunkAt) {
         if self.entities.contains_key(&id) {
-            return Ok(());
+            return;
         }
         let chunk_is_deleted = self.chunks.get(&at).is_some_and(|change| change.new.is_none());
-        let Some(entity) = self.stored_entity(id)?.filter(|entity| chunk_of(&entity.owner) == Some(at))
-        else {
+        if let Some(entity) = self.stored_entity(id).filter(|entity| owner_of(entity) == Some(at)) {
+            let detached = entity.owned_by(Owner::Detached(reason(RELEASED)));
+            self.entities.insert(id, (!chunk_is_deleted).then_some(detached));
+        }
+    }
+
+    /// Reads chunks together. The change of one that the transaction did not write itself begins as no change.
+    fn read_chunks(&mut self, at: impl IntoIterator<Item = ChunkAt>) -> Result<(), Error> {
+        let (known, unknown): (BTreeSet<_>, BTreeSet<_>) =
+            at.into_iter().partition(|at| self.chunks.contains_key(at));
+        self.is_moved |= !known.is_empty() || !unknown.is_empty();
+        if unknown.is_empty() {
             return Ok(());
-        };
-        let detached = entity.owned_by(Owner::Detached(reason(RELEASED)));
-        self.entities.insert(id, (!chunk_is_deleted).then_some(detached));
+        }
+        let unknown: Vec<_> = unknown.into_iter().collect();
+        for (at, old) in unknown.iter().zip(self.ground.stored_many(&unknown)) {
+            let old = old?;
+            let new = old.clone().here().map(|stored| stored.chunk);
+            self.chunks.insert(*at, ChunkChange { old, new });
+        }
         Ok(())
     }
 
-    /// A chunk's change, which begins as no change for a chunk that the transaction did not write itself.
-    fn chunk(&mut self, at: ChunkAt) -> Result<&mut ChunkChange, Error> {
-        use std::collections::btree_map::Entry;
-        self.is_moved = true;
-        Ok(match self.chunks.entry(at) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let old = self.ground.stored(at)?;
-                let new = old.clone().here().map(|stored| stored.chunk);
-                entry.insert(ChunkChange { old, new })
-            }
-        })
+    /// Reads entities together.
+    fn read_entities(&mut self, ids: impl IntoIterator<Item = EntityId>) -> Result<(), Error> {
+        let ids: Vec<_> = ids.into_iter().filter(|id| !self.stored.contains_key(id)).collect();
+        for (id, entity) in ids.iter().zip(self.ground.entities(&ids)) {
+            self.stored.insert(*id, entity?);
+        }
+        Ok(())
     }
 
-    fn stored_entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
-        if let Some(entity) = self.stored.get(&id) {
-            return Ok(entity.clone());
-        }
-        let entity = self.ground.entity(id)?;
-        self.stored.insert(id, entity.clone());
-        Ok(entity)
+    /// The change of a chunk that was written or [read](Self::read_chunks).
+    fn chunk(&mut self, at: ChunkAt) -> &mut ChunkChange {
+        self.chunks.get_mut(&at).expect("the owners of all entities were read")
+    }
+
+    /// An entity that was [read](Self::read_entities).
+    fn stored_entity(&self, id: EntityId) -> Option<Entity> {
+        self.stored.get(&id).cloned().flatten()
+    }
+
+    /// The chunk that owns an entity that was read, before the transaction.
+    fn owner(&self, id: EntityId) -> Option<ChunkAt> {
+        self.stored.get(&id)?.as_ref().and_then(owner_of)
     }
 }
 
@@ -242,8 +269,9 @@ pub(crate) fn reason(text: &'static str) -> Reason {
     Reason::new(text).expect("the engine's own reasons are short")
 }
 
-fn chunk_of(owner: &Owner) -> Option<ChunkAt> {
-    match owner {
+/// The chunk that owns an entity.
+fn owner_of(entity: &Entity) -> Option<ChunkAt> {
+    match &entity.owner {
         Owner::Chunk(at) => Some(*at),
         Owner::Detached(_) => None,
     }

@@ -1,4 +1,5 @@
-//! Finding many chunks: all hot rows in one call, then each cluster once, and of it only the groups that are asked for.
+//! Finding many chunks: all hot rows in one call, then all clusters of a tier in one call, and of each only the groups that
+//! are asked for.
 //!
 //! Keeps the invariant of [`find`](super::find): a lookup ends at the first tier that has the key.
 
@@ -9,18 +10,26 @@ use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Space, key};
 
 use super::StoredChunk;
 use super::find::{hot, in_group};
-use crate::engine::{Engine, Readable};
+use crate::engine::{Engine, EngineError, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// So many hot rows are asked for in one call, which bounds what is pinned at once.
-const ROWS_AT_ONCE: usize = 1024;
+/// At most this many hot rows are asked for in one call, which bounds what is pinned at once.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// At most this many clusters are asked for in one call. A cold one may take some megabytes.
+const fn clusters_at_once(tier: ClusterTier) -> usize {
+    match tier {
+        ClusterTier::L1 => 256,
+        ClusterTier::L2 => 16,
+    }
+}
 
 /// Finds the live copies of chunks and shows each to `read`; one result per position, in the order asked.
 ///
-/// Costs one call for the hot rows, then one read for each cluster of the first tier that may hold one of the rest.
-/// Of a cluster, only the 4³ groups of chunks that are asked for are decompressed, each once. A damaged row fails the
-/// chunks that lie in it and no others.
+/// Costs one call for the hot rows, then one for the clusters of each tier that may hold the rest: more for more than
+/// [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the 4³ groups of chunks that are asked for
+/// are decompressed, each once. A damaged row fails the chunks that lie in it and no others.
 pub(crate) fn find_many<T>(
     engine: &dyn Engine,
     counters: &Counters,
@@ -146,7 +155,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Looks for the missing chunks in the clusters of a tier, one cluster at a time: a cold one is large.
+    /// Looks for the missing chunks in the clusters of a tier.
     fn clusters(
         &mut self,
         tier: ClusterTier,
@@ -159,30 +168,44 @@ impl<'p, T> Search<'p, T> {
             let at = self.at[place];
             wanted.entry(key::cluster(at.dimension, at.pos.cluster(tier))).or_default().push(place);
         }
-        let space = Space::of_cluster(tier);
-        for (key, places) in wanted {
-            Counters::add(&counters.engine_reads, 1);
-            match view.get(space, &key) {
-                Ok(None) => self.missing.extend(places),
-                // An engine's error is told once for each chunk that it hides, by asking once for each. What can be read
-                // then is what the engine says.
-                Err(error) => {
-                    let mut first = Some(error);
-                    for place in places {
-                        match first.take().map_or_else(|| view.get(space, &key), Err) {
-                            Err(error) => self.found[place] = Some(Err(error.into())),
-                            Ok(None) => self.missing.push(place),
-                            Ok(Some(row)) => self.cluster(tier, (&key, &row), vec![place], counters, read),
-                        }
+        let (keys, places): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
+        let (space, mut places) = (Space::of_cluster(tier), places.into_iter());
+        for keys in keys.chunks(clusters_at_once(tier)) {
+            Counters::add(&counters.engine_reads, keys.len() as u64);
+            let asked: Vec<_> = keys.iter().map(|key| (space, &key[..])).collect();
+            for ((key, row), places) in keys.iter().zip(view.get_many(&asked)).zip(places.by_ref()) {
+                match row {
+                    Ok(None) => self.missing.extend(places),
+                    Ok(Some(row)) => {
+                        Counters::add(&counters.clusters_read, 1);
+                        self.cluster(tier, (key, &row), places, counters, read);
                     }
-                }
-                Ok(Some(row)) => {
-                    Counters::add(&counters.clusters_read, 1);
-                    self.cluster(tier, (&key, &row), places, counters, read);
+                    Err(error) => self.unreadable(tier, (key, error), places, view, counters, read),
                 }
             }
         }
         self.missing.sort_unstable();
+    }
+
+    /// Tells an engine's error once for each chunk that it hides, by asking once for each. What can be read then is what
+    /// the engine says.
+    fn unreadable(
+        &mut self,
+        tier: ClusterTier,
+        (key, error): (&[u8; key::CHUNK_LEN_BYTES], EngineError),
+        places: Vec<usize>,
+        view: &dyn Readable,
+        counters: &Counters,
+        read: &mut impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
+    ) {
+        let mut first = Some(error);
+        for place in places {
+            match first.take().map_or_else(|| view.get(Space::of_cluster(tier), key), Err) {
+                Err(error) => self.found[place] = Some(Err(error.into())),
+                Ok(None) => self.missing.push(place),
+                Ok(Some(row)) => self.cluster(tier, (key, &row), vec![place], counters, read),
+            }
+        }
     }
 
     /// Looks for chunks in one cluster row.

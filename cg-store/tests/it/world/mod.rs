@@ -13,6 +13,7 @@ use cg_store::{MoveCounts, TracePart, VerifyDepth, engine};
 use tempfile::TempDir;
 
 mod boxes;
+mod calls;
 mod close;
 mod damage;
 mod deltas;
