@@ -129,7 +129,7 @@ impl<'v> Uncached<'v> {
 }
 
 impl Readable for Uncached<'_> {
-    crate::delegate! { rows => get get_many }
+    crate::delegate! { rows => get get_many get_slices }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.rows.scan_rows(Scan { is_uncached: true, ..scan }, visit)
@@ -157,7 +157,7 @@ fn first_readable(
         // The shortest of the keys that are this number is the first of them.
         let len = number.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let range = (Bound::Included(number.get(..len).unwrap_or_default()), to);
-        match view.scan(family, range, |key, _| ControlFlow::Break(key.to_vec())) {
+        match view.scan_first(family, range, 1, |key, _| ControlFlow::Break(key.to_vec())) {
             Ok(found) => Ok(Some(found)),
             Err(EngineError::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),

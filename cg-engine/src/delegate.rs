@@ -24,6 +24,14 @@ macro_rules! delegate {
             self.$engine.get_many(keys)
         }
     };
+    (@get_slices $engine:ident) => {
+        fn get_slices(
+            &self,
+            slices: &[$crate::RowSlice<'_>],
+        ) -> Vec<Result<Option<$crate::Value<'_>>, $crate::EngineError>> {
+            self.$engine.get_slices(slices)
+        }
+    };
     (@scan_rows $engine:ident) => {
         fn scan_rows(
             &self,

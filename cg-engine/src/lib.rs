@@ -76,7 +76,7 @@ pub use error::{EngineError, Place, Table, row_in_words};
 pub use level::Level;
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};
-pub use read::{Readable, ReadableExt, RowVisitor, Scan};
+pub use read::{Readable, ReadableExt, RowSlice, RowVisitor, Scan};
 #[cfg(feature = "rocks")]
 pub use rocks::{Access, Examined, RocksEngine, RocksOptions};
 pub use sequence::{COMMIT_SEQUENCE_KEY, CommitSeq};

@@ -114,7 +114,7 @@ impl Readable for MemEngine {
         check_open(&self.closed)?;
         // Without the lock: `visit` may commit.
         let rows = Arc::clone(&self.state.read().rows[scan.family as usize]);
-        visit_range(&rows, scan.range, visit);
+        visit_range(&rows, scan, visit);
         Ok(())
     }
 }
@@ -264,7 +264,7 @@ impl Readable for MemSnapshot {
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         check_open(&self.closed)?;
-        visit_range(&self.rows[scan.family as usize], scan.range, visit);
+        visit_range(&self.rows[scan.family as usize], scan, visit);
         Ok(())
     }
 }
@@ -346,9 +346,10 @@ fn lookup(rows: &[Arc<Rows>; Family::ALL.len()], space: Space, key: &[u8]) -> Op
     rows[space.family() as usize].get(key).map(Arc::clone)
 }
 
-fn visit_range(rows: &Rows, range: KeyRange<'_>, visit: &mut RowVisitor<'_>) {
-    if !range::is_empty(range) {
-        let _broken = rows.range::<[u8], _>(range).try_for_each(|(key, value)| visit(key, value));
+fn visit_range(rows: &Rows, scan: Scan<'_>, visit: &mut RowVisitor<'_>) {
+    if !range::is_empty(scan.range) {
+        let mut rows = rows.range::<[u8], _>(scan.range).take(scan.max_rows);
+        let _broken = rows.try_for_each(|(key, value)| visit(key, value));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can be read: an engine as it is now, or a snapshot of it.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use cg_format::Space;
 use cg_format::key::Family;
@@ -19,6 +19,20 @@ pub struct Scan<'k> {
     pub range: KeyRange<'k>,
     /// The rows are unlikely to be read again soon: they take no other rows' place in a cache.
     pub is_uncached: bool,
+    /// The scan ends after this many rows, as if `visit` broke; [`usize::MAX`] for all. An engine fetches no more than
+    /// these in advance.
+    pub max_rows: usize,
+}
+
+/// A part of a row's bytes.
+#[derive(Debug, Clone)]
+pub struct RowSlice<'k> {
+    /// What the row is.
+    pub space: Space,
+    /// The row's key.
+    pub key: &'k [u8],
+    /// Which bytes. Those after the end of the row are left out.
+    pub bytes: Range<usize>,
 }
 
 /// An engine as it is now, or a [snapshot](super::Engine::snapshot) of it.
@@ -35,6 +49,16 @@ pub trait Readable: Send + Sync {
     ///
     /// All are read from one state of the engine. A damaged row fails its own key and no other.
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>>;
+
+    /// Parts of rows, in the order asked; `None` if there is no row. All are read from one state of the engine.
+    ///
+    /// Spares an engine over a network the rest of large rows. The default reads the rows whole. An engine may not notice
+    /// damage outside the parts.
+    fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+        let keys: Vec<_> = slices.iter().map(|slice| (slice.space, slice.key)).collect();
+        let rows = self.get_many(&keys).into_iter().zip(slices);
+        rows.map(|(row, slice)| Ok(row?.map(|row| row.slice(slice.bytes.clone())))).collect()
+    }
 
     /// Shows the rows of a range in ascending order of their key bytes, until `visit` breaks.
     ///
@@ -55,6 +79,10 @@ impl<R: Readable + ?Sized> Readable for Box<R> {
         (**self).get_many(keys)
     }
 
+    fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+        (**self).get_slices(slices)
+    }
+
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         (**self).scan_rows(scan, visit)
     }
@@ -72,7 +100,21 @@ pub trait ReadableExt: Readable {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        broken(self, Scan { family, range, is_uncached: false }, visit)
+        broken(self, Scan { family, range, is_uncached: false, max_rows: usize::MAX }, visit)
+    }
+
+    /// As [`scan`](Self::scan), of the first `max_rows` rows of the range.
+    ///
+    /// # Errors
+    /// As [`Readable::scan_rows`].
+    fn scan_first<B>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        max_rows: usize,
+        visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, EngineError> {
+        broken(self, Scan { family, range, is_uncached: false, max_rows }, visit)
     }
 
     /// As [`scan`](Self::scan), of rows that are unlikely to be read again soon.
@@ -85,7 +127,7 @@ pub trait ReadableExt: Readable {
         range: KeyRange<'_>,
         visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>, EngineError> {
-        broken(self, Scan { family, range, is_uncached: true }, visit)
+        broken(self, Scan { family, range, is_uncached: true, max_rows: usize::MAX }, visit)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A stored value, as an engine gives it out.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// The bytes of a row: borrowed from the engine where it can lend them, else shared or owned.
@@ -18,6 +18,16 @@ enum Bytes<'e> {
     Lent(&'e [u8]),
     #[cfg(feature = "rocks")]
     Pinned(rocksdb::DBPinnableSlice<'e>),
+    Slice(Box<Self>, Range<usize>),
+}
+
+impl Value<'_> {
+    /// A part of the bytes, without a copy. What is after their end is left out.
+    #[must_use]
+    pub fn slice(self, bytes: Range<usize>) -> Self {
+        let end = bytes.end.min(self.len());
+        Self(Bytes::Slice(Box::new(self.0), bytes.start.min(end)..end))
+    }
 }
 
 impl From<Arc<[u8]>> for Value<'_> {
@@ -45,18 +55,28 @@ impl<'e> From<rocksdb::DBPinnableSlice<'e>> for Value<'e> {
     }
 }
 
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+            Self::Lent(bytes) => bytes,
+            #[cfg(feature = "rocks")]
+            Self::Pinned(bytes) => bytes,
+            Self::Slice(whole, range) => &whole[range.clone()],
+        }
+    }
+}
+
 impl Deref for Value<'_> {
     type Target = [u8];
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        match &self.0 {
-            Bytes::Shared(bytes) => bytes,
-            Bytes::Owned(bytes) => bytes,
-            Bytes::Lent(bytes) => bytes,
-            #[cfg(feature = "rocks")]
-            Bytes::Pinned(bytes) => bytes,
-        }
+        &self.0
     }
 }
 

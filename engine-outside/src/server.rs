@@ -1,7 +1,7 @@
 //! The server's side: rows, commits, and snapshots by number.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use cg_engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Family, Guard, Op, Space};
@@ -109,14 +109,29 @@ impl Server {
         Some(places.iter().map(|place| rows.get(place).cloned()).collect())
     }
 
-    /// At most `limit` rows of a range of a snapshot; `None` if it is gone.
+    /// Parts of rows, as [`get`](Self::get).
+    pub(crate) fn get_slices(
+        &self,
+        snapshot: Option<u64>,
+        slices: &[(Place, Range<usize>)],
+    ) -> Option<Vec<Option<Arc<[u8]>>>> {
+        let rows = self.rows(snapshot)?;
+        let slice = |(place, bytes): &(Place, Range<usize>)| {
+            let row = rows.get(place)?;
+            let end = bytes.end.min(row.len());
+            row.get(bytes.start.min(end)..end).map(Arc::from)
+        };
+        Some(slices.iter().map(slice).collect())
+    }
+
+    /// At most `limit` rows of a range, of now or of a snapshot; `None` if the snapshot is gone.
     pub(crate) fn page(
         &self,
-        snapshot: u64,
+        snapshot: Option<u64>,
         (from, to): (Bound<Place>, Bound<Place>),
         limit: usize,
     ) -> Option<Vec<Row>> {
-        let rows = self.rows(Some(snapshot))?;
+        let rows = self.rows(snapshot)?;
         let page = rows.range((from, to)).take(limit);
         Some(page.map(|((_, key), row)| (key.clone(), Arc::clone(row))).collect())
     }

@@ -1,10 +1,12 @@
 //! The engine keeps every promise, and a world works over it, whatever the network loses.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cg_engine::{
-    Batch, CommitSeq, Engine as _, EngineError, Level, Readable as _, Reopened, Space, conformance,
+    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Family, Level, Readable as _,
+    ReadableExt as _, Reopened, Space, conformance,
 };
 use cg_store::prelude::*;
 use engine_outside::{Network, Remote, Server};
@@ -153,4 +155,15 @@ fn many_rows_are_one_call() {
     let keys: Vec<_> = keys.iter().map(|key| (Space::Object, &key[..])).collect();
     assert!(engine.get_many(&keys).iter().all(|row| matches!(row, Ok(None))));
     assert_eq!(network.calls() - before, 1);
+}
+
+#[test]
+fn a_few_rows_of_a_range_are_one_call() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 4)));
+    let engine = connect(&server, &network);
+    engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+    let before = network.calls();
+    let first = engine.scan_first(Family::WorldMeta, ALL_KEYS, 1, |key, _| ControlFlow::Break(key.to_vec()));
+    assert_eq!(first.expect("scans").as_deref(), Some(COMMIT_SEQUENCE_KEY));
+    assert_eq!(network.calls() - before, 1, "it takes no snapshot");
 }

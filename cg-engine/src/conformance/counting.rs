@@ -12,8 +12,8 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowVisitor, Scan,
-    Snapshot, Usage, Value,
+    Batch, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowSlice,
+    RowVisitor, Scan, Snapshot, Usage, Value,
 };
 
 /// A kind of call. Over a network each is at least one message.
@@ -23,6 +23,8 @@ pub enum Call {
     Get,
     /// [`Readable::get_many`].
     GetMany,
+    /// [`Readable::get_slices`].
+    GetSlices,
     /// [`Readable::scan_rows`], whatever the number of rows.
     Scan,
     /// [`Engine::snapshot`]. What is read from the snapshot counts as a read.
@@ -39,9 +41,10 @@ pub enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Get,
         Self::GetMany,
+        Self::GetSlices,
         Self::Scan,
         Self::Snapshot,
         Self::Commit,
@@ -63,7 +66,7 @@ impl Calls {
 
     /// Calls that read rows.
     pub fn reads(&self) -> u64 {
-        [Call::Get, Call::GetMany, Call::Scan].iter().map(|call| self.of(*call)).sum()
+        [Call::Get, Call::GetMany, Call::GetSlices, Call::Scan].iter().map(|call| self.of(*call)).sum()
     }
 
     /// Calls of every kind.
@@ -162,6 +165,11 @@ macro_rules! counted_reads {
             self.$field.get_many(keys)
         }
 
+        fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+            self.counter.note(Call::GetSlices);
+            self.$field.get_slices(slices)
+        }
+
         fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
             self.counter.note(Call::Scan);
             self.$field.scan_rows(scan, visit)
@@ -236,7 +244,8 @@ impl Engine for Counting {
 
     fn reopening(&self) -> Reopen {
         let (reopen, counter) = (self.engine.reopening(), self.counter.clone());
-        Box::new(move |expects| Ok(reopen(expects)?.map(|engine| Self { engine, counter: counter.clone() })))
+        let around = move |engine| Self { engine, counter: counter.clone() };
+        Box::new(move |expects| Ok(reopen(expects)?.map(&around)))
     }
 
     crate::delegate! { engine => last_commit batch_count last_synced failure free_bytes disk_bytes caps }

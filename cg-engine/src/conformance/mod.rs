@@ -48,7 +48,9 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     commits::guards_see_versions_and_absence(&make());
     commits::a_batch_over_the_limit_writes_nothing(&make());
     reads::many_keys_are_answered_in_their_order(&make());
+    reads::parts_of_rows_are_cut_out(&make());
     reads::scans_keep_to_their_bounds(&make());
+    reads::a_scan_ends_at_its_limit(&make());
     reads::a_scan_resumes_behind_a_key(&make());
     reads::a_scan_stops_and_may_commit(&make());
     reads::a_snapshot_does_not_move(&make());

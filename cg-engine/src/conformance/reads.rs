@@ -1,12 +1,12 @@
 //! Reading rows by key and by range, of now and of before.
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use cg_format::Space;
 
 use super::{SPACE, commit, keys, payload, payloads, put, put_all, row};
-use crate::{ALL_KEYS, Batch, Engine, KeyRange, ReadableExt as _, Stamp};
+use crate::{ALL_KEYS, Batch, Engine, KeyRange, Readable, ReadableExt as _, RowSlice, Stamp};
 
 pub(super) fn many_keys_are_answered_in_their_order(engine: &dyn Engine) {
     let mut batch = Batch::new();
@@ -33,6 +33,71 @@ pub(super) fn many_keys_are_answered_in_their_order(engine: &dyn Engine) {
     check(payloads(&engine.snapshot().expect("is open"), &asked));
     engine.flush().expect("flushes");
     check(payloads(engine, &asked));
+}
+
+pub(super) fn parts_of_rows_are_cut_out(engine: &dyn Engine) {
+    put_all(engine, &[b"a", b"b"]);
+    let whole = engine.get(SPACE, b"a").expect("reads").expect("was put").to_vec();
+    let len = whole.len();
+    let asked: [(&[u8], Range<usize>); 8] = [
+        (b"b", 0..0),
+        (b"a", 0..len),
+        (b"a", 3..9),
+        (b"absent", 0..9),
+        (b"a", len - 1..len + 9),
+        (b"a", len..len),
+        (b"a", len + 1..usize::MAX),
+        (b"a", 3..9),
+    ];
+    let slices = asked.clone().map(|(key, bytes)| RowSlice { space: SPACE, key, bytes });
+    let check = |view: &dyn Readable| {
+        let found = view.get_slices(&slices);
+        assert_eq!(found.len(), asked.len());
+        for ((key, bytes), found) in asked.iter().zip(found) {
+            let within = bytes.start.min(len)..bytes.end.min(len);
+            let expected = (*key != b"absent").then(|| &whole[within]);
+            assert_eq!(found.expect("reads").as_deref(), expected, "{bytes:?} of {}", key.escape_ascii());
+        }
+    };
+    check(engine);
+    check(&engine.snapshot().expect("is open"));
+    engine.flush().expect("flushes");
+    check(engine);
+    assert!(engine.get_slices(&[]).is_empty());
+}
+
+pub(super) fn a_scan_ends_at_its_limit(engine: &dyn Engine) {
+    let all: Vec<[u8; 2]> = (0..600_u16).map(u16::to_be_bytes).collect();
+    let mut batch = Batch::new();
+    for key in &all {
+        put(&mut batch, key, key);
+    }
+    commit(engine, batch);
+    let first = |view: &dyn Readable, from: Bound<&[u8]>, max_rows| {
+        let mut keys = Vec::new();
+        let visit = |key: &[u8], _: &[u8]| {
+            keys.push(key.to_vec());
+            ControlFlow::<()>::Continue(())
+        };
+        assert_eq!(view.scan_first(SPACE.family(), (from, Unbounded), max_rows, visit).expect("scans"), None);
+        keys
+    };
+    let check = |view: &dyn Readable| {
+        for max_rows in [0, 1, 255, 256, 257, 512, 599, 600, 601, usize::MAX] {
+            let end = max_rows.min(all.len());
+            assert_eq!(first(view, Unbounded, max_rows), all[..end], "the first {max_rows}");
+            let end = max_rows.min(all.len() - 8) + 8;
+            assert_eq!(first(view, Excluded(&all[7]), max_rows), all[8..end], "{max_rows} after a key");
+        }
+        let mut shown = 0;
+        let broken = view.scan_first(SPACE.family(), ALL_KEYS, 5, |_, _| {
+            shown += 1;
+            if shown == 2 { ControlFlow::Break("broken") } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!((broken.expect("scans"), shown), (Some("broken"), 2));
+    };
+    check(engine);
+    check(&engine.snapshot().expect("is open"));
 }
 
 pub(super) fn scans_keep_to_their_bounds(engine: &dyn Engine) {

@@ -115,11 +115,17 @@ impl RocksEngine {
         state: State<'_, '_>,
         visit: &mut RowVisitor<'_>,
     ) -> Result<(), EngineError> {
-        let Scan { family, range: keys, .. } = scan;
+        let Scan { family, range: keys, max_rows, .. } = scan;
         self.check_open()?;
-        if range::is_empty(keys) {
+        if range::is_empty(keys) || max_rows == 0 {
             return Ok(());
         }
+        let mut shown = 0;
+        let mut visit = |key: &[u8], row: &[u8]| {
+            shown += 1;
+            let seen = visit(key, row);
+            if shown == max_rows { ControlFlow::Break(()) } else { seen }
+        };
         let batches = self.batch_count();
         // Where there is damage one scan may take several iterators, which have to see the same.
         let mut taken = (state.is_none() && self.is_held(family)).then(|| self.db.snapshot());

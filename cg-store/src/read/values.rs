@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use cg_format::entity::Entity;
-use cg_format::frame::{self, FrameView, version_of};
+use cg_format::frame::{self, FrameView, LEN_BYTES, version_of};
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::Record;
 use cg_format::{EntityId, RecordId, Space};
 use cg_registry::Catalog;
 
-use crate::engine::Readable;
+use crate::engine::{Readable, RowSlice};
 use crate::kinds::entity;
 use crate::kinds::object::{self, StoredObject};
 use crate::kinds::property::Property;
@@ -61,8 +61,10 @@ impl ReadState {
             return Ok(entity.map(|_| version));
         }
         let engine = self.shared.engine()?;
-        let row = engine.get(Space::Entity, &key::entity(id))?;
-        Ok(row.and_then(|row| version_of(&row)))
+        let key = key::entity(id);
+        let frame = RowSlice { space: Space::Entity, key: &key, bytes: 0..LEN_BYTES };
+        let frame = engine.get_slices(&[frame]).pop().transpose()?.flatten();
+        Ok(frame.and_then(|frame| version_of(&frame)))
     }
 
     /// Decodes an entity's row and carries its components to their newest registrations, in memory.

@@ -75,7 +75,7 @@ impl Surviving {
 }
 
 impl Readable for Surviving {
-    cg_store::engine::delegate! { engine => get get_many }
+    cg_store::engine::delegate! { engine => get get_many get_slices }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let unreadable =

@@ -1,12 +1,13 @@
 //! Reading: of now, and of a snapshot that the server keeps.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cg_engine::{CommitSeq, EngineError, Readable, RowVisitor, Scan, Space, Value};
+use cg_engine::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Space, Value};
 
 use super::Remote;
-use crate::server::{Place, place};
+use crate::server::{Place, Row, place};
 
 /// At most this many rows come in one answer.
 const PAGE_ROWS: usize = 256;
@@ -48,32 +49,71 @@ impl Readable for Kept<'_> {
         self.remote.read_many(Some(self.number), keys, &|| self.gone())
     }
 
+    fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+        self.remote.read_slices(Some(self.number), slices, &|| self.gone())
+    }
+
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+        let mut rest = Rest::of(scan);
+        while rest.is_any() {
+            self.remote.check_open()?;
+            let (range, limit) = rest.next_page();
+            let ask = || self.remote.server.page(Some(self.number), range.clone(), limit);
+            let page = self.remote.network.call(ask)?.ok_or_else(|| self.gone())?;
+            if rest.show(page, visit).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What of a scan is still to be shown.
+struct Rest {
+    family: u8,
+    from: Bound<Place>,
+    to: Bound<Place>,
+    max_rows: usize,
+}
+
+impl Rest {
+    fn of(scan: Scan<'_>) -> Self {
         let family = scan.family as u8;
-        let end = match scan.range.1 {
-            Bound::Included(key) => Bound::Included((family, key.to_vec())),
-            Bound::Excluded(key) => Bound::Excluded((family, key.to_vec())),
-            Bound::Unbounded => Bound::Excluded((family + 1, Vec::new())),
-        };
-        let mut from = match scan.range.0 {
+        let from = match scan.range.0 {
             Bound::Included(key) => Bound::Included((family, key.to_vec())),
             Bound::Excluded(key) => Bound::Excluded((family, key.to_vec())),
             Bound::Unbounded => Bound::Included((family, Vec::new())),
         };
-        while is_range(&from, &end) {
-            self.remote.check_open()?;
-            let ask = || self.remote.server.page(self.number, (from.clone(), end.clone()), PAGE_ROWS);
-            let page = self.remote.network.call(ask)?.ok_or_else(|| self.gone())?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
-            let next = Bound::Excluded((family, last.clone()));
-            for (key, row) in &page {
-                if visit(key, row).is_break() {
-                    return Ok(());
-                }
-            }
-            from = next;
+        let to = match scan.range.1 {
+            Bound::Included(key) => Bound::Included((family, key.to_vec())),
+            Bound::Excluded(key) => Bound::Excluded((family, key.to_vec())),
+            Bound::Unbounded => Bound::Excluded((family + 1, Vec::new())),
+        };
+        Self { family, from, to, max_rows: scan.max_rows }
+    }
+
+    fn is_any(&self) -> bool {
+        self.max_rows > 0 && is_range(&self.from, &self.to)
+    }
+
+    /// The range that is left, and how many rows of it come next.
+    fn next_page(&self) -> ((Bound<Place>, Bound<Place>), usize) {
+        ((self.from.clone(), self.to.clone()), self.max_rows.min(PAGE_ROWS))
+    }
+
+    /// Shows a page. Breaks where `visit` does, and after the last page.
+    fn show(&mut self, page: Vec<Row>, visit: &mut RowVisitor<'_>) -> ControlFlow<()> {
+        for (key, row) in &page {
+            visit(key, row)?;
         }
-        Ok(())
+        self.max_rows -= page.len();
+        match page.into_iter().next_back() {
+            Some((last, _)) => {
+                self.from = Bound::Excluded((self.family, last));
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
     }
 }
 
@@ -96,15 +136,41 @@ impl Remote {
         gone: &dyn Fn() -> EngineError,
     ) -> Vec<Result<Option<Value<'static>>, EngineError>> {
         let places: Vec<_> = keys.iter().map(|(space, key)| place(*space, key)).collect();
+        self.read_rows(places.len(), || self.server.get(snapshot, &places), gone)
+    }
+
+    fn read_slices(
+        &self,
+        snapshot: Option<u64>,
+        slices: &[RowSlice<'_>],
+        gone: &dyn Fn() -> EngineError,
+    ) -> Vec<Result<Option<Value<'static>>, EngineError>> {
+        let place = |slice: &RowSlice<'_>| (place(slice.space, slice.key), slice.bytes.clone());
+        let places: Vec<_> = slices.iter().map(place).collect();
+        self.read_rows(places.len(), || self.server.get_slices(snapshot, &places), gone)
+    }
+
+    /// Asks for `count` rows, or parts of rows. `ask` finds none if the snapshot is gone.
+    fn read_rows(
+        &self,
+        count: usize,
+        ask: impl FnMut() -> Option<Vec<Option<Arc<[u8]>>>>,
+        gone: &dyn Fn() -> EngineError,
+    ) -> Vec<Result<Option<Value<'static>>, EngineError>> {
         let read = || -> Result<_, EngineError> {
             self.check_open()?;
-            self.network.call(|| self.server.get(snapshot, &places))?.ok_or_else(gone)
+            self.network.call(ask)?.ok_or_else(gone)
         };
         match read() {
             Ok(rows) => rows.into_iter().map(|row| Ok(row.map(Value::from))).collect(),
-            Err(EngineError::Closed) => keys.iter().map(|_| Err(EngineError::Closed)).collect(),
-            Err(error) => keys.iter().map(|_| Err(again(&error, gone))).collect(),
+            Err(EngineError::Closed) => (0..count).map(|_| Err(EngineError::Closed)).collect(),
+            Err(error) => (0..count).map(|_| Err(again(&error, gone))).collect(),
         }
+    }
+
+    /// What is said of a snapshot that a read of the newest state does not have.
+    fn no_snapshot(&self) -> EngineError {
+        EngineError::SnapshotGone { seq: CommitSeq::new(self.last_commit.load(Ordering::Acquire)) }
     }
 }
 
@@ -122,13 +188,26 @@ impl Readable for Remote {
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        let newest =
-            || EngineError::SnapshotGone { seq: CommitSeq::new(self.last_commit.load(Ordering::Acquire)) };
-        self.read_many(None, keys, &newest)
+        self.read_many(None, keys, &|| self.no_snapshot())
+    }
+
+    fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+        self.read_slices(None, slices, &|| self.no_snapshot())
     }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
-        // All pages are of one state.
-        Kept::new(self)?.scan_rows(scan, visit)
+        if scan.max_rows > PAGE_ROWS {
+            // All pages are of one state.
+            return Kept::new(self)?.scan_rows(scan, visit);
+        }
+        self.check_open()?;
+        let mut rest = Rest::of(scan);
+        if rest.is_any() {
+            let (range, limit) = rest.next_page();
+            let ask = || self.server.page(None, range.clone(), limit);
+            let page = self.network.call(ask)?.ok_or_else(|| self.no_snapshot())?;
+            let _done = rest.show(page, visit);
+        }
+        Ok(())
     }
 }

@@ -85,7 +85,7 @@ impl Telling {
 }
 
 impl Readable for Telling {
-    cg_store::engine::delegate! { engine => get get_many scan_rows }
+    cg_store::engine::delegate! { engine => get get_many get_slices scan_rows }
 }
 
 impl Engine for Telling {

@@ -54,7 +54,7 @@ impl Readable for Watched {
         found
     }
 
-    crate::engine::delegate! { engine => get_many }
+    crate::engine::delegate! { engine => get_many get_slices }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let found = self.engine.scan_rows(scan, visit);
@@ -64,7 +64,7 @@ impl Readable for Watched {
 }
 
 impl Readable for WatchedSnapshot<'_> {
-    crate::engine::delegate! { snapshot => get get_many }
+    crate::engine::delegate! { snapshot => get get_many get_slices }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let found = self.snapshot.scan_rows(scan, visit);

@@ -37,7 +37,7 @@ impl Verifier<'_> {
     }
 
     fn parts(&mut self, view: &dyn Readable, world: &Admin<'_>, catalog: &Catalog) -> Result<(), Error> {
-        let first = view.scan(Family::OpacityMap, ALL_KEYS, |_, _| ControlFlow::Break(()))?;
+        let first = view.scan_first(Family::OpacityMap, ALL_KEYS, 1, |_, _| ControlFlow::Break(()))?;
         if first.is_none() {
             return Ok(());
         }

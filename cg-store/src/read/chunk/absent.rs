@@ -51,7 +51,7 @@ impl ReadState {
     fn has_row(&self, view: &dyn Readable, family: Family, keys: [&[u8]; 2]) -> Result<bool, Error> {
         Counters::add(&self.shared.counters.engine_reads, 1);
         let [first, last] = keys.map(Bound::Included);
-        let found = view.scan(family, (first, last), |_, _| {
+        let found = view.scan_first(family, (first, last), 1, |_, _| {
             Counters::add(&self.shared.counters.keys_scanned, 1);
             ControlFlow::Break(())
         })?;
