@@ -48,7 +48,7 @@ pub(crate) trait CommitObserver: Send + Sync {
 
 impl CommitState {
     /// The rows of a commit are in the engine; `whole` are the chunks of which it put or deleted the row.
-    pub(super) fn tell_written(&self, seq: u64, rows: PutRows, whole: Vec<ChunkAt>) {
+    pub(crate) fn tell_written(&self, seq: u64, rows: PutRows, whole: Vec<ChunkAt>) {
         self.read.deltas.wrote(seq);
         for at in whole {
             self.read.deltas.forget_up_to(at, seq);

@@ -1,14 +1,14 @@
 //! Going on after a full disk: the engine is opened again under the same handle.
 //!
 //! Nobody guesses what reached the disk: the old engine is dropped, its files are examined as at any open, and the newest
-//! commit found must be the last one that was reported as written, or the one whose write failed.
+//! commit found must be the last one that was reported as written, or one of those whose write failed.
 //!
 //! | newest commit found | what it means |
 //! |---|---|
 //! | the last that was reported | the write that failed left nothing; it is done again if it was queued |
-//! | the one after it | the write that failed was whole after all; it is not done again |
+//! | a later one that the engine was given | the write that failed got as far as that; the rest is done again |
 //! | an older one | promised commits are gone: the world stays read-only |
-//! | a newer one | somebody else wrote: the world stays read-only |
+//! | one that it was not given | somebody else wrote: the world stays read-only |
 //!
 //! **Invariant**: while the engine is replaced its commits, its queue and its readers stand still: the commit lock, the right
 //! to write and the engine are held, in [their order](crate::lock_order).
@@ -165,7 +165,9 @@ impl CommitState {
         }
         let Some(reopen) = &begun.reopen else { return Ok(()) };
         vacant.empty();
-        let engine = match reopen(&|found| (promised..=promised + 1).contains(&found.get())) {
+        // Of a call that failed the engine may have taken any number of commits.
+        let newest = self.queue.given_up_to().max(promised + 1);
+        let engine = match reopen(&|found| (promised..=newest).contains(&found.get())) {
             Ok(Reopened::Writable(engine)) => engine,
             Ok(Reopened::Unexpected(reader)) => {
                 let found = reader.last_commit().get();

@@ -4,8 +4,8 @@
 //! a thread encodes it and hands it to the engine. So readers ask this queue before they ask the engine.
 //!
 //! **Invariants**.
-//! - Commits are written one at a time, in the order of their numbers, and each whole: what a crash leaves is the state
-//!   after some commit, never a part of one and never a later one without an earlier.
+//! - Commits are written in the order of their numbers, several in one call of the engine, and each whole: what a crash
+//!   leaves is the state after some commit, never a part of one and never a later one without an earlier.
 //! - The numbers in the queue follow the engine's newest commit without a gap. Whatever else commits takes the commit
 //!   lock and drains the queue first; moves take no number.
 //! - What is in [`Pending`] is in the engine before it leaves.
@@ -14,6 +14,7 @@
 
 mod admission;
 mod pending;
+mod run;
 mod writer;
 
 use std::collections::VecDeque;
@@ -38,6 +39,7 @@ use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use admission::{AdmissionQueue, Fill};
 use pending::Pending;
+use run::Ran;
 pub(crate) use writer::Writer;
 
 /// The queue of one world.
@@ -48,7 +50,7 @@ pub(crate) struct CommitQueue {
     queued: Parker,
     /// Something was written, or writing failed.
     wrote: Condvar,
-    /// Held while a commit is encoded and written, so that they are written in order.
+    /// Held while commits are encoded and written, so that they are written in order.
     writing: Mutex<(), rank::Writing>,
     /// How many commits are queued, for those who only look.
     len: AtomicU64,
@@ -67,6 +69,8 @@ struct State {
     admission: AdmissionQueue,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
+    /// The last commit that the engine was given in the call that failed.
+    given_up_to: u64,
     ended: bool,
 }
 
@@ -233,25 +237,37 @@ impl CommitQueue {
         self.writing.lock()
     }
 
-    /// Takes the next commit out of the queue; it stays pending until [`finish`](Self::finish).
-    fn take_next(&self) -> Result<Option<Queued>, Error> {
+    /// Takes the next commits out of the queue, up to a number; they stay pending until [`finish`](Self::finish).
+    fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
         let mut state = self.state.lock();
         state.check()?;
-        Ok(state.queue.pop_front())
+        let (mut run, mut bytes) = (Vec::new(), 0);
+        while run.len() < run::MAX_COMMITS && bytes <= run::MAX_BYTES {
+            let Some(next) = state.take_front(up_to) else { break };
+            bytes += next.bytes;
+            run.push(next);
+        }
+        Ok(run)
     }
 
-    /// Notes that a commit is in the engine, or why it is not.
-    fn finish(&self, commit: Queued, written: Result<(), EngineError>) -> Result<(), Error> {
+    /// Notes which commits of a run are in the engine, and why the others are not. Those are in front again.
+    fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
+        let Ran { given, written, ended } = ran;
+        let given_up_to = run.get(..given).and_then(<[_]>::last).map_or(0, |commit| commit.seq);
         let mut state = self.state.lock();
-        if let Err(error) = written {
-            tracing::error!(%error, commit = commit.seq, "a queued commit could not be written; no more are taken");
-            state.failed = Some(Arc::new(error));
+        for commit in run.split_off(written).into_iter().rev() {
             state.queue.push_front(commit);
-            self.wrote.notify_all();
-            return state.check();
         }
-        self.leave(&mut state, &commit);
-        Ok(())
+        for commit in &run {
+            self.leave(&mut state, commit);
+        }
+        let Err(error) = ended else { return Ok(()) };
+        let commit = state.queue.front().map(|commit| commit.seq);
+        tracing::error!(%error, commit, "a queued commit could not be written; no more are taken");
+        state.failed = Some(Arc::new(error));
+        state.given_up_to = given_up_to;
+        self.wrote.notify_all();
+        state.check()
     }
 
     fn leave(&self, state: &mut State, commit: &Queued) {
@@ -261,6 +277,11 @@ impl CommitQueue {
         // Only now: who finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.made_room(state);
+    }
+
+    /// The last commit that the engine may hold after a write has failed; 0 if it was given none.
+    pub(crate) fn given_up_to(&self) -> u64 {
+        self.state.lock().given_up_to
     }
 
     /// Why nothing is written any more.
@@ -284,18 +305,23 @@ impl CommitQueue {
 
     /// Takes commits again, and writes what is queued.
     pub(crate) fn go_on(&self) {
-        self.state.lock().failed = None;
+        let mut state = self.state.lock();
+        (state.failed, state.given_up_to) = (None, 0);
+        drop(state);
         self.queued.wake();
         self.wrote.notify_all();
     }
 
-    /// Notes that a commit was found in the engine, if it is the one in front. The caller has the right to write.
-    pub(crate) fn was_written(&self, seq: u64) -> bool {
+    /// Notes that the engine was found to hold the commits up to a number; whether any of them was queued. The caller has
+    /// the right to write.
+    pub(crate) fn was_written(&self, up_to: u64) -> bool {
         let mut state = self.state.lock();
-        let is_in_front = state.queue.front().is_some_and(|front| front.seq == seq);
-        let Some(commit) = is_in_front.then(|| state.queue.pop_front()).flatten() else { return false };
-        self.leave(&mut state, &commit);
-        true
+        let mut was_queued = false;
+        while let Some(commit) = state.take_front(up_to) {
+            self.leave(&mut state, &commit);
+            was_queued = true;
+        }
+        was_queued
     }
 
     /// Waits for something that can be written; `false` if nothing will come any more.
@@ -341,6 +367,11 @@ impl PendingWrites for CommitQueue {
 }
 
 impl State {
+    /// Takes the commit in front, if its number is not greater.
+    fn take_front(&mut self, up_to: u64) -> Option<Queued> {
+        if self.queue.front()?.seq <= up_to { self.queue.pop_front() } else { None }
+    }
+
     fn check(&self) -> Result<(), Error> {
         match &self.failed {
             Some(cause) => Err(EngineError::ReadOnly { cause: Arc::clone(cause) }.into()),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::CommitQueue;
+use super::run::Numbered;
 use crate::commit::commit_log::Committing;
-use crate::commit::observers::PutRows;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::{Changes, Rows};
 use crate::engine::{Batch, CommitSeq, EngineError, Level};
-use crate::rt::pool::{caught, lower_priority};
+use crate::rt::pool::lower_priority;
 use crate::rt::stats::Counters;
 use crate::rt::weak_world::WeakWorld;
 use crate::storage::engine_cell::EngineGuard;
@@ -59,7 +59,7 @@ impl CommitState {
         changes.encode(self.shared.options.opacity, self.shared.options.deltas.then_some(&self.read.deltas))
     }
 
-    /// Encodes and writes the oldest queued commit; `false` if there is none.
+    /// Encodes and writes the oldest queued commits; `false` if there are none.
     ///
     /// # Errors
     /// What this write or one before it failed with.
@@ -67,38 +67,33 @@ impl CommitState {
         self.write_next_up_to(u64::MAX)
     }
 
-    /// As [`write_next`](Self::write_next), if its number is not greater.
+    /// As [`write_next`](Self::write_next), of those whose numbers are not greater.
     fn write_next_up_to(&self, seq: u64) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
         // Whoever had the right to write before may have written it.
         if !self.queue.holds_up_to(seq) {
             return Ok(false);
         }
-        let Some(mut commit) = self.queue.take_next()? else { return Ok(false) };
-        let rows = commit.rows.take();
-        // A panic here would leave a commit out of the queue that nobody writes and everybody waits for.
-        let written = caught(|| self.write(rows.unwrap_or_else(|| self.encode(&commit.changes)), commit.seq));
-        let panicked = |message| Err(EngineError::Panicked { operation: "writing a queued commit", message });
-        self.queue.finish(commit, written.unwrap_or_else(panicked))?;
+        let mut run = self.queue.take_run(seq)?;
+        if run.is_empty() {
+            return Ok(false);
+        }
+        let ran = self.write_run(&mut run);
+        self.queue.finish(run, ran)?;
         Ok(true)
     }
 
     /// Writes the rows of one transaction as the commit of a number, which must be the engine's next: nothing else may
-    /// commit meanwhile. Notes which chunks have deltas and rows of their own and which opacity tiles have
-    /// patches now.
+    /// commit meanwhile.
     pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
-        let (rows, whole) = rows.numbered(seq, &self.read.deltas, &self.shared.counters);
-        let (row_count, bytes) = (rows.op_count() as u64, rows.len_bytes());
-        let put = PutRows::of(&rows);
-        let limit_bytes = self.shared.batch_limit()?;
-        if bytes > limit_bytes {
-            self.write_in_parts(rows, seq, limit_bytes)?;
+        let mut commit = Numbered::of(self, rows, seq);
+        let (batch, limit_bytes) = (std::mem::take(&mut commit.batch), self.shared.batch_limit()?);
+        if commit.len_bytes > limit_bytes {
+            self.write_in_parts(batch, seq, limit_bytes)?;
         } else {
-            self.shared.engine()?.commit_run(CommitSeq::new(seq), vec![rows], Level::Process)?;
+            self.shared.engine()?.commit_run(CommitSeq::new(seq), vec![batch], Level::Process)?;
         }
-        self.tell_written(seq, put, whole);
-        Counters::add(&self.shared.counters.rows_written, row_count);
-        Counters::add(&self.shared.counters.bytes_written, bytes);
+        commit.was_written(self);
         Ok(())
     }
 

@@ -205,7 +205,7 @@ impl Rows {
     }
 
     /// At most so many bytes has the batch, the deletion of deltas included.
-    pub(super) fn max_len_bytes(&self) -> u64 {
+    pub(crate) fn max_len_bytes(&self) -> u64 {
         self.len_bytes() + (self.whole.len() * MAX_DELTAS * key::DELTA_LEN_BYTES) as u64
     }
 

@@ -1,6 +1,7 @@
 //! Commits that return before they are written.
 
 mod admission;
+mod run;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
