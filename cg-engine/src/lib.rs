@@ -66,7 +66,7 @@ mod value;
 
 pub use batch::{Batch, DEFAULT_MAX_BATCH_BYTES, Guard, Op};
 pub use budget::{Budget, DEFAULT_MEMORY_BYTES};
-pub use caps::Caps;
+pub use caps::{Caps, Latency};
 pub use cg_format::Space;
 pub use cg_format::frame::Stamp;
 pub use cg_format::key::Family;

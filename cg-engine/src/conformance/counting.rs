@@ -12,7 +12,7 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowSlice,
+    Batch, Caps, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowSlice,
     RowVisitor, Scan, Snapshot, Usage, Value,
 };
 
@@ -136,14 +136,23 @@ impl Counter {
 #[derive(Debug)]
 pub struct Counting {
     engine: Box<dyn Engine>,
+    caps: Caps,
     counter: Counter,
 }
 
 impl Counting {
     /// Around an engine, with what it counts.
     pub fn over(engine: impl Engine) -> (Self, Counter) {
-        let counter = Counter::default();
-        (Self { engine: Box::new(engine), counter: counter.clone() }, counter)
+        let (caps, counter) = (engine.caps(), Counter::default());
+        (Self { engine: Box::new(engine), caps, counter: counter.clone() }, counter)
+    }
+
+    /// The same, with capabilities other than the engine's.
+    #[must_use]
+    pub fn with_caps(self, change: impl FnOnce(&mut Caps)) -> Self {
+        let mut caps = self.caps;
+        change(&mut caps);
+        Self { caps, ..self }
     }
 }
 
@@ -243,10 +252,14 @@ impl Engine for Counting {
     }
 
     fn reopening(&self) -> Reopen {
-        let (reopen, counter) = (self.engine.reopening(), self.counter.clone());
-        let around = move |engine| Self { engine, counter: counter.clone() };
+        let (reopen, caps, counter) = (self.engine.reopening(), self.caps, self.counter.clone());
+        let around = move |engine| Self { engine, caps, counter: counter.clone() };
         Box::new(move |expects| Ok(reopen(expects)?.map(&around)))
     }
 
-    crate::delegate! { engine => last_commit batch_count last_synced failure free_bytes disk_bytes caps }
+    fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    crate::delegate! { engine => last_commit batch_count last_synced failure free_bytes disk_bytes }
 }

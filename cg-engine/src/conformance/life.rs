@@ -17,6 +17,14 @@ pub(super) fn a_sync_covers_what_was_committed(engine: &dyn Engine) {
     engine.sync().expect("nothing is left to sync");
 }
 
+pub(super) fn a_commit_is_durable_at_once_where_levels_are_one(engine: &dyn Engine) {
+    let seq = commit(engine, Batch::new());
+    if !engine.caps().levels_apart {
+        assert_eq!(engine.last_synced(), seq);
+    }
+    assert!(engine.last_synced() <= engine.last_commit());
+}
+
 pub(super) fn flushing_and_compacting_change_no_row(engine: &dyn Engine) {
     put_all(engine, &[b"a", b"b", b"c"]);
     engine.flush().expect("flushes");

@@ -58,6 +58,7 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     threads::committers_do_not_lose_each_other(&make());
     threads::guarded_increments_add_up(&make());
     life::a_sync_covers_what_was_committed(&make());
+    life::a_commit_is_durable_at_once_where_levels_are_one(&make());
     life::flushing_and_compacting_change_no_row(&make());
     life::usage_lists_every_family(&make());
     life::a_closed_engine_refuses(&make());

@@ -130,7 +130,8 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// dropped, and again if it fails.
     fn reopening(&self) -> Reopen;
 
-    /// What the system says is free where the engine writes; `None` if it cannot say.
+    /// What the system says is free where the engine writes; `None` if it cannot say. Asked by threads that must not wait,
+    /// so an engine over a network does not ask its server.
     fn free_bytes(&self) -> Option<u64>;
 
     /// How large the disk is on which the engine writes; `None` if nobody can say.

@@ -28,7 +28,7 @@ use rocksdb::{
 use super::batch::Op;
 use super::{
     Batch, Budget, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange,
-    Level, Reopen, Snapshot, Table, Usage, range,
+    Latency, Level, Reopen, Snapshot, Table, Usage, range,
 };
 
 mod disk;
@@ -468,7 +468,13 @@ impl Engine for RocksEngine {
 
     fn caps(&self) -> Caps {
         let read_only = self.access == Access::ReadOnly;
-        Caps { durable: true, checkpoint: !read_only, read_only, max_batch_bytes: self.max_batch_bytes }
+        Caps {
+            durable: true,
+            checkpoint: !read_only,
+            read_only,
+            latency: Latency::Disk,
+            ..Caps::new(self.max_batch_bytes)
+        }
     }
 
     fn usage(&self) -> Result<Usage, EngineError> {

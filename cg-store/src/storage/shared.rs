@@ -49,8 +49,11 @@ impl Shared {
     /// The longest batch. What is longer is staged in parts, and applied part by part.
     pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
         // Before the limits are locked: replacing the engine takes that lock.
-        let max_batch_bytes = self.engine()?.caps().max_batch_bytes;
-        Ok(self.limits.read().batch_bytes.min(max_batch_bytes))
+        let caps = self.engine()?.caps();
+        if caps.stages {
+            return Ok(caps.max_batch_bytes);
+        }
+        Ok(self.limits.read().batch_bytes.min(caps.max_batch_bytes))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Guard, KeyRange, Level,
-    Reopen, Reopened, Snapshot, Usage,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Guard, KeyRange, Latency,
+    Level, Reopen, Reopened, Snapshot, Usage,
 };
 use parking_lot::Mutex;
 
@@ -212,7 +212,9 @@ impl Engine for Remote {
     }
 
     fn caps(&self) -> Caps {
-        Caps::new(MAX_BATCH_BYTES)
+        let mut caps = Caps::new(MAX_BATCH_BYTES);
+        (caps.is_shared, caps.latency) = (true, Latency::Network);
+        caps
     }
 
     fn usage(&self) -> Result<Usage, EngineError> {

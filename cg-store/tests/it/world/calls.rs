@@ -5,6 +5,10 @@ use super::*;
 use crate::surviving::{Fuse, Surviving};
 use cg_engine::conformance::{Call, Counter, Counting};
 use cg_format::ClusterTier;
+use cg_store::engine::Latency;
+use cg_store::{Durability, Peek, StoreLimits, WriteBatch};
+use cg_tiering::GameTick;
+use std::time::Duration;
 
 /// A world whose calls are counted, with a cache that is large enough for every test.
 fn counted() -> (World, Counter, Ids) {
@@ -90,5 +94,59 @@ fn a_world_is_opened_in_few_calls() {
             let ids = Ids::register(&world);
             save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
         }
+    }
+}
+
+/// What a tick's thread calls never waits for a network. A tick in which something is due still does.
+#[test]
+fn a_ticks_thread_calls_no_engine_over_a_network() {
+    let (engine, counter) = Counting::over(MemEngine::new());
+    let engine = engine.with_caps(|caps| caps.latency = Latency::Network);
+    let world = World::in_memory_over(engine, &[], &options()).expect("begins");
+    let ids = Ids::register(&world);
+    let (old, new) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
+    save(&world, [(old, filled(&world, ids.stone))]);
+    world.tick(GameTick::new(1), &[], Duration::from_secs(60)).expect("ticks");
+    world.clear_cache();
+    let (peeked, calls) = counter.during(|| world.peek(old));
+    assert!(matches!(peeked, Peek::NotLoaded), "{peeked:?}");
+    assert_eq!(calls.all(), 0, "peek: {calls:?}");
+    let mut batch = WriteBatch::new();
+    batch.save(new, filled(&world, ids.glass));
+    batch.save(old, filled(&world, ids.glass));
+    batch.put_entity(uuid(1), ids.cow_in(new));
+    let (ticket, calls) = counter.during(|| world.submit(batch));
+    let ticket = ticket.expect("is taken");
+    assert_eq!(calls.all(), 0, "hand_over: {calls:?}");
+    ticket.wait().expect("is accepted");
+    world.flush().expect("writes");
+    for tick in 2..=41 {
+        world.tick(GameTick::new(tick), &[], Duration::from_secs(60)).expect("ticks");
+    }
+    let (report, calls) = counter.during(|| world.tick(GameTick::new(42), &[], Duration::from_secs(60)));
+    assert!(!report.expect("ticks").work_left);
+    assert_eq!(calls.all(), 0, "tick: {calls:?}");
+}
+
+#[test]
+fn an_engine_that_stages_is_given_a_large_commit_whole() {
+    for stages in [false, true] {
+        let (engine, counter) = Counting::over(MemEngine::new());
+        let engine = engine.with_caps(|caps| caps.stages = stages);
+        let limits = StoreLimits { batch_bytes: 4096, ..StoreLimits::default() };
+        let options = WorldOptions { limits, durability: Durability::Process, ..options() };
+        let world = World::in_memory_over(engine, &[], &options).expect("begins");
+        let write = || {
+            world.transaction(|tx| {
+                for n in 0..100 {
+                    tx.set_property(Property::Named(name(&format!("game:{n}"))), Some(vec![7; 200]));
+                }
+                Ok::<_, Error>(())
+            })
+        };
+        let (written, calls) = counter.during(write);
+        written.expect("commits");
+        assert_eq!(calls.of(Call::CommitRun) == 1, stages, "{calls:?}");
+        assert_eq!(world.stats().commits_staged, u64::from(!stages));
     }
 }
