@@ -3,6 +3,7 @@
 /// What an engine can do, and what its calls cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing that an engine can or cannot do")]
 pub struct Caps {
     /// Rows outlive the engine value.
     pub durable: bool,

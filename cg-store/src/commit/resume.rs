@@ -165,7 +165,6 @@ impl CommitState {
         }
         let Some(reopen) = &begun.reopen else { return Ok(()) };
         vacant.empty();
-        // Of a call that failed the engine may have taken any number of commits.
         let newest = self.queue.given_up_to().max(promised + 1);
         let engine = match reopen(&|found| (promised..=newest).contains(&found.get())) {
             Ok(Reopened::Writable(engine)) => engine,
