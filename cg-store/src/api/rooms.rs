@@ -54,7 +54,11 @@ impl Rooms {
 
     fn start_sync(commit: &CommitState) -> Result<Option<PeriodicSync>, Error> {
         let caps = commit.shared.engine()?.caps();
-        if !caps.durable || !caps.levels_apart || caps.read_only || commit.shared.options.durability == Durability::Fast {
+        if !caps.durable
+            || !caps.levels_apart
+            || caps.read_only
+            || commit.shared.options.durability == Durability::Fast
+        {
             return Ok(None);
         }
         let started = PeriodicSync::start(commit.weak_world.clone());

@@ -29,7 +29,7 @@ fn area(ids: &Ids) -> Vec<ChunkAt> {
 fn a_hot_chunk_is_one_call() {
     let (world, counter, ids) = counted();
     save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
-    world.clear_cache();
+    world.cache().clear();
     let (found, calls) = counter.during(|| world.load(ids.at(0, 0, 0)).expect("loads"));
     assert!(found.is_some());
     assert_eq!((calls.of(Call::Get), calls.all()), (1, 1));
@@ -47,7 +47,7 @@ fn an_area_is_one_call_for_each_tier() {
         if let Some(tier) = tier {
             demote(&world, tier, &area, false);
         }
-        world.clear_cache();
+        world.cache().clear();
         let (found, calls) = counter.during(|| world.load_many(&area));
         assert!(found.into_iter().all(|found| found.expect("loads").is_some()), "{tier:?}");
         assert_eq!((calls.of(Call::GetMany), calls.all()), (most, most), "{tier:?}");
@@ -61,7 +61,7 @@ fn a_commit_reads_its_entities_and_their_chunks_together() {
     save(&world, chunks.iter().map(|at| (*at, filled(&world, ids.stone))));
     let cows = || (0..500_u128).map(|n| (uuid(n), chunks[n as usize % chunks.len()]));
     let put = |moved: usize| {
-        world.clear_cache();
+        world.cache().clear();
         let (put, calls) = counter.during(|| {
             world.transaction(|tx| {
                 for (n, (id, _)) in cows().enumerate() {
@@ -107,7 +107,7 @@ fn a_ticks_thread_calls_no_engine_over_a_network() {
     let (old, new) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
     save(&world, [(old, filled(&world, ids.stone))]);
     world.tick(GameTick::new(1), &[], Duration::from_secs(60)).expect("ticks");
-    world.clear_cache();
+    world.cache().clear();
     let (peeked, calls) = counter.during(|| world.peek(old));
     assert!(matches!(peeked, Peek::NotLoaded), "{peeked:?}");
     assert_eq!(calls.all(), 0, "peek: {calls:?}");
