@@ -83,7 +83,7 @@ impl Batch {
         Self::default()
     }
 
-    /// The same operations as a maintenance batch: they change where rows lie and nothing that the rows say.
+    /// The same operations as a maintenance batch: they change where rows are stored and nothing that the rows say.
     ///
     /// A maintenance batch is no commit: it takes no sequence, and rows that are stamped with the commit get the newest
     /// commit's. So commits can be numbered before they are written, while maintenance goes on beside them. It is
@@ -156,7 +156,7 @@ impl Batch {
         })
     }
 
-    /// Whether ranges are removed, in which nobody has listed the rows.
+    /// Whether it removes ranges, whose rows are not listed.
     #[cfg(feature = "rocks")]
     pub(super) fn has_ranges(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, StoredOp::DeleteRange { .. }))
@@ -319,7 +319,7 @@ impl StoredOp {
         }) as u64
     }
 
-    /// The same operation, when its keys lie so much further back.
+    /// The same operation after its keys have moved back by an offset.
     fn moved(self, base: usize) -> Self {
         let by = |key: Range<usize>| key.start + base..key.end + base;
         match self {

@@ -21,7 +21,7 @@ pub enum Met<'a> {
     },
 }
 
-/// Gaps that were met, for one who scans again and again from further on: to find the end of one costs some hundred seeks.
+/// Gaps that were met, for a caller that scans again from further on. Finding the end of a gap costs some hundred seeks.
 #[derive(Debug, Default)]
 pub struct Gaps(Vec<Gap>);
 
@@ -36,7 +36,7 @@ struct Gap {
 }
 
 impl Gaps {
-    /// So many are remembered.
+    /// At most this many are remembered.
     const REMEMBERED: usize = 256;
 
     /// Notes what a scan of a range that ends at `to` has met after a key.
@@ -140,7 +140,7 @@ impl Readable for Uncached<'_> {
 ///
 /// Keys are taken for numbers. A seek fails from after the key to the last one of the damaged block, so the end of that
 /// is searched for in doubling steps, and then by halving. So another damaged block far behind is not in the way; of one that
-/// is close, what lies between both may be counted to the gap.
+/// is close, the rows between both may count as part of the gap.
 fn first_readable(
     view: &dyn Readable,
     family: Family,

@@ -119,7 +119,7 @@ pub enum EngineError {
     /// The engine is closed.
     #[error("the engine is closed")]
     Closed,
-    /// Somebody has the directory open.
+    /// Another process has the directory open.
     #[error("{} is open {}", dir.display(), Owner(*by))]
     Locked {
         /// The directory.
@@ -251,7 +251,7 @@ pub enum Place {
     Table(Box<Table>),
     /// Somewhere in the engine's directory.
     Dir(PathBuf),
-    /// Nobody said.
+    /// It is unknown.
     Unknown,
 }
 
@@ -266,7 +266,7 @@ impl Place {
     }
 }
 
-/// A sorted file, and the keys between which its rows lie.
+/// A sorted file, and its first and last key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its name in the engine's directory.

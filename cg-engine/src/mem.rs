@@ -23,7 +23,7 @@ use super::{
 /// Reading clones a reference count. A snapshot costs twelve of them; the first commit into a family after a
 /// snapshot or during a scan of it copies the family's map (not its values).
 ///
-/// With a [`Fault`] it fails where a disk would, so that what lies above can be tested for it.
+/// With a [`Fault`] it fails where a disk would, so that the layers above can be tested for it.
 ///
 /// ```
 /// use cg_engine::{Batch, Engine, EngineError, Fault, Level, MemEngine};

@@ -8,7 +8,7 @@ pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 /// Every key of a family.
 pub const ALL_KEYS: KeyRange<'static> = (Bound::Unbounded, Bound::Unbounded);
 
-/// Whether the range ends before it begins, so that no key can lie in it.
+/// Whether the range ends before it begins, so that no key can be in it.
 pub(super) fn is_empty(range: KeyRange<'_>) -> bool {
     match range {
         (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -24,7 +24,7 @@ pub struct FamilyUsage {
     pub row_count: u64,
     /// Bytes of sorted files on disk.
     pub table_bytes: u64,
-    /// Bytes of blob files on disk, of which [`garbage_bytes`](Self::garbage_bytes) are dead.
+    /// Bytes of blob files on disk, [`garbage_bytes`](Self::garbage_bytes) of them dead.
     pub blob_bytes: u64,
     /// Bytes of blob files that no row refers to any more.
     pub garbage_bytes: u64,

@@ -11,7 +11,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Caches and write buffers of so many bytes together.
+    /// Caches and write buffers that share one number of bytes.
     ///
     /// # Panics
     /// If the system has no environment for RocksDB, which happens on no platform that it supports.

@@ -15,7 +15,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// addresses, and twice that for a moment; while other processes run, two threads may do so at once.
 const OPENING_BYTES: usize = 192 << 20;
 
-/// Asks the system for the threads and the addresses that RocksDB takes with so much memory and so many threads, and
+/// Asks the system for the threads and the addresses that RocksDB takes with this memory and these threads, and
 /// gives them back.
 ///
 /// # Errors

@@ -80,7 +80,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// Brings every commit made so far to [`Level::Power`]. Callers that come together share one sync.
     ///
     /// # Errors
-    /// [`EngineError::SyncFailed`] for those who waited on the sync that failed, [`EngineError::ReadOnly`] for all
+    /// [`EngineError::SyncFailed`] for callers that waited on the sync that failed, [`EngineError::ReadOnly`] for all
     /// later ones: a sync is never tried again. [`EngineError::Closed`].
     fn sync(&self) -> Result<(), EngineError>;
 
@@ -134,7 +134,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// so an engine over a network does not ask its server.
     fn free_bytes(&self) -> Option<u64>;
 
-    /// How large the disk is on which the engine writes; `None` if nobody can say.
+    /// The size of the disk on which the engine writes; `None` if it is unknown.
     fn disk_bytes(&self) -> Option<u64> {
         None
     }

@@ -10,7 +10,7 @@ use crate::{CommitSeq, EngineError};
 pub enum Failure {
     /// A write was refused. The next open shows what reached the system.
     Write(Arc<EngineError>),
-    /// A sync failed. What is on the disk is known to nobody, an engine that is opened again included: the system may
+    /// A sync failed. What is on the disk is unknown, also to an engine that is opened again: the system may
     /// show what it has and could not write.
     Sync(Arc<EngineError>),
 }

@@ -1,4 +1,4 @@
-//! One sync for all who wait for one: the first leads, the others follow.
+//! One sync for all callers that wait for one: the first leads, the others follow.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::super::{CommitSeq, EngineError};
 
-/// Up to where commits are synced, and whether somebody is syncing.
+/// Up to where commits are synced, and whether a sync runs.
 ///
-/// Those who come while a sync runs wait for the next one: the running one may have begun before their commit. The first
+/// Callers that arrive while a sync runs wait for the next one: the running one may have begun before their commit. The first
 /// of them then syncs for all.
 #[derive(Debug, Default)]
 pub(super) struct GroupSync {

@@ -5,7 +5,7 @@
 //! stay as they are, new ones come on top, and everything else goes on. RocksDB holds back no writer because of that.
 //!
 //! Which families these are outlives the process in the file `DAMAGED`, a line for each: its name and what was said.
-//! Who has replaced the damaged file deletes it. A family whose damage was in values, in blob files, is let go by the next
+//! The operator deletes it after replacing the damaged file. A family whose damage was in values, in blob files, is released by the next
 //! compaction that is asked for when all of its values can be read.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) fn read(dir: &Path) -> Held {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Held::new(),
         Err(error) => {
-            tracing::error!(%error, path = %path.display(), "nobody can tell which files are damaged; none is rewritten");
+            tracing::error!(%error, path = %path.display(), "it is unknown which files are damaged; none is rewritten");
             let said = format!("{FILE} cannot be read: {error}");
             return Family::ALL.into_iter().map(|family| (family, said.clone())).collect();
         }
@@ -174,7 +174,7 @@ impl RocksEngine {
             self.hold(table.family, &message);
             Place::Table(Box::new(table))
         } else {
-            // It is a blob file, of which nobody says whose it is.
+            // It is a blob file, and its family is unknown.
             for family in Family::ALL {
                 if tuning::blob_age_cutoff(family).is_some() {
                     self.hold(family, &message);

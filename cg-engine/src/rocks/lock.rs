@@ -1,7 +1,7 @@
 //! One writer or many readers per directory.
 //!
 //! RocksDB's own lock is dropped by the system as soon as *any* descriptor of its lock file is closed in the process,
-//! a copy or a backup included. This one belongs to the open file instead, and tells who holds it.
+//! a copy or a backup included. This one belongs to the open file instead, and names the process that holds it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -58,7 +58,7 @@ impl DirLock {
         }
     }
 
-    /// Leaves this process's number for those who find the lock taken.
+    /// Leaves this process's number for processes that find the lock taken.
     ///
     /// # Errors
     /// [`EngineError::Io`].

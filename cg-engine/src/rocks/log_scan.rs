@@ -41,7 +41,7 @@ pub struct LogEnd {
     pub record_count: u64,
     /// Where the last whole record ends.
     pub whole_bytes: u64,
-    /// What lies after it: the start of a record that was being written, or zeros.
+    /// What follows it: the start of a record that was being written, or zeros.
     pub torn_bytes: u64,
     /// How the record that was being written breaks off; `None` if there is none.
     pub tear: Option<Tear>,

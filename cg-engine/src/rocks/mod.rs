@@ -4,8 +4,8 @@
 //!
 //! - a [scan of the logs](log_scan) before every open, because RocksDB takes some damage for the end of a log;
 //! - a floor, a small file that says how far synced commits reach, so that a log that is gone is noticed;
-//! - a [lock](EngineError::Locked) that says who holds it;
-//! - guards and the commit sequence, under one short lock; syncs outside it, one for all who wait;
+//! - a [lock](EngineError::Locked) that names its holder;
+//! - guards and the commit sequence, under one short lock; syncs outside it, one for all callers that wait;
 //! - after a write or sync has failed, no further one until the next open;
 //! - no file of a family with a damaged one is rewritten any more, as that would end all writing.
 //!
@@ -90,7 +90,7 @@ pub struct RocksEngine {
     writes: WriteOptions,
     /// Held from the moment when the guards hold to the end of the write.
     newest: Mutex<Newest>,
-    /// The same number, for those who only look.
+    /// The same number, for readers without the lock.
     last_commit: AtomicU64,
     batch_count: AtomicU64,
     syncs: GroupSync,
@@ -235,7 +235,7 @@ impl RocksEngine {
         rows: &Rows,
     ) -> Result<(), EngineError> {
         let written = self.db.write_opt(sealed, &self.writes);
-        // Whether a write that failed is there nobody knows, and nothing is written after it.
+        // It is unknown whether a failed write is there, and nothing is written after it.
         newest.watch.note(rows);
         written.map_err(|error| self.fail(self.writing("write the log", error)))?;
         newest.seq = seq;
@@ -296,7 +296,7 @@ impl RocksEngine {
         let result = self.syncs.reach(seq, || self.last_commit(), sync);
         match &result {
             Ok(()) => {
-                // Whoever holds the floor is raising it; nobody waits for that.
+                // The thread that holds the floor is raising it; no thread waits for that.
                 if let Some(mut floor) = self.floor.as_ref().and_then(Mutex::try_lock) {
                     floor.raise(self.syncs.synced());
                 }
@@ -416,7 +416,7 @@ impl Engine for RocksEngine {
             let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
             self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
         };
-        // On its own RocksDB collects the garbage of the oldest blob files only; who asks for it wants all of it gone.
+        // On its own RocksDB collects the garbage of the oldest blob files only; a caller of this wants all of it gone.
         let age_cutoff = tuning::blob_age_cutoff(family);
         if age_cutoff.is_some() {
             collect_from(1.0)?;

@@ -89,7 +89,7 @@ pub(super) fn reopen(
 
 /// A directory that was found good for writing, and locked for it, before a byte of it is changed.
 ///
-/// Opening the database for writing replays its logs and deletes them; so whoever may refuse to write has to look first.
+/// Opening the database for writing replays its logs and deletes them; so a check that may refuse to write has to run first.
 /// Dropped, it leaves the directory as it was.
 #[derive(Debug)]
 pub struct Examined {
@@ -103,7 +103,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// What the engine holds: what it will hold once it is opened for writing, for nobody else can write meanwhile.
+    /// What the engine holds: what it will hold once it is opened for writing, since no other process can write meanwhile.
     pub const fn reader(&self) -> &RocksEngine {
         &self.reader
     }
@@ -123,7 +123,7 @@ impl Examined {
         let dir = reader.dir.clone();
         let dir = dir.as_path();
         drop(reader);
-        // A directory without the lock's file is a copy, which nobody else has open.
+        // A directory without the lock's file is a copy, which no other process has open.
         let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
         lock.sign()?;
         let families = families::descriptors(&options.budget, &held);
@@ -346,7 +346,7 @@ pub(super) fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Dis
 
 /// Makes the names in a directory survive a power cut.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
-    // A relative name without a directory lies in the current one. Elsewhere than on Unix a directory is no file, and its
+    // A relative name without a directory is in the current one. Elsewhere than on Unix a directory is no file, and its
     // names are synced with the files.
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     if cfg!(unix) {

@@ -56,9 +56,9 @@ impl RocksOptions {
 /// What an engine is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// One at a time, with nobody reading.
+    /// One at a time, and no reader beside it.
     ReadWrite,
-    /// Any number at a time, with nobody writing. Changes no byte of the directory. What logs still hold is read into
+    /// Any number at a time, and no writer beside them. Changes no byte of the directory. What logs still hold is read into
     /// memory.
     ReadOnly,
 }

@@ -1,6 +1,6 @@
 //! Reading rows, of now or as a snapshot has them.
 //!
-//! A large value lies in a blob file, whose checksum covers all of it. Where that does not fit, the value is read without it
+//! A large value is stored in a blob file, whose checksum covers all of it. Where that does not fit, the value is read without it
 //! and shown if its own frame is whole: of a damaged cluster every group but the one that is hit can then be read. A block
 //! of a sorted file is never read without its checksum, as RocksDB does not check what it parses there.
 
@@ -14,7 +14,7 @@ use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use super::super::{Engine as _, EngineError, KeyRange, Readable, RowVisitor, Scan, Value, range};
 use super::{Db, RocksEngine, failure, held, tuning};
 
-/// Of which state rows are read.
+/// The state from which rows are read.
 pub(super) type State<'s, 'db> = Option<&'s SnapshotWithThreadMode<'db, Db>>;
 
 /// How a value is read without its blob's checksum. It takes no place in a cache.
@@ -149,7 +149,7 @@ impl RocksEngine {
                 done => return done.map(drop),
             };
             if state.is_none() && taken.is_none() {
-                // Nobody writes while this is held, so what was counted is all that can be seen.
+                // No thread writes while this is held, so what was counted is all that can be seen.
                 let _newest = self.newest.lock();
                 if self.batch_count() != batches {
                     return Err(error);

@@ -11,7 +11,7 @@ use rocksdb::{
 
 use crate::Budget;
 
-/// Log that may lie unflushed before the families that hold it back are flushed. Bounds what an open replays.
+/// Log that may stay unflushed before the families that hold it back are flushed. Bounds what an open replays.
 pub const MAX_WAL_BYTES: u64 = 256 << 20;
 
 const KIB: usize = 1 << 10;

@@ -1,8 +1,8 @@
 //! Which rows were written while the guards of a commit were compared, so that they are compared without the lock.
 //!
-//! Who commits with guards begins to watch under the lock of the commits, compares them without it, and asks under the
+//! A commit with guards begins to watch under the lock of the commits, compares them without it, and asks under the
 //! lock again which of the guarded rows were written since: only those are compared once more. A commit without guards
-//! notes its rows only while somebody watches.
+//! notes its rows only while a commit watches.
 //!
 //! **Invariant**: what a batch wrote since a [`Since`] was given out is named by it, or it says that all rows may have been.
 
@@ -16,10 +16,10 @@ use foldhash::fast::FixedState;
 use super::super::batch::Batch;
 use super::super::{COMMIT_SEQUENCE_KEY, Guard};
 
-/// So many rows are remembered at most, eight bytes each. After that all rows count as written.
+/// At most this many rows are remembered, eight bytes each. After that all rows count as written.
 const REMEMBERED_ROWS: usize = 1 << 16;
 
-/// What was written since the first of those began who watch now.
+/// What was written since the first commit that watches now began to.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     watchers: usize,
@@ -29,9 +29,9 @@ pub(super) struct Watch {
     forgotten: u64,
 }
 
-/// A moment from which on somebody watches. To be handed back.
+/// A moment from which on a commit watches. To be given back.
 #[derive(Debug)]
-#[must_use = "what is written is noted for as long as somebody watches"]
+#[must_use = "what is written is noted for as long as a commit watches"]
 pub(super) struct Since {
     from: usize,
     forgotten: u64,
@@ -41,7 +41,7 @@ pub(super) struct Since {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     hashes: Vec<u64>,
-    /// Whether there are more, of which nobody can tell which: those of a range.
+    /// Whether there are more that are unknown: those of a range.
     has_others: bool,
 }
 
