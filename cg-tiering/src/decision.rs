@@ -13,7 +13,7 @@ pub struct Decision {
     pub reason: Reason,
 }
 
-/// When chunks will move if nobody comes, goes or asks for them.
+/// When chunks will move if no player comes or goes and no load asks for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NextMove {
     /// The tier to which they go.
@@ -30,24 +30,24 @@ pub enum Reason {
     Loaded,
     /// A player is near.
     Near {
-        /// Blocks to the nearest player, if he is still there.
+        /// Blocks to the nearest player, if one is still there.
         distance_blocks: Option<u64>,
     },
-    /// They lie in a cluster, and somebody has been there for long enough that a hot place pays.
+    /// They lie in a cluster, and a player has been there for long enough that a hot place pays.
     Settled {
-        /// Ticks since somebody came.
+        /// Ticks since a player came.
         stay_ticks: u64,
         /// Ticks of a stay from which chunks are hot.
         promote_after_ticks: u64,
     },
-    /// They lie in a cluster, and somebody is there, but not for long.
+    /// They lie in a cluster, and a player is there, but not for long.
     Arriving {
-        /// Ticks since somebody came.
+        /// Ticks since a player came.
         stay_ticks: u64,
         /// Ticks of a stay from which chunks are hot.
         promote_after_ticks: u64,
     },
-    /// They lie in a cluster, and a player is near, but nobody asked for them.
+    /// They lie in a cluster, and a player is near, but no load asked for them.
     Unasked,
     /// The place is pinned: it stays as it is.
     Pinned,
@@ -58,7 +58,7 @@ pub enum Reason {
         /// Ticks without access from which they are warm.
         warm_after_ticks: u64,
     },
-    /// They lie in a cluster and were accessed, but nobody stayed.
+    /// They lie in a cluster and were accessed, but no player stayed.
     Passing {
         /// Ticks since the last access.
         idle_ticks: u64,

@@ -10,7 +10,7 @@ pub(crate) type CubeMap<V> = HashMap<CubeAt, V, BuildHasherDefault<CubeHasher>>;
 
 /// Multiplies and folds each coordinate.
 ///
-/// It does not resist keys that are chosen to collide. Nobody chooses cubes freely: each of them is a place where chunks
+/// It does not resist keys that are chosen to collide. Cubes are not chosen freely: each of them is a place where chunks
 /// are loaded, which costs more than any search among equal hashes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CubeHasher(u64);

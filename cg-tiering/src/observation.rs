@@ -9,7 +9,7 @@ use crate::GameTick;
 pub struct Observation {
     /// The tier in which the chunks lie. A cube with chunks in several tiers is asked about once for each.
     pub tier: Tier,
-    /// Whether somebody is there: the host, which holds them as loaded, or a player who is near.
+    /// Whether they are held: by the host, which holds them as loaded, or by a player that is near.
     pub stay: Option<Stay>,
     /// Whether the place is pinned.
     pub pinned: bool,
@@ -23,7 +23,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Chunks in a tier, where nobody is, in a dimension without players.
+    /// Chunks in a tier, in a dimension without players.
     pub const fn alone(tier: Tier, last_access: GameTick) -> Self {
         Self {
             tier,
@@ -36,13 +36,13 @@ impl Observation {
     }
 }
 
-/// That somebody is there.
+/// That a player or the host is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stay {
     /// Whether the host holds chunks of the cube as loaded; otherwise a player is near.
     pub loaded: bool,
-    /// Whether its chunks were asked for, now or shortly before; what nobody asks for stays where it is.
+    /// Whether its chunks were asked for, now or shortly before; what no load asks for stays where it is.
     pub accessed: bool,
-    /// Since when there was always somebody.
+    /// Since when a player or the host was there without a pause.
     pub since: GameTick,
 }

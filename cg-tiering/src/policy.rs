@@ -1,11 +1,11 @@
 //! The policy: after how long, and from how far, a chunk is demoted, and what makes it hot again.
 //!
-//! The rules and their order are those of CherryGrove's "Save the World": a chunk that somebody keeps loaded is hot; one
+//! The rules and their order are those of CherryGrove's "Save the World": a chunk that is kept loaded is hot; one
 //! that was not loaded for x minutes is warm; one that was not loaded for y minutes, or lies z blocks from the nearest
 //! player, is cold. "Loaded" outranks "far", so a chunk loader without players keeps its chunks hot.
 //!
 //! Two readings keep the rules from wearing the disk out:
-//! - a chunk that was only read is not written to a hot place at once, but when somebody has stayed for a while; one that
+//! - a chunk that was only read is not written to a hot place at once, but when a player has stayed for a while; one that
 //!   is saved has its hot place by that;
 //! - moves to L2 wait for each other: those of one L2 cluster that fall due within a while are done at once.
 //!
@@ -34,26 +34,26 @@ pub struct TierPolicy {
     pub warm_after_ticks: u64,
     /// Ticks without access from which chunks are cold (y). Default 30 minutes; not below `warm_after_ticks`.
     pub cold_after_ticks: u64,
-    /// Blocks to the nearest player, on the axis where he is farthest, from which chunks are cold (z). Default 512;
+    /// Blocks to the nearest player, on the farthest axis, from which chunks are cold (z). Default 512;
     /// above `near_distance_blocks`.
     pub cold_distance_blocks: u64,
-    /// Blocks within which a player's surroundings count as loaded by him: the simulation distance. Default 128; at most
+    /// Blocks within which a player's surroundings count as loaded: the simulation distance. Default 128; at most
     /// [`MAX_NEAR_DISTANCE_BLOCKS`](Self::MAX_NEAR_DISTANCE_BLOCKS).
     pub near_distance_blocks: u64,
-    /// Ticks that somebody must be there without a pause before chunks that were asked for are moved from a cluster to
-    /// L0. Default 2 minutes, so that who only passes through, and be it on foot, moves nothing; 0 moves what is asked
+    /// Ticks that a player must be there without a pause before chunks that were asked for are moved from a cluster to
+    /// L0. Default 2 minutes, so that a player that only passes through, even on foot, moves nothing; 0 moves what is asked
     /// for at once.
     pub promote_after_ticks: u64,
-    /// Ticks since the last access before distance counts. Default 2 minutes, so that who goes and comes back moves
+    /// Ticks since the last access before distance counts. Default 2 minutes, so that a player that goes and comes back moves
     /// nothing.
     pub hysteresis_ticks: u64,
-    /// Moves to L2 happen at multiples of so many ticks, so that one cluster's moves are one; what will go to L2 within so
+    /// Moves to L2 happen at multiples of this many ticks, so that one cluster's moves are one; what will go to L2 within this
     /// many ticks does not go to L1 first. Default 5 minutes; 0 for no waiting.
     pub gather_ticks: u64,
     /// Ticks since something last came or went above it before a cluster that is shadowed in part is rewritten. Default
     /// half an hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
     pub rewrite_after_ticks: u64,
-    /// How far ahead a player's way is foreseen; what he will be near is near. Default 10 seconds; 0 for not at all.
+    /// How far ahead a player's way is foreseen; what the player will be near is near. Default 10 seconds; 0 for not at all.
     pub lookahead_ticks: u64,
 }
 
@@ -199,7 +199,7 @@ impl TierPolicy {
         now.get() >= warm_at.min(self.gathered(cold_from))
     }
 
-    /// To which tier chunks will move, and when, if nobody comes, goes or asks for them. `None` if they stay for ever.
+    /// To which tier chunks will move, and when, if no player comes or goes and no load asks for them. `None` if they stay for ever.
     pub fn next_move(&self, seen: &Observation, now: GameTick) -> Option<NextMove> {
         let at = |to, tick: u64| Some(NextMove { to, after_ticks: tick.saturating_sub(now.get()) });
         if let Some(stay) = seen.stay {

@@ -3,7 +3,7 @@
 //! **Invariant**: positions enter only as differences, so what is wanted in a world that is turned, mirrored and moved
 //! is what is wanted in the world as it is, turned, mirrored and moved.
 //!
-//! Speeds are fractions of blocks, so a player who is slower than one chunk for each update moves all the same.
+//! Speeds are fractions of blocks, so a player that is slower than one chunk for each update moves all the same.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::time::GameTick;
 /// How far ahead of a player chunks are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ahead {
-    /// At most so many chunks ahead along each axis; more than [`Ahead::MAX_CHUNKS`] counts as that.
+    /// At most this many chunks ahead along each axis; more than [`Ahead::MAX_CHUNKS`] counts as that.
     pub chunks: u8,
-    /// Only where the player will be within so many ticks.
+    /// Only where the player will be within this many ticks.
     pub ticks: u64,
     /// How many chunks around the player are wanted on x, y and z, to either side; more than [`Ahead::MAX_REACH_CHUNKS`]
-    /// counts as that. What lies so near to where he is, is taken to be there.
+    /// counts as that. What is as near to the player counts as loaded.
     pub reach_chunks: [u8; 3],
 }
 
@@ -155,16 +155,16 @@ impl Axis {
 /// What changed for a player between two updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {
-    /// He will want these, what comes first first, and nothing else: nothing at all if he turned or stopped.
+    /// The player will want these, what comes first first, and nothing else: nothing at all if it turned or stopped.
     Wants(EntityId, Vec<ChunkAt>),
-    /// He is not listed any more.
+    /// The player is not listed any more.
     Gone(EntityId),
 }
 
 /// Follows players, and tells when what they will want changes.
 ///
-/// A player who leaves the course foreseen for him, by half a chunk and a quarter of the way since, has turned or
-/// stopped: what he wanted is void at once, and his speed is measured anew. At one chunk in a second that is within
+/// A player that leaves the course foreseen for it, by half a chunk and a quarter of the way since, has turned or
+/// stopped: what it wanted is void at once, and its speed is measured anew. At one chunk in a second that is within
 /// a second of a turn.
 ///
 /// ```
@@ -189,33 +189,33 @@ pub struct Courses {
 #[derive(Debug, Clone)]
 struct Followed {
     dimension: Dimension,
-    /// Since when his speed is measured.
+    /// Since when its speed is measured.
     since: GameTick,
     /// The course foreseen, and when.
     path: Path,
     foreseen_at: GameTick,
     entered: Vec<ChunkPos>,
-    /// The update in which he was last listed.
+    /// The update in which it was last listed.
     update: u64,
 }
 
 impl Courses {
     /// A speed is believed when it was measured for so long.
     const SETTLED_TICKS: u64 = 5;
-    /// Who came less far stands: a step over the border of two blocks is no speed.
+    /// A player that came less far stands: a step over the border of two blocks is no speed.
     const MOVED_BLOCKS: u64 = 2;
     /// A course is foreseen anew after so long.
     const FORESEEN_TICKS: u64 = GameTick::PER_SECOND;
-    /// So far beside his course a player has not left it, whatever his speed.
+    /// A player this far beside its course has not left it, whatever its speed.
     const BESIDE_BLOCKS: i128 = 8;
 
-    /// Follows nobody yet.
+    /// Follows no player yet.
     pub fn new(ahead: Ahead) -> Self {
         Self { ahead, motion: Motion::default(), followed: BTreeMap::new(), updates: 0 }
     }
 
-    /// Takes the places of all players and tells for whom something changed: nothing for those who stand, or keep
-    /// going inside a chunk. Players who are not listed are gone.
+    /// Takes the places of all players and tells for whom something changed: nothing for those that stand, or keep
+    /// going inside a chunk. Players that are not listed are gone.
     ///
     /// Costs a look into two maps for each player; a change, besides, what is wanted.
     pub fn update(&mut self, players: &[PlayerAt], now: GameTick) -> Vec<Course> {
@@ -234,7 +234,7 @@ impl Courses {
             let followed = self.followed.entry(player.id).or_insert_with(|| fresh.clone());
             followed.update = self.updates;
             let (beside, most) = followed.beside_blocks(player.block, now, self.ahead.ticks);
-            // Who wants nothing has no course to leave.
+            // A player that wants nothing has no course to leave.
             let was_left = beside > most && !followed.entered.is_empty();
             if followed.dimension != player.dimension || was_left {
                 self.motion.restart(player, now);
@@ -255,7 +255,7 @@ impl Courses {
             // A speed that wavers shortens a course for a moment; what was wanted along it is wanted still.
             let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
             let is_changed = entered != followed.entered && !is_kept;
-            // Not at every change, nor when he may be leaving it: a course that follows a turn step by step is never left.
+            // Not at every change, nor when the player may be leaving it: a course that follows a turn step by step is never left.
             let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
             if followed.entered.is_empty() || is_old {
                 (followed.path, followed.foreseen_at) = (path, now);
@@ -282,14 +282,14 @@ impl Courses {
         self.followed.len()
     }
 
-    /// Whether nobody is followed.
+    /// Whether no player is followed.
     pub fn is_empty(&self) -> bool {
         self.followed.is_empty()
     }
 }
 
 impl Followed {
-    /// How far a player is from where his course would have brought him, and how far at most who keeps it.
+    /// How far a player is from where its course would have brought it, and how far at most if it keeps it.
     fn beside_blocks(&self, at: BlockPos, now: GameTick, horizon_ticks: u64) -> (i128, i128) {
         let elapsed_ticks = i128::from(now.since(self.foreseen_at));
         let off = |axis: fn(BlockPos) -> i64| {

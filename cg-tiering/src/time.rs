@@ -10,7 +10,7 @@ impl GameTick {
     /// Ticks in a second of game time, for the defaults that are given in minutes.
     pub const PER_SECOND: u64 = 20;
 
-    /// The moment after so many ticks.
+    /// The moment after some ticks.
     pub const fn new(ticks: u64) -> Self {
         Self(ticks)
     }

@@ -24,7 +24,7 @@ const NEVER: u64 = u64::MAX;
 /// What is remembered of a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Heat {
-    /// When one of its chunks was last asked for, saved, or left by those who held it.
+    /// When one of its chunks was last asked for, saved, or left by its holders.
     pub last_access: GameTick,
     /// When chunks of it last changed their tier, if they did.
     pub moved_at: Option<GameTick>,
@@ -118,7 +118,7 @@ struct Entry {
 impl LastAccess {
     /// Cubes that are remembered unless another number is given: 16.8 million chunks.
     pub const DEFAULT_CAPACITY_CUBES: usize = 1 << 18;
-    /// A cube that is accessed all the time is stored once in so many ticks: half a minute.
+    /// A cube that is accessed all the time is stored once in this many ticks: half a minute.
     pub const STORE_EVERY_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
     /// Knows of no cube; all count as accessed when the world was opened.
@@ -126,7 +126,7 @@ impl LastAccess {
         Self::with_capacity(opened_at, Self::DEFAULT_CAPACITY_CUBES)
     }
 
-    /// As [`new`](Self::new), remembering so many cubes at most (2 at least).
+    /// As [`new`](Self::new), remembering at most this many cubes (2 at least).
     pub fn with_capacity(opened_at: GameTick, capacity_cubes: usize) -> Self {
         Self {
             opened_at,
@@ -192,7 +192,7 @@ impl LastAccess {
         }
     }
 
-    /// Takes up to so many cubes that are to be stored, those that wait longest first.
+    /// Takes at most this many cubes that are to be stored, those that wait longest first.
     ///
     /// If storing them fails, give them back by [`unsaved`](Self::unsaved); if they are lost, nothing else is.
     pub fn take_dirty(&mut self, max_cubes: usize) -> Vec<(CubeAt, Heat)> {

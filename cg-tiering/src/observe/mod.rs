@@ -1,4 +1,4 @@
-//! What is known of a place: when it was used, who is there, who is near, what is pinned.
+//! What is known of a place: when it was used, which players are there or near, what is pinned.
 
 mod last_access;
 mod motion;
@@ -34,7 +34,7 @@ use crate::{CubeAt, Decision, GameTick, NextMove, Step, TierPolicy};
 /// let home = ChunkAt::new(overworld, block.chunk());
 /// seen.check_players(&[player], GameTick::new(1));
 /// seen.touch(home, GameTick::new(1));
-/// // He leaves, and half an hour later his home is as cold as can be.
+/// // The player leaves, and half an hour later the home is as cold as can be.
 /// seen.check_players(&[], GameTick::new(2000));
 /// let due = seen.due(CubeAt::of(home), Tier::L0, GameTick::new(40_000)).expect("it was left long ago");
 /// assert_eq!(due.to, Tier::L2);
@@ -51,7 +51,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// Nobody is anywhere, and every chunk counts as accessed when the world was opened.
+    /// There are no players, and every chunk counts as accessed when the world was opened.
     pub fn new(policy: TierPolicy, opened_at: GameTick) -> Self {
         Self {
             policy,
@@ -101,7 +101,7 @@ impl Observers {
 
     /// Takes the places of all players of all dimensions.
     ///
-    /// Cheap for players who stay among the same cubes; may be called every tick, or seldom.
+    /// Cheap for players that stay among the same cubes; may be called every tick, or seldom.
     pub fn check_players(&mut self, players: &[PlayerAt], now: GameTick) {
         self.motion.update(players, now);
         let horizon = self.policy.lookahead_ticks;
@@ -185,7 +185,7 @@ impl Observers {
         self.policy.next_move(&self.observe(cube, tier), now)
     }
 
-    /// Whether a step that was planned some time ago is still right: nobody came, or nobody left, in between.
+    /// Whether a step that was planned some time ago is still right: no player came or left in between.
     pub fn confirms(&self, step: &Step, now: GameTick) -> bool {
         match step.to {
             Tier::L0 => self.decide(step.cube, Tier::L2, now).to == Tier::L0,
@@ -193,7 +193,7 @@ impl Observers {
         }
     }
 
-    /// Takes up to so many cubes that have earned a hot place since the last call, each once in a stay.
+    /// Takes at most this many cubes that have earned a hot place since the last call, each once in a stay.
     ///
     /// Whichever of their chunks lie in clusters are [`due`](Self::due) for tier L0.
     pub fn take_settled(&mut self, now: GameTick, max_cubes: usize) -> Vec<CubeAt> {

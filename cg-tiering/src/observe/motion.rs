@@ -1,4 +1,4 @@
-//! Motion: where a player will be, from where he was.
+//! Motion: where a player will be, from where it was.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::GameTick;
 /// Where a player is. Hosts give all players of all dimensions at each check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlayerAt {
-    /// Who: players are entities.
+    /// The player, as an entity.
     pub id: EntityId,
     /// In which dimension.
     pub dimension: Dimension,
-    /// The block in which he stands.
+    /// The block in which it stands.
     pub block: BlockPos,
 }
 
-/// The way from where a player is to where he will be.
+/// The way from where a player is to where it will be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Where he is.
+    /// Where the player is.
     pub from: BlockPos,
-    /// Where he will be if he keeps his speed.
+    /// Where the player will be at the same speed.
     pub to: BlockPos,
 }
 
 /// Predicts from successive positions.
 ///
 /// The speed is taken over the last one to two seconds, so one jump or one late tick does not count for much. A player
-/// who changes the dimension, or is faster than [`Motion::TELEPORT_BLOCKS_PER_TICK`], was teleported and stands still.
+/// that changes the dimension, or is faster than [`Motion::TELEPORT_BLOCKS_PER_TICK`], was teleported and stands still.
 ///
 /// ```
 /// use cg_format::{BlockPos, Dimension, EntityId};
@@ -70,7 +70,7 @@ impl Motion {
     /// How old the position is, at least, from which a steady player's speed is measured.
     const ANCHOR_TICKS: u64 = GameTick::PER_SECOND;
 
-    /// Notes where all players are. Players who are not listed are forgotten; of one listed twice the last place counts.
+    /// Notes where all players are. Players that are not listed are forgotten; of one listed twice the last place counts.
     pub fn update(&mut self, players: &[PlayerAt], now: GameTick) {
         self.updates += 1;
         for player in players {
@@ -97,7 +97,7 @@ impl Motion {
         self.tracks.retain(|_, track| track.update == self.updates);
     }
 
-    /// Where a player will be so many ticks after his last update; where he is, if he was not seen before.
+    /// Where a player will be some ticks after its last update; where it is, if it was not seen before.
     pub fn path(&self, player: &PlayerAt, horizon_ticks: u64) -> Path {
         let still = Path { from: player.block, to: player.block };
         let Some(track) = self.tracks.get(&player.id) else { return still };
@@ -125,7 +125,7 @@ impl Motion {
         self.tracks.insert(player.id, Track { dimension, anchor: here, recent: here, last: here, update });
     }
 
-    /// How far a player came, on the axis where he came farthest, while his speed was measured. Who came one block far
+    /// How far a player came, on the axis where it came farthest, while its speed was measured. One that came one block far
     /// may have moved by a hair.
     pub fn moved_blocks(&self, id: EntityId) -> u64 {
         self.tracks.get(&id).map_or(0, |track| chebyshev(track.anchor.block, track.last.block))
@@ -136,7 +136,7 @@ impl Motion {
         self.tracks.len()
     }
 
-    /// Whether nobody is followed.
+    /// Whether no player is followed.
     pub fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Pinned places: what is never demoted, whoever is near.
+//! Pinned places: what is never demoted, near players or not.
 
 use std::collections::BTreeMap;
 

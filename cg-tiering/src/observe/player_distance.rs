@@ -9,7 +9,7 @@ use super::motion::{Path, PlayerAt, distance_between, distance_to_box};
 /// The players' ways at the latest check, by dimension.
 ///
 /// Distances are Chebyshev distances: blocks on the axis where player and place are farthest apart, all three axes
-/// alike. A place ahead of a moving player is as near as he will come to it.
+/// alike. A place ahead of a moving player is as near as the player will come to it.
 ///
 /// A question costs two comparisons of boxes for each player of the dimension, some nanoseconds.
 ///
@@ -38,7 +38,7 @@ struct Ways {
 }
 
 impl PlayerDistance {
-    /// Takes the place of what was known: all players, each with his way.
+    /// Takes the place of what was known: all players, each with its way.
     pub fn check(&mut self, players: impl IntoIterator<Item = (PlayerAt, Path)>) {
         for ways in self.ways.values_mut() {
             ways.bounds.clear();

@@ -32,8 +32,8 @@ pub struct HoldError {
 
 /// The cubes that are held as loaded or lie around players.
 ///
-/// It changes only where a player's surroundings do: a player who stays among the same cubes costs six shifts, one who
-/// crosses into the next costs two faces of his surroundings. Memory goes with the surroundings, not with the world.
+/// It changes only where a player's surroundings do: a player that stays among the same cubes costs six shifts, one that
+/// crosses into the next costs two faces of its surroundings. Memory goes with the surroundings, not with the world.
 ///
 /// ```
 /// use cg_format::{BlockPos, ChunkAt, Dimension, EntityId};
@@ -93,10 +93,10 @@ impl Presence {
     /// The largest box that can be held as loaded: two million chunks.
     pub const MAX_HELD_CUBES: u64 = 1 << 15;
 
-    /// Takes the players' places at a check. Players who are not listed are gone.
+    /// Takes the players' places at a check. Players that are not listed are gone.
     ///
-    /// `accessed` is asked of each cube where somebody is now and nobody was: whether its chunks were asked for shortly
-    /// before. `left` hears of each cube where nobody is any more.
+    /// `accessed` is asked of each cube that is held now and was not: whether its chunks were asked for shortly
+    /// before. `left` hears of each cube that is held no more.
     pub fn check(
         &mut self,
         players: &[PlayerAt],
@@ -166,7 +166,7 @@ impl Presence {
         }
     }
 
-    /// Releases what was held. Says whether it was; `left` hears of each cube where nobody is any more.
+    /// Releases what was held. Says whether it was; `left` hears of each cube that is held no more.
     pub fn release(&mut self, id: HoldId, mut left: impl FnMut(CubeAt)) -> bool {
         let window = self.held.remove(&id);
         self.leave(Who::Host, window, None, &mut left);
@@ -186,7 +186,7 @@ impl Presence {
         }
     }
 
-    /// Whether somebody is there, and since when.
+    /// Whether the cube is held, and since when.
     pub fn stay(&self, cube: CubeAt) -> Option<Stay> {
         self.cubes.get(&cube).map(|here| Stay {
             loaded: here.holds > 0,
@@ -195,7 +195,7 @@ impl Presence {
         })
     }
 
-    /// Takes up to so many cubes where somebody has been for so many ticks and that were asked for, each once in a stay,
+    /// Takes at most `max` cubes that were held for some ticks and were asked for, each once in a stay,
     /// the longest stays first.
     ///
     /// These are the ones whose chunks are to be promoted. Costs what it gives.
@@ -218,7 +218,7 @@ impl Presence {
         Some(GameTick::new(since.get().saturating_add(after_ticks)))
     }
 
-    /// Gives a cube back that was taken and could not be promoted: it is taken again, if somebody is still there.
+    /// Gives a cube back that was taken and could not be promoted: it is taken again if it is still held.
     pub fn again(&mut self, cube: CubeAt) {
         if let Some(here) = self.cubes.get(&cube) {
             self.settling.insert((here.since, cube));
@@ -230,12 +230,12 @@ impl Presence {
         self.cubes.len()
     }
 
-    /// Whether nobody is anywhere.
+    /// Whether no cube is held.
     pub fn is_empty(&self) -> bool {
         self.cubes.is_empty()
     }
 
-    /// Counts somebody in where he is now and was not before.
+    /// Counts a holder in where it is now and was not before.
     fn enter(
         &mut self,
         who: Who,
@@ -256,7 +256,7 @@ impl Presence {
         }
     }
 
-    /// Counts somebody out where he was before and is not now. Who moves enters first, so that no stay is broken.
+    /// Counts a holder out where it was before and is not now. A move enters first, so that no stay is broken.
     fn leave(
         &mut self,
         who: Who,

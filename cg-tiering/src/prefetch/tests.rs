@@ -1,4 +1,4 @@
-//! Ways, what is wanted along them, and players who turn.
+//! Ways, what is wanted along them, and players that turn.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn what_comes_into_reach_is_wanted_once_and_the_middle_first() {
     assert_eq!(ahead.wanted(chunk([end - 1, 0, 0]), &[chunk([end, 0, 0])]), []);
 }
 
-/// What courses say while a player walks: `(tick, block)`, and what he wants from then on.
+/// What courses say while a player walks: `(tick, block)`, and what it wants from then on.
 struct Walk {
     courses: Courses,
     tick: u64,
@@ -134,7 +134,7 @@ fn who_stands_or_looks_about_wants_nothing() {
     for step in [-0.1, 0.1].into_iter().cycle().take(40) {
         assert_eq!(walk.walk([step, 0.0, 0.0], 1) + walk.walk([0.0; 3], 30), 0);
     }
-    // Within his chunk, 4 blocks to and fro.
+    // Within its chunk, 4 blocks to and fro.
     let mut walk = Walk::new([4, 8, 8]);
     for _ in 0..20 {
         assert_eq!(walk.walk([0.05, 0.0, 0.0], 40) + walk.walk([-0.05, 0.0, 0.0], 40), 0);

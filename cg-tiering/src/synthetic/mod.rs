@@ -1,7 +1,7 @@
 //! Traces from a seed: players as they are met on servers, and what a host asks of a world for them.
 //!
-//! The host is a plain one: it shows each player the chunks around him, loads what comes into view, generates what was
-//! never there, lets go of what nobody sees, and saves changed chunks every half minute. It tells the world the time and
+//! The host is a plain one: it shows each player the chunks around it, loads what comes into view, generates what was
+//! never there, unloads what no player sees, and saves changed chunks every half minute. It tells the world the time and
 //! all positions once a second.
 
 mod rng;
@@ -17,11 +17,11 @@ use crate::{GameTick, PlayerAt};
 /// What players do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scenario {
-    /// Ten players walk into land that nobody saw, each on his own, and turn now and then.
+    /// Ten players walk into new land, each alone, and turn now and then.
     Explorers,
     /// Twenty players live within 150 blocks of each other, in a world that is there, and build.
     Town,
-    /// Five players dig straight down through land that nobody saw.
+    /// Five players dig straight down through new land.
     Mine,
     /// One player jumps among eight places of a world that is there, and stays for half a minute to a minute and a half.
     Admin,
@@ -139,7 +139,7 @@ struct Player {
     at: [i64; 3],
     /// In thousandths of a block for each second.
     speed: [i64; 3],
-    /// When he changes his mind.
+    /// When the player changes its direction.
     until_second: u64,
     view: Option<ChunkBox>,
 }
@@ -227,7 +227,7 @@ impl Events {
         let (seconds, speed) = match self.plan.scenario {
             Scenario::Explorers => (30 + rng.below(60), heading(rng, 4317)),
             Scenario::Town | Scenario::Spread => {
-                // He walks about, and back if he is far from home.
+                // It walks about, and back if it is far from home.
                 let away =
                     player.block().x.abs_diff(player.home.x).max(player.block().z.abs_diff(player.home.z));
                 let back = [player.home.x * MILLI - player.at[0], 0, player.home.z * MILLI - player.at[2]];
@@ -253,7 +253,7 @@ impl Events {
         player.until_second = self.second.saturating_add(seconds);
     }
 
-    /// Loads what came into a player's view, and lets go of what nobody sees any more.
+    /// Loads what came into a player's view, and unloads what no player sees any more.
     fn look(&mut self, player: &mut Player) {
         let view = ChunkBox::around(player.block().chunk(), self.plan.view_chunks).ok();
         if view == player.view {

@@ -2,7 +2,7 @@
 //!
 //! A trace is a line of text, `cherrygrove trace 1`, and records, see the table in `record.rs` and
 //! `docs/format/trace.md`. Most records take eight or nine bytes. Each event has one form, so equal histories give equal
-//! bytes; an event that says nothing new (a player who stands still, a moment that is not later) is not written.
+//! bytes; an event that says nothing new (a player that stands still, a moment that is not later) is not written.
 //!
 //! Reading takes untrusted bytes: any input gives events or an error, and memory in proportion to its length. A trace
 //! that was cut off gives the events before the cut, and then an error that says where.
@@ -120,7 +120,7 @@ impl TraceWriter {
         }
     }
 
-    /// Writes that time went on and where all players are: those who are not listed and were there before, left.
+    /// Writes that time went on and where all players are: those that are not listed and were there before, left.
     pub fn write_tick(&mut self, now: GameTick, players: &[PlayerAt], out: &mut Vec<u8>) {
         self.write(&Event::Tick(now), out);
         for id in self.state.missing(players) {

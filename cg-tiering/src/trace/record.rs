@@ -2,7 +2,7 @@
 //!
 //! | kind | fields after it | what it says |
 //! |---|---|---|
-//! | 1 | `advance` u32 | time goes on by so many ticks |
+//! | 1 | `advance` u32 | time goes on by this many ticks |
 //! | 129 | `tick` u64 | time goes on, by 2^32 ticks or more, to this one |
 //! | 2 | `uuid`, `dimension`, `block x`, `block y`, `block z` | a player appears for the first time |
 //! | 3 | `player` u32, `step x`, `step y`, `step z` i16 | a player moves |
@@ -10,7 +10,7 @@
 //! | 4 | `player` | a player leaves |
 //! | 5, 133 | place, `len` u32 | a chunk is loaded |
 //! | 6, 134 | place, `len` | a chunk is saved |
-//! | 7, 135 | place | a chunk is let go |
+//! | 7, 135 | place | a chunk is unloaded |
 //! | 8 | `hold` u64, `dimension`, `least x` … `greatest z` | a box of chunks is held as loaded |
 //! | 9 | `hold` | it is released |
 //! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks may not be demoted |

@@ -11,7 +11,7 @@ use crate::{GameTick, PlayerAt};
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     now: GameTick,
-    /// Players by their number: who, and where, unless he left.
+    /// Players by their number: the id, and where, unless the player left.
     players: Vec<(EntityId, Option<(Dimension, BlockPos)>)>,
     numbers: HashMap<EntityId, u32>,
     /// The chunk named last.
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// The players who are there and are not listed.
+    /// The players that are there and are not listed.
     pub(super) fn missing(&self, listed: &[PlayerAt]) -> Vec<EntityId> {
         let listed: BTreeSet<EntityId> = listed.iter().map(|player| player.id).collect();
         let there = self.players.iter().filter(|(id, place)| place.is_some() && !listed.contains(id));

@@ -31,7 +31,7 @@ fn encoded(events: &[Event]) -> Vec<u8> {
     bytes
 }
 
-/// Every kind of record: a player who walks, teleports, leaves and comes back, and what the world did meanwhile.
+/// Every kind of record: a player that walks, teleports, leaves and comes back, and what the world did meanwhile.
 fn visit() -> Vec<Event> {
     let yard = ChunkBox::new(ChunkPos::constant(-1, 0, 7), ChunkPos::constant(1, 2, 9));
     vec![

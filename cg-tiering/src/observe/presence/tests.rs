@@ -126,7 +126,7 @@ fn a_continent_cannot_be_held() {
     assert!(presence.is_empty());
 }
 
-/// The players of a check and the holds that stand, where everybody is counted anew.
+/// The players of a check and the holds that stand, all counted anew.
 fn recount(players: &[PlayerAt], holds: &[ChunkBox]) -> BTreeSet<CubeAt> {
     let mut cubes = BTreeSet::new();
     for player in players {
