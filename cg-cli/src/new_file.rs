@@ -1,4 +1,4 @@
-//! A file that has its name only when it is whole, and takes nobody else's.
+//! A file that has its name only when it is whole, and replaces no other.
 //!
 //! ```
 //! use std::io::Write;
@@ -41,7 +41,7 @@ impl Drop for Unfinished {
 }
 
 impl NewFile {
-    /// Begins a file in the folder of `path`, under a name that nobody has.
+    /// Begins a file in the folder of `path`, under a free name.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if `path` is there, even as a link to nothing; what the system says.
@@ -66,7 +66,7 @@ impl NewFile {
     /// Puts what was written on the disk and gives it its name.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] if somebody else took the name meanwhile, whose file stays; what the system says.
+    /// [`ErrorKind::AlreadyExists`] if another process took the name meanwhile, whose file stays; what the system says.
     /// Nothing is left behind.
     pub fn finish(self) -> io::Result<()> {
         self.file.sync_all()?;

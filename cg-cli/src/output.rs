@@ -96,7 +96,7 @@ impl Output {
     pub(crate) fn print_failure(&self, failure: &Failure) {
         let message = failure.to_string();
         let mut err = io::stderr().lock();
-        // Where nobody reads, the exit code says it.
+        // Without a reader, the exit code says it.
         let _unread = match self.format {
             Format::Text => writeln!(err, "cg: {}", shown(&message)),
             Format::Json => {

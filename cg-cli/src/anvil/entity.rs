@@ -1,7 +1,7 @@
 //! Entities as records: each rider by itself, and every byte of the way back.
 //!
 //! A save nests riders in their vehicle's `Passengers`. [`split`] gives each its own record, whose NBT is the entity's
-//! own bytes without that one field; [`Riders`] remembers where the field stood and who rode, in order.
+//! own bytes without that one field; [`Riders`] remembers the field's place and the riders, in order.
 //! [`join`] puts the bytes back exactly.
 
 use uuid::Uuid;

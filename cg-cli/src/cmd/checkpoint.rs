@@ -12,7 +12,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 
 /// Copy the world as it is now into a new directory, by hard links where the disk allows.
 ///
-/// Writes: the world is opened for writing, so nobody else may have it open. Its content stays as it is. The copy is
+/// Writes: the world is opened for writing, so no other process may have it open. Its content stays as it is. The copy is
 /// verified then, while the world may be used again; exit code 1 if it is damaged, as the world is then. Files that are hard
 /// links are shared: damage that such a file takes later is damage of both. JSON:
 /// `{"checkpoint":DIR,"last_commit":N,"apart":BOOL,"problems":N}`, without problems where nothing was verified.

@@ -9,7 +9,7 @@ const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct NamesArg {
-    /// At most so many names that are new to the world are registered: they stay for ever.
+    /// The greatest number of new names to register: they stay for ever.
     #[arg(long, value_name = "COUNT", default_value_t = 65_536)]
     max_names: u64,
 }

@@ -34,7 +34,7 @@ pub(crate) struct List {
     /// Only keys after this one.
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
-    /// At most so many.
+    /// The greatest number to list.
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }

@@ -1,4 +1,4 @@
-//! `cg prune`: deletes chunks that nobody needs.
+//! `cg prune`: deletes chunks that are not needed.
 
 mod choice;
 mod columns;
@@ -20,10 +20,10 @@ use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
-/// So many chunks are deleted at once.
+/// At most this many chunks are deleted at once.
 const CHUNKS_AT_ONCE: usize = 256;
 
-/// Delete the chunks of a dimension that lie in a box, outside a radius, or where nobody was for long. Writes, with --yes.
+/// Delete the chunks of a dimension that lie in a box, outside a radius, or where no player was for long. Writes, with --yes.
 ///
 /// Without --yes it says what would go, and exits with code 2.
 ///
@@ -43,14 +43,14 @@ pub(crate) struct Args {
     dimension: DimensionArg,
     #[command(flatten)]
     area: BoxArg,
-    /// Farther than so many blocks from the centre, in x and z; the height does not count.
+    /// Farther than this many blocks from the centre, in x and z; the height does not count.
     #[arg(long, value_name = "BLOCKS")]
     outside_radius: Option<u64>,
     /// The centre of the radius.
     #[arg(long, num_args = 2, value_names = ["X", "Z"], default_values_t = [0, 0], allow_negative_numbers = true)]
     around: Vec<i64>,
-    /// Not accessed for so much game time, as in 30d, 12h, 90m, 45s or 600t (ticks). Cold chunks were accessed when any of
-    /// their cold cluster was. Where nobody was since an import, the save's `LastUpdate` and `InhabitedTime` tell. What is
+    /// Not accessed for this much game time, as in 30d, 12h, 90m, 45s or 600t (ticks). Cold chunks were accessed when any of
+    /// their cold cluster was. Where no player was since an import, the save's `LastUpdate` and `InhabitedTime` tell. What is
     /// not known is counted and stays.
     #[arg(long, value_name = "SPAN", value_parser = ticks)]
     not_visited_for: Option<u64>,
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-/// The records that lie in some chunks. A damaged one ends it: what it is nobody can tell.
+/// The records that lie in some chunks. A damaged one ends it: its kind is unknown.
 fn records_in(world: &DiskWorld, chunks: &[ChunkAt]) -> Result<Vec<RecordId>, Failure> {
     let mut found = Vec::new();
     for at in chunks {

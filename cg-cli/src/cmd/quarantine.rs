@@ -103,7 +103,7 @@ struct Row {
     bytes: usize,
 }
 
-/// So many chunks are looked at, which takes about a minute.
+/// At most this many chunks are looked at, which takes about a minute.
 const MAX_BOX_CHUNKS: u128 = 1 << 24;
 
 /// What is to be quarantined.
@@ -254,7 +254,7 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open_for_writing()?;
     let done = world.quarantine().delete(of, &row, by)?;
     world.close()?;
-    let what = if done { "was forgotten" } else { "is not in quarantine" };
+    let what = if done { "was deleted" } else { "is not in quarantine" };
     out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;
     Ok(Outcome::good_if(done))
 }

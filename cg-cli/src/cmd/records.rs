@@ -46,7 +46,7 @@ pub(crate) struct List {
     /// Only those of a kind.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// At most so many.
+    /// The greatest number to list.
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }

@@ -21,9 +21,9 @@ const ENTITY_OVERHEAD_BYTES: u64 = 512;
 /// Entities that are given to their chunks in one transaction.
 pub(super) const ADOPTIONS: usize = 512;
 
-/// Who has a UUID.
+/// The holder of a UUID.
 enum Holder {
-    /// Nobody.
+    /// None.
     Nobody,
     /// An entity that the world had before this import, and that the save's may replace.
     World,
@@ -137,7 +137,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// The chunk if it is stored, else nobody. Entities never make a chunk.
+    /// The chunk if it is stored, else none. Entities never make a chunk.
     ///
     /// While blocks are still merged into a world that had some, a chunk that is there may yet be replaced: then
     /// entities wait until the end.

@@ -92,7 +92,7 @@ pub struct ImportOptions {
     /// Threads that decode, besides the one that commits. Default: one for each of the machine's. At most 64 are started, as
     /// a region file is decoded in 64 parts.
     pub threads: Option<NonZero<usize>>,
-    /// Stops with [`ImportError::Stopped`] after so many transactions; run again, the import continues. Default: never.
+    /// Stops with [`ImportError::Stopped`] after this many transactions; run again, the import continues. Default: never.
     pub stop_after_transactions: Option<u64>,
 }
 
@@ -303,7 +303,7 @@ pub fn import(
                     scope.spawn_fifo(move |_| {
                         let decoder = decoders.lock().ok().and_then(|mut free| free.pop());
                         let mut decoder: Decoder = decoder.unwrap_or_default();
-                        // The importer may have stopped; then nobody takes this.
+                        // The importer may have stopped; then no thread takes this.
                         let _ = sender.send(prepare(path, job, &ids, &mut decoder));
                         if let Ok(mut free) = decoders.lock() {
                             free.push(decoder);

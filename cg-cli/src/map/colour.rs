@@ -87,7 +87,7 @@ fn earthy(name: &str) -> [u8; 3] {
     [red, green, 0.0].map(|c| ((c + light - chroma / 2.0) * 255.0) as u8)
 }
 
-/// So much of the second colour in the first.
+/// The share of the second colour in the first.
 fn mixed(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
     [0, 1, 2].map(|c: usize| (f32::from(a[c]) * (1.0 - share) + f32::from(b[c]) * share) as u8)
 }

@@ -75,7 +75,7 @@ impl Image {
         part
     }
 
-    /// The same picture with every pixel as a square of so many.
+    /// The same picture with every pixel as a square of this side.
     #[must_use]
     pub fn magnified(self, times: u32) -> Self {
         if times <= 1 {

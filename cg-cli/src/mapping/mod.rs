@@ -42,7 +42,7 @@ pub use visits::Visits;
 pub const BLOCK_ENTITY: &str = "minecraft:block_entity";
 /// The component of every entity: its NBT compound without its riders.
 pub const ENTITY_NBT: &str = "minecraft:entity_nbt";
-/// The component of every entity that says where in a save it stood, and who rides whom: an [`Origin`].
+/// The component of every entity that says where in a save it stood, and its riders: an [`Origin`].
 pub const ENTITY_ORIGIN: &str = "minecraft:entity_origin";
 /// Side data: the `biomes` compound of the section.
 pub const BIOMES: &str = "minecraft:biomes";

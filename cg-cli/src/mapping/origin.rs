@@ -1,4 +1,4 @@
-//! Where an entity stood in its save, and who rides whom.
+//! Where an entity stood in its save, and its riders.
 //!
 //! | offset | width | field | meaning | allowed |
 //! |---|---|---|---|---|
@@ -30,7 +30,7 @@ const OF_SCHEMATIC: u8 = 4;
 const ID_ADDED: u8 = 8;
 const UUID_BYTES: u64 = 16;
 
-/// Where an entity stood in its save, and who rides whom.
+/// Where an entity stood in its save, and its riders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
     /// Which list.
@@ -43,7 +43,7 @@ pub struct Origin {
     pub index: u32,
     /// What it rides.
     pub vehicle: Option<EntityId>,
-    /// Who rides it.
+    /// Its riders.
     pub riders: Option<Riders<EntityId>>,
     /// Where a schematic had it, if it came with one.
     pub schematic: Option<InSchematic>,

@@ -1,4 +1,4 @@
-//! For how long nobody was in the columns of a save when it was imported.
+//! For how long no player was in the columns of a save when it was imported.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -46,8 +46,8 @@ impl Visits {
         Ok(visits)
     }
 
-    /// For how many ticks nobody was in a column when it was imported; `None` if that is not known. A column in which
-    /// nobody ever was is older than any.
+    /// For how many ticks no player was in a column when it was imported; `None` if that is not known. A column in which
+    /// no player ever was is older than any.
     pub fn unvisited_ticks(&self, x: i64, z: i64) -> Option<u64> {
         let times = self.columns.get(&(x, z))?;
         if times.inhabited == 0 {

@@ -200,7 +200,7 @@ impl Biomes {
     }
 }
 
-/// Bits of an index into a palette of so many biomes; none for one.
+/// Bits of an index into a palette of this many biomes; none for one.
 const fn bits_for(names: usize) -> u32 {
     usize::BITS - names.saturating_sub(1).leading_zeros()
 }

@@ -69,7 +69,7 @@ impl Arrival {
         Ok(Arriving { uuid: crate::anvil::entity::uuid(data), nbt, position, is_placed, origin })
     }
 
-    /// The world's entity, owned by a chunk or by nobody.
+    /// The world's entity, owned by a chunk or by none.
     ///
     /// # Errors
     /// The NBT is longer than a component can be.

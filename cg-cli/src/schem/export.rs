@@ -87,7 +87,7 @@ impl ExportError {
 /// Writes a box, both corners included, as a schematic; `watch` is told how many layers are done, of twice the height.
 ///
 /// Goes through the box twice, the palette stands before the blocks, and both times sees the world as it was at one moment:
-/// who writes meanwhile is not seen and not held up. Holds at most sixteen layers of it, its block
+/// a concurrent writer is not seen and not held up. Holds at most sixteen layers of it, its block
 /// entities and entities in memory, and the UUIDs of what stands in it. The file has its name only when it is whole.
 ///
 /// # Errors

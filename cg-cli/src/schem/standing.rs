@@ -22,7 +22,7 @@ pub(super) struct Standing {
     arriving: Arriving,
 }
 
-/// Who has a UUID in the world.
+/// The holder of a UUID in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Nobody,
@@ -70,7 +70,7 @@ impl Importer<'_> {
         let seed =
             [&self.dimension.get().to_le_bytes()[..], &arriving.origin.encode(), &arriving.nbt].concat();
         let derived = |n| derived(arriving.uuid, &seed, n);
-        // Who was given another one before keeps that, though its own may be free by now.
+        // One that was given another before keeps that, though its own may be free by now.
         if self.holder(derived(0), arriving)? == Holder::Itself && taken.insert(derived(0)) {
             return Ok(derived(0));
         }
@@ -97,7 +97,7 @@ impl Importer<'_> {
         Ok(if is_itself { Holder::Itself } else { Holder::Another })
     }
 
-    /// Puts those who stand in a chunk.
+    /// Puts the entities of a chunk.
     pub(super) fn put_entities(&mut self, at: ChunkAt, owner: &Owner) -> Result<(), ImportError> {
         let arrival = self.arrival();
         for Standing { id, kind, arriving } in self.standing.remove(&at).unwrap_or_default() {

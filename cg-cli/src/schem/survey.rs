@@ -65,7 +65,7 @@ pub(super) struct Survey<'s, 'w> {
     pub(super) states: Shown,
     kinds: HashMap<(BlockId, Option<BlockId>), u16>,
     pub(super) biomes: Shown,
-    /// Cells whose biome nobody says.
+    /// Cells without a stated biome.
     pub(super) without_biome: u64,
     pub(super) block_entities: Vec<BlockEntity>,
     pub(super) data_version: Option<i32>,

@@ -12,7 +12,7 @@ pub(crate) enum Packing {
     Padded,
 }
 
-/// Bits of an index into a palette of so many entries: at least 4, as in every version.
+/// Bits of an index into a palette of this many entries: at least 4, as in every version.
 pub(crate) const fn bits_for(states: usize) -> u32 {
     let bits = usize::BITS - states.saturating_sub(1).leading_zeros();
     if bits < 4 { 4 } else { bits }
@@ -27,7 +27,7 @@ impl Packing {
         }
     }
 
-    /// The indices of a section whose palette has so many entries, at most 65,536.
+    /// The indices of a section whose palette has this many entries, at most 65,536.
     pub(super) fn unpack(self, words: Longs<'_>, states: usize) -> Result<Box<[u16; CELLS]>, Fault> {
         let bits = bits_for(states);
         let expected = self.words(bits);

@@ -211,7 +211,7 @@ fn explain_value(
     }
 }
 
-/// A value whose layout belongs to somebody else: one field.
+/// A value whose layout is the host's: one field.
 fn whole(value: &[u8]) -> Vec<Span> {
     let section = cg_format::Section::Frame;
     vec![Span { section, field: "payload", offset_bytes: 0, len_bytes: value.len() as u64 }]

@@ -17,7 +17,7 @@ pub(super) struct Choice<'a> {
     args: &'a Args,
     world: &'a DiskWorld,
     dimension: Dimension,
-    /// When a 4³ cube was accessed last; `None` where nobody knows.
+    /// When a 4³ cube was accessed last; `None` where that is unknown.
     accessed: HashMap<ClusterPos, Option<GameTick>>,
     /// What the save said of its columns, once that was asked.
     imported: Option<Visits>,
@@ -71,7 +71,7 @@ impl<'a> Choice<'a> {
         inside && outside
     }
 
-    /// Whether somebody was in a chunk's cube lately, if that is asked and known.
+    /// Whether a player was in a chunk's cube lately, if that is asked and known.
     fn was_visited(&mut self, at: ChunkAt) -> Result<Option<bool>, Failure> {
         let Some(span) = self.args.not_visited_for else { return Ok(Some(false)) };
         let now = self.world.tiers().clock().now();
@@ -79,7 +79,7 @@ impl<'a> Choice<'a> {
         if let Some(last) = accessed.filter(|last| last.get() > 0) {
             return Ok(Some(now.since(last) < span));
         }
-        // An import writes before the world's first tick, so nobody was there since; and nobody was anywhere in a world
+        // An import writes before the world's first tick, so no player was there since; and none was anywhere in a world
         // without a tick.
         if accessed.is_none() && now.get() > 0 {
             return Ok(None);

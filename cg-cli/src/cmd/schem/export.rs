@@ -13,8 +13,8 @@ use crate::shown::shown;
 
 /// Write a box of a world as a Sponge schematic of version 3, with block entities, entities and biomes.
 ///
-/// Chunks that are not stored are written as air. The file's Offset is 0 0 0: it is pasted with its lowest corner at
-/// the one who pastes. What a schematic cannot hold is listed; then the exit code is 1. JSON:
+/// Chunks that are not stored are written as air. The file's Offset is 0 0 0: a paste puts its lowest corner at
+/// the player. What a schematic cannot hold is listed; then the exit code is 1. JSON:
 /// `{"width":N,"height":N,"length":N,"data_version":N,"blocks":N,"states":N,"block_entities":N,"entities":N,"biomes":N,
 /// "absent_chunks":N,"not_exported":{WHAT:N}}`.
 #[derive(Debug, clap::Args)]

@@ -67,8 +67,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-/// The snapshot as it is kept: by Zstandard, or by LZ4 if so few bytes would not let a reader take the memory that it needs,
-/// of which he takes as much for so many bytes as `limit_bytes` says.
+/// The snapshot as it is kept: by Zstandard, or by LZ4 if the few bytes of Zstandard would not let a reader take the memory that it needs,
+/// which `limit_bytes` bounds by the stored bytes.
 fn packed(snapshot: &Snapshot, limit_bytes: impl Fn(u64) -> u64) -> Result<Vec<u8>, Failure> {
     let by = |codec| snapshot.to_bytes(&FileOptions { codec }).map_err(Failure::failed);
     let small = by(Codec::Zstd)?;

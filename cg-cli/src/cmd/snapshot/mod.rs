@@ -135,7 +135,7 @@ fn not_there(name: &str) -> Failure {
     Failure::failed(format!("the world keeps no snapshot `{name}`; `cg snapshot list` shows those it keeps"))
 }
 
-/// What reading a snapshot of so many stored bytes may take of memory: the largest region's index fits, and as many
+/// The memory that reading a snapshot of this many stored bytes may take: the largest region's index fits, and as many
 /// sections as LZ4 can make of the bytes. `cg` writes nothing that needs more.
 pub(super) fn limits(stored_bytes: u64) -> Limits {
     Limits::new(limit_bytes(stored_bytes))

@@ -16,7 +16,7 @@ pub(in crate::cmd) struct StepsArg {
     /// Do it in many small transactions, not in one: it takes little memory, and one that is killed is run again.
     #[arg(long, conflicts_with = "dry_run")]
     pub(in crate::cmd) in_steps: bool,
-    /// So much memory, in MiB, may what changes take in one transaction; it is given up if it takes more.
+    /// The greatest memory, in MiB, for the changes of one transaction; it is given up if it takes more.
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     max_memory: u64,
 }

@@ -1,4 +1,4 @@
-//! `cg tiers demote`: lets game time pass with nobody near.
+//! `cg tiers demote`: lets game time pass without players.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::span::ticks;
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 
-/// Move every chunk to the tier where it would lie after so much game time with nobody near. Writes.
+/// Move every chunk to the tier that it would reach after this much game time without players. Writes.
 ///
 /// The world's own clock is not changed, and no content is: `cg hash` prints the same before and after. JSON:
 /// `{"warmed","cooled","shadows_dropped","marks_forgotten","bytes_read","bytes_written","refused"}`. Exit code 1 if damage or a cluster's size

@@ -1,4 +1,4 @@
-//! `cg tiers`: how a world lies in its tiers, why a chunk lies where it does, and what another policy would do.
+//! `cg tiers`: how many chunks each tier holds, why a chunk is in its tier, and what another policy would do.
 
 mod demote;
 mod explain;
@@ -17,7 +17,7 @@ use super::info::tier_name;
 use crate::args::{DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 
-/// Show how many chunks lie hot (l0), warm (l1) and cold (l2), or why one of them lies where it does.
+/// Show how many chunks are hot (l0), warm (l1) and cold (l2), or why one of them is in its tier.
 ///
 /// A shadowed copy is one that a hotter tier hides; it is dropped when a quarter of its cluster is. JSON:
 /// `{"tiers":{"l0":{"keys","chunks","shadowed","bytes"},…},"heat_rows":N,"clock_ticks":N,"damaged":N}`, with `--explain`

@@ -1,4 +1,4 @@
-//! `cg tiers purge`: allows that deletions are forgotten.
+//! `cg tiers purge`: allows that tombstones are purged.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 
 /// Allow the world to forget which chunks were deleted before a commit, for good. Writes.
 ///
-/// A deleted chunk leaves a row that tells who has an older state what is gone. The rows go when a host ticks the world,
+/// A deleted chunk leaves a tombstone, a row that tells a client with an older state what is gone. The rows go when a host ticks the world,
 /// or at once with `cg tiers demote`; those that hide an older copy go when its cluster is written without it. Chunks stay
 /// deleted either way: `cg hash` prints the same before and after. What was once allowed is not taken back. JSON:
 /// `{"forgotten_before":N,"marks":N,"allowed":bool}`: the first commit whose deletions are kept, and how many rows of
@@ -19,10 +19,10 @@ use crate::output::{Failure, Outcome, Output, counted};
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
-    /// The oldest state from which somebody may still ask what changed: deletions by commits before it are forgotten.
+    /// The oldest state from which a client may still ask what changed: deletions by commits before it are forgotten.
     #[arg(long, value_name = "COMMIT")]
     before: Option<u64>,
-    /// Nobody asks what changed: all deletions up to now are forgotten.
+    /// No client asks what changed: all deletions up to now are forgotten.
     #[arg(long)]
     all: bool,
     /// Only say how many rows could go.
@@ -56,10 +56,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (marks, before) = (counted(self.marks, "row"), self.tombstone_horizon);
         if self.allowed {
-            writeln!(f, "deletions before commit {before} may be forgotten; {marks} of them are left")?;
+            writeln!(
+                f,
+                "tombstones of deletions before commit {before} may be purged; {marks} of them are left"
+            )?;
             writeln!(f, "they go when the world is ticked, or with `cg tiers demote`")
         } else {
-            writeln!(f, "{marks} of deletions before commit {before} could be forgotten")
+            writeln!(f, "{marks} of deletions before commit {before} could be purged")
         }
     }
 }
