@@ -79,7 +79,7 @@ impl Delta {
         Self { sets: BTreeMap::new(), added: BTreeSet::new(), removed: BTreeSet::new() }
     }
 
-    /// What makes one chunk of another, if a delta can say it: blocks without components, at most so many, and
+    /// What makes one chunk of another, if a delta can say it: blocks without components, up to a limit, and
     /// references. `None` if components, side data or more blocks differ, or a layer was taken away.
     ///
     /// Costs up to one look at every cell of both chunks.
@@ -277,7 +277,7 @@ impl<'a> DeltaView<'a> {
         self.removed.iter().map(|id| EntityId::from_bytes(*id))
     }
 
-    /// Does to a chunk what the delta says, as [`Delta::apply`] does, for who has just decoded the chunk.
+    /// Does to a chunk what the delta says, as [`Delta::apply`] does, for a caller that has just decoded the chunk.
     ///
     /// The blocks of a chunk whose blocks were not counted yet are not counted for it, and nothing is copied: costs
     /// what the delta is long. A kind of which no block is left then stays in the palette until the chunk is edited, and its
@@ -384,7 +384,7 @@ fn read_references<'a>(
     Ok(items)
 }
 
-/// Reads a count that the bytes left must be able to hold, and gives so many items without taking them.
+/// Reads a count that the bytes left must be able to hold, and gives that many items without taking them.
 fn read_count<'a, const WIDTH: usize>(
     reader: &mut Reader<'a>,
     count_field: &'static str,

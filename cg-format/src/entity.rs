@@ -1,4 +1,4 @@
-//! An entity: what it is, where it is, who holds it, and its components.
+//! An entity: what it is, where it is, its holder, and its components.
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -53,7 +53,7 @@ const COMPONENT_MIN_LEN_BYTES: u64 = 8 + 4;
 pub struct Entity {
     /// What it is.
     pub kind: EntityTypeId,
-    /// Who holds its reference.
+    /// The holder of its reference.
     pub owner: Owner,
     /// Where it is. Need not lie in the owner's chunk: an entity that crosses a border moves first, and its
     /// reference follows when the host says so.
@@ -61,7 +61,7 @@ pub struct Entity {
     components: BTreeMap<ComponentId, Vec<u8>>,
 }
 
-/// Who holds an entity: exactly one chunk, or none for a stated reason. So no entity is ever an orphan.
+/// The holder of an entity: exactly one chunk, or none for a stated reason. So no entity is ever an orphan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// The chunk whose entity section refers to it.

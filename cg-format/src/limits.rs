@@ -19,7 +19,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// A budget of so many bytes.
+    /// A budget in bytes.
     pub const fn new(memory_bytes: u64) -> Self {
         Self { left_bytes: memory_bytes }
     }

@@ -92,7 +92,7 @@ pub fn decode_2d(code: &[u8; LEN_2D_BYTES]) -> [i64; 2] {
 ///
 /// ```
 /// use cg_format::morton::first_in_box;
-/// // A column of positions: behind (0, 1, 0) and its neighbours to the east the next one is (0, 2, 0).
+/// // A column of positions: after (0, 1, 0) and its neighbours to the east the next one is (0, 2, 0).
 /// let column = ([0, 0, 0], [0, 9, 0]);
 /// assert_eq!(first_in_box([1, 0, 0], column.0, column.1), Some([0, 2, 0]));
 /// ```

@@ -40,7 +40,7 @@ pub struct ObjectView<'a> {
 }
 
 impl<'a> ObjectView<'a> {
-    /// Bytes of the stored form of an object that holds so many.
+    /// Bytes of the stored form of an object that holds this many.
     pub const fn len_bytes(held_bytes: usize) -> usize {
         8 + 8 + 1 + held_bytes
     }

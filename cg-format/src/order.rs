@@ -1,4 +1,4 @@
-//! The order in which somebody else's flat array holds the 4,096 cells of a chunk.
+//! The order in which a host's flat array holds the 4,096 cells of a chunk.
 
 use crate::LocalPos;
 

@@ -97,7 +97,7 @@ pub trait EntitySource {
 /// A sink that is also read while it is written: reads see what was written before. A world's transaction is one, and so
 /// is a host's live memory.
 ///
-/// References to entities follow by themselves, as in a transaction: who puts or deletes an entity need not touch the
+/// References to entities follow by themselves, as in a transaction: a caller that puts or deletes an entity need not touch the
 /// chunks that refer to it.
 pub trait Editor: ChunkSink {
     /// Reads one chunk as it is now; `None` if there is none.

@@ -113,7 +113,7 @@ pub struct Rename {
 /// The size of one instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// So many bytes.
+    /// This many bytes.
     Fixed(u32),
     /// Each instance has its own length.
     Variable,

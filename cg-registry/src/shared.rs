@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Items per shared segment: a copy-on-write append copies so many items at most.
+/// Items per shared segment: a copy-on-write append copies at most this many items.
 const SEGMENT: usize = 512;
 
 /// A vector that is cloned in a step per 512 items, so that views of a schema outlive registrations cheaply.

@@ -1,6 +1,6 @@
 //! Capturing: a region of any source becomes a snapshot.
 //!
-//! A snapshot is of one state exactly if the source is: a still view of a world, a world that nobody else writes, or a
+//! A snapshot is of one state exactly if the source is: a read view of a world, a world without other writers, or a
 //! host's memory that stands still. A running world's transaction reads guarded chunks one by one with [`Capture`]: it
 //! fails with a conflict if one of them was changed meanwhile, and is tried again.
 
@@ -113,7 +113,7 @@ fn prepare(
     Ok(Prepared::new(&part))
 }
 
-/// A capture step by step, for who has the chunks: section by section in the order of [`Region::sections`].
+/// A capture step by step, for a caller with the chunks: section by section in the order of [`Region::sections`].
 pub struct Capture {
     builder: Builder,
     region: Region,

@@ -58,7 +58,7 @@ impl Region {
         self.dimension == other.dimension && self.area.intersection(&other.area).is_some()
     }
 
-    /// The same box so many chunks further, in a dimension; `None` if that leaves the world.
+    /// The same box some chunks further, in a dimension; `None` if that leaves the world.
     pub fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
         let shift = |pos: BlockPos| {
             let [x, y, z] = by_chunks.map(|chunks| chunks.checked_mul(16));
@@ -93,7 +93,7 @@ impl Section {
         side(self.min.x(), self.max.x()) * side(self.min.y(), self.max.y()) * side(self.min.z(), self.max.z())
     }
 
-    /// The same part of the chunk so many chunks further, in a dimension; `None` if that leaves the world.
+    /// The same part of the chunk some chunks further, in a dimension; `None` if that leaves the world.
     pub(crate) fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
         let [x, y, z] = by_chunks;
         Some(Self { at: ChunkAt { dimension, pos: self.at.pos.offset(x, y, z)? }, ..*self })

@@ -104,7 +104,7 @@ impl Remapping {
     pub(crate) fn run(mut self, catalog: &Catalog) -> Result<(Snapshot, RemapReport), SnapshotError> {
         let end = self.from.kept.len();
         while self.places.len() < end {
-            // So many at once: what was brought is in memory twice until it is taken.
+            // At most this many at once: what was brought is in memory twice until it is taken.
             let window = self.places.len()..end.min(self.places.len() + SECTIONS_IN_FLIGHT);
             let arrived: Result<Vec<_>, _> = window.into_par_iter().map(|index| self.bring(index)).collect();
             arrived?.into_iter().for_each(|arrived| self.take(arrived));

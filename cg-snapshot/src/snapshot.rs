@@ -136,7 +136,7 @@ impl Snapshot {
         }
         let no_chunk = |error| SnapshotError::NoChunk { at: at(), error };
         let chunk = Chunk::decode(kept.bytes(), &self.names).map_err(no_chunk)?;
-        // A capture writes neither of these. Whoever does wants a restore to take entities from others, or to put blocks
+        // A capture writes neither of these. A file with them wants a restore to take entities from others, or to put blocks
         // that mean something else where it is restored.
         let references = chunk.entities().len() as u64;
         if references > 0 {
@@ -219,7 +219,7 @@ impl Snapshot {
     }
 
     /// The memory that it takes, this value included. Sections that it shares with other snapshots count as well; the texts
-    /// of names, which it shares with the catalog or with nobody, do not.
+    /// of names, which it shares with the catalog or with nothing, do not.
     pub fn memory_bytes(&self) -> usize {
         let entities: usize = self.entities.iter().map(|(_, entity)| entity_bytes(entity)).sum();
         size_of::<Self>()
@@ -261,7 +261,7 @@ pub(crate) fn entity_bytes(entity: &Entity) -> usize {
     size_of::<(EntityId, Entity)>() + components
 }
 
-/// An entity that belongs to a chunk, so many chunks further in the dimension of a region.
+/// An entity that belongs to a chunk, some chunks further in the dimension of a region.
 pub(crate) fn moved_entity(entity: &Entity, to: Region, by_chunks: [i64; 3]) -> Option<Entity> {
     let Owner::Chunk(at) = entity.owner else { return None };
     let [x, y, z] = by_chunks;

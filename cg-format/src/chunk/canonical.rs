@@ -110,7 +110,7 @@ impl Chunk {
 struct MeetingOrder {
     met: Vec<u32>,
     new_of_old: Vec<u32>,
-    /// So many are there to be met.
+    /// At most this many can be met.
     alive: usize,
 }
 

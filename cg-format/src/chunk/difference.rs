@@ -17,7 +17,7 @@ pub(crate) struct ChangedBlock {
 }
 
 impl Chunk {
-    /// Whether components and side data, all that lies beside blocks and references, are the same.
+    /// Whether components and side data, all that is stored beside blocks and references, are the same.
     pub(crate) fn is_equal_beside_blocks(&self, other: &Self) -> bool {
         self.columns == other.columns && self.unread == other.unread && self.sides == other.sides
     }

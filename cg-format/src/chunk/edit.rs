@@ -19,7 +19,7 @@ use crate::{BlockId, ComponentId, ComponentShape, EntityId, LocalPos, SchemaView
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The schema does not know the block, so nobody can say which components it has.
+    /// The schema does not know the block, so its components are unknown.
     #[error("block {} is unknown to the schema; register it first", .block.get())]
     UnknownBlock {
         /// The block.
@@ -86,7 +86,7 @@ pub enum EditError {
 pub(crate) enum Counting {
     /// Costs a look at every cell once.
     First,
-    /// Kinds of which no block is left stay in the palette until somebody counts or packs.
+    /// Kinds of which no block is left stay in the palette until the blocks are counted or packed.
     Later,
 }
 

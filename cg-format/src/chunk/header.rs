@@ -22,7 +22,7 @@ impl Header {
     pub(super) const LEN_BYTES: u64 = 40;
     const MAX_LAYERED: u64 = (LocalPos::COUNT * super::MAX_UPPER_LAYERS) as u64;
 
-    /// The header of blocks with so many kinds and upper layers; where the entities begin is not known yet.
+    /// The header of blocks with this many kinds and upper layers; where the entities begin is not known yet.
     pub(super) const fn of_blocks(palette_count: u64, layered_count: u64) -> Self {
         let header = Self { component_offset_bytes: 0, entity_offset_bytes: 0, layered_count, palette_count };
         Self { component_offset_bytes: header.end_of_blocks(), ..header }

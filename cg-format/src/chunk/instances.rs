@@ -44,7 +44,7 @@ pub(super) enum Instances {
     Many(Box<Ranks>),
 }
 
-/// Up to so many instances a sorted list is smaller than the bits and as fast to search.
+/// Up to this many instances a sorted list is smaller than the bits and as fast to search.
 const FEW: usize = 128;
 
 impl Instances {

@@ -182,7 +182,7 @@ impl Chunk {
         debug_assert_eq!(out.len() - start, len_bytes, "reserved once, for all of it");
     }
 
-    /// At most so many bytes does [`encode`](Self::encode) append: exactly so many unless edits since the chunk was last
+    /// The greatest number of bytes that [`encode`](Self::encode) appends, and exact unless edits since the chunk was last
     /// [packed](Self::pack) left kinds without blocks. Looks at no cell.
     pub fn max_len_bytes(&self) -> usize {
         let header = Header::of_blocks(self.palette.ids().len() as u64, self.upper.len() as u64);
@@ -235,7 +235,7 @@ impl Chunk {
         self.palette().into_iter().map(|entry| entry.block).collect()
     }
 
-    /// The first kind whose id is this one or higher, for who asks whether all are known. Asks for no memory and looks at
+    /// The first kind whose id is this one or higher, for a caller that asks whether all are known. Asks for no memory and looks at
     /// no cell unless there is one.
     pub fn kind_from(&self, first: BlockId) -> Option<BlockId> {
         let may_be = self.palette.ids().iter().any(|id| *id >= first);

@@ -157,7 +157,7 @@ impl Palette {
         !self.is_counted() || (self.counts == counts && self.dead == dead)
     }
 
-    /// Whether so many entries are dead that packing the chunk again pays for itself.
+    /// Whether enough entries are dead that packing the chunk again pays for itself.
     pub(super) const fn is_mostly_dead(&self) -> bool {
         self.dead > 8 && self.dead * 2 > self.ids.len()
     }
@@ -179,7 +179,7 @@ pub(super) fn count(kinds: usize, cells: &LocalIds, upper: impl Iterator<Item = 
     counts
 }
 
-/// So many kinds that a byte tells them apart.
+/// The kinds that a byte can tell apart.
 const FEW: usize = 1 << u8::BITS;
 
 fn count_few(kinds: usize, cells: &LocalIds) -> Vec<u32> {

@@ -119,7 +119,7 @@ impl<'a> StoredCluster<'a> {
         GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
     }
 
-    /// As [`group`](Self::group), for who reads one group after the other: what a group is decompressed into is used again,
+    /// As [`group`](Self::group), for a caller that reads one group after the other: what a group is decompressed into is used again,
     /// and one that is stored in the same bytes as the group before is not decompressed again. Those are many where all
     /// is air.
     ///

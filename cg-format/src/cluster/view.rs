@@ -34,7 +34,7 @@ impl<'a> ClusterView<'a> {
     ///
     /// # Errors
     /// [`DecodeError`] in [`Section::ClusterHeader`] for another version or scale, for no chunk at all, and for
-    /// offsets that do not ascend, leave a gap behind the header or lie outside the bytes.
+    /// offsets that do not ascend, leave a gap after the header or lie outside the bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let header = Header::parse(&mut Reader::new(bytes, Section::ClusterHeader))?;
         Ok(Self { header, bytes })

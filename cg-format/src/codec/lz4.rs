@@ -13,7 +13,7 @@ const MIN_MATCH: usize = 4;
 /// A length that goes on.
 const GOES_ON: u8 = 15;
 /// Short literals and repeats are copied in fixed widths, whatever is needed of them: no call, no loop. What lies after is
-/// written over, or nobody asks for it.
+/// written over, or is not asked for.
 const LITERALS: usize = 16;
 const SHORT: usize = 18;
 const MIDDLING: usize = 64;
@@ -114,7 +114,7 @@ fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
             *byte = *source;
         }
     }
-    // So many of its bytes are whole repeats; those after them are written over by the next.
+    // This many of its bytes are whole repeats; those after them are written over by the next.
     let whole = MIDDLING / source.len() * source.len();
     let mut rest = repeated;
     while let Some(window) = rest.first_chunk_mut() {

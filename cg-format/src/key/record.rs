@@ -32,7 +32,7 @@ const LEAF_HEAD_LEN_BYTES: usize = 1 + 8 + morton::LEN_3D_BYTES;
 /// Bytes of the number of one level.
 const LEVEL_LEN_BYTES: usize = 4;
 
-/// Bytes of a record's key in a tree of so many levels.
+/// Bytes of a record's key in a tree of this many levels.
 pub const fn record_len_bytes(level_count: usize) -> usize {
     LEAF_HEAD_LEN_BYTES + level_count * LEVEL_LEN_BYTES + RecordId::LEN_BYTES
 }
@@ -136,7 +136,7 @@ pub fn decode_record_place(key: &[u8]) -> Result<RecordId, DecodeError> {
     })
 }
 
-/// Reads a leaf from so many bytes.
+/// Reads a leaf from this many bytes.
 fn read_leaf(reader: &mut Reader<'_>, len_bytes: usize) -> Result<RecordLeaf, DecodeError> {
     reader.expect_u8("tag", RECORD_TAG)?;
     let dimension = read_dimension(reader)?;

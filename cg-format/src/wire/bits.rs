@@ -18,7 +18,7 @@ pub const fn width_for(count: u64) -> u32 {
     if count <= 1 { 0 } else { u64::BITS - (count - 1).leading_zeros() }
 }
 
-/// Bytes that so many values take, the last byte filled up with zero bits.
+/// Bytes that this many values take, the last byte filled up with zero bits.
 pub const fn len_bytes(count: u64, width: u32) -> u64 {
     (count * width as u64).div_ceil(8)
 }

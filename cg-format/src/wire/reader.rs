@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         DecodeError::new(self.section, self.offset_bytes, problem)
     }
 
-    /// Takes so many bytes.
+    /// Takes this many bytes.
     ///
     /// # Errors
     /// [`Problem::Truncated`] if fewer are left.

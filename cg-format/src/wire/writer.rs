@@ -21,7 +21,7 @@ impl<'a> Writer<'a> {
         (self.out.len() - self.start) as u64
     }
 
-    /// Makes room for so many further bytes.
+    /// Makes room for this many further bytes.
     pub fn reserve(&mut self, len_bytes: usize) {
         self.out.reserve(len_bytes);
     }

@@ -1,4 +1,4 @@
-//! The fields of a record, for those who look at its bytes.
+//! The fields of a record, for a tool that shows its bytes.
 //!
 //! Records are decoded by bincode, which says nothing of fields. These readers follow its layout beside it: they explain
 //! bytes and decide nothing. The tables in `docs/format/registry.md` are checked against them, and that together they

@@ -80,7 +80,7 @@ pub(super) struct Part<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Which row a property is, and its first entry if it is a tail; `None` for a property of somebody else.
+/// Which row a property is, and its first entry if it is a tail; `None` for a property of the host.
 pub(super) fn parse_name(name: &str) -> Result<Option<(Row, Option<u64>)>, RegistryError> {
     let found = Row::ALL.into_iter().find_map(|row| {
         Some((row, name.strip_prefix(row.name())?))

@@ -1,4 +1,4 @@
-//! Who may register which name: every pack has namespaces of its own.
+//! Which pack may register which name: every pack has namespaces of its own.
 
 use std::collections::{HashMap, HashSet};
 

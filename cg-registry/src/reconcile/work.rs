@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether so many new names fit; refuses the plan if not.
+    /// Whether this many new names fit; refuses the plan if not.
     fn has_room(&mut self, pack: &PackManifest, list: ListKind, found: usize) -> bool {
         let room = list.max_len() - self.draft.list(list).len();
         if found > room {

@@ -154,7 +154,7 @@ fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
     })
 }
 
-/// A count of entries that take at least so many bytes each, and more in memory.
+/// A count of entries that take at least this many bytes each, and more in memory.
 fn count(
     reader: &mut Reader<'_>,
     limits: &mut Limits,

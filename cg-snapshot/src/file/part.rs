@@ -47,7 +47,7 @@ impl<'t, R: Read> Input<'t, R> {
         self.reader
     }
 
-    /// Reads so many bytes; memory grows with what is there, not with what is asked for.
+    /// Reads this many bytes; memory grows with what is there, not with what is asked for.
     pub(crate) fn read(
         &mut self,
         section: Section,
@@ -55,7 +55,7 @@ impl<'t, R: Read> Input<'t, R> {
         len_bytes: usize,
     ) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = Vec::new();
-        // After an error nobody knows where the reader stands: whoever goes on has to seek.
+        // After an error the reader's position is unknown: a caller that goes on has to seek.
         let at = std::mem::replace(&mut self.offset_bytes, NOWHERE);
         self.reader.by_ref().take(len_bytes as u64).read_to_end(&mut bytes)?;
         let (needed, left) = (len_bytes as u64, bytes.len() as u64);

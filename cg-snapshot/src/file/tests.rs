@@ -137,7 +137,7 @@ fn names_come_out_of_the_limits_as_they_are_in_memory() {
 /// A file in memory of which one read fails.
 struct Failing {
     bytes: Cursor<Vec<u8>>,
-    /// So many bytes are read before.
+    /// This many bytes are read before.
     left: usize,
 }
 

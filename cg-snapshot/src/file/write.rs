@@ -18,9 +18,9 @@ use crate::kept::KeptSection;
 use crate::places::LOST;
 use crate::snapshot::Snapshot;
 
-/// A group ends with the section with which it has so many bytes.
+/// A group ends with the section with which it reaches this many bytes.
 const GROUP_BYTES: usize = 1 << 16;
-/// Or so many sections.
+/// Or this many sections.
 const GROUP_SECTIONS: usize = 64;
 
 impl Snapshot {

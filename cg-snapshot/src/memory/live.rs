@@ -24,9 +24,9 @@ pub enum Touch {
     Relight,
 }
 
-/// Who looks on while a queue works on a [`Live`] host. Nothing has to be done.
+/// An observer of a queue that works on a [`Live`] host. Its methods may do nothing.
 pub trait Watch {
-    /// A chunk, for which there are so many tickets, is about to be touched.
+    /// A chunk, for which there are this many tickets, is about to be touched.
     fn touch(&mut self, _touch: Touch, _at: ChunkAt, _tickets: u32) {}
 
     /// Whether a chunk with a ticket can be worked on. Default: always.
@@ -38,12 +38,12 @@ pub trait Watch {
     fn changed(&mut self, _change: BlockChange) {}
 }
 
-/// A [`Memory`] as a [`Host`], with who looks on. Light is whatever he makes of it.
+/// A [`Memory`] as a [`Host`], with an observer. Light is whatever the observer makes of it.
 #[derive(Debug)]
 pub struct Live<W> {
     /// Chunks and entities.
     pub memory: Memory,
-    /// Who looks on.
+    /// The observer.
     pub watch: W,
     tickets: HashMap<ChunkAt, u32>,
     most_chunks: usize,

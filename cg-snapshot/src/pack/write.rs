@@ -13,7 +13,7 @@ use crate::file::FileOptions;
 use crate::file::part;
 use crate::snapshot::Snapshot;
 
-/// A part of objects ends with the one with which it has so many bytes.
+/// A part of objects ends with the one with which it reaches this many bytes.
 const PAGE_BYTES: usize = 1 << 18;
 
 /// A pack that is written: at most one box first, then objects ascending by key, then [`finish`](Self::finish).

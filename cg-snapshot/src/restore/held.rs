@@ -5,12 +5,12 @@ use cg_format::entity::Entity;
 
 use crate::snapshot::entity_bytes;
 
-/// What is remembered of a section that was read: which one it was, and that nobody else may change it.
+/// What is remembered of a section that was read: which one it was, and that no other operation may change it.
 const READ_BYTES: usize = 96;
 /// What is held of a chunk or an entity that changes beside its values: places in lists, marks, an outline.
 const CHANGE_BYTES: usize = 800;
 
-/// So many bytes, as far as can be told from what is read and written.
+/// A number of bytes, as far as can be told from what is read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Held(u64);
 

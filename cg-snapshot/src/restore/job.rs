@@ -163,7 +163,7 @@ impl RestoreJob {
         Ok(self.report.clone())
     }
 
-    /// Restores so many sections of what is left, whose chunks are read by one call; `false` if nothing was left.
+    /// Restores at most this many sections of what is left, whose chunks are read by one call; `false` if nothing was left.
     ///
     /// As steps of their own, transactions of a world that others change too may meet a conflict and write nothing:
     /// [`take_back`](Self::take_back) what was done then, and do it again.

@@ -87,9 +87,9 @@ pub enum Outcome {
     Captured(Arc<Snapshot>),
     /// A snapshot was put back.
     Restored(RestoreReport),
-    /// Chunks were lit again: so many.
+    /// This many chunks were lit again.
     Relit(u64),
-    /// It was cancelled. What a restore had put back stays: so many sections.
+    /// It was cancelled. What a restore had put back stays: this many sections.
     Cancelled(u64),
     /// It failed, and why. What a restore had put back stays.
     Failed(String),

@@ -34,11 +34,11 @@ pub struct RestoreOptions {
     pub unverifiable: Unverifiable,
     /// Another dimension. Default: the snapshot's own.
     pub dimension: Option<Dimension>,
-    /// So many chunks further along x, y and z. Default: at its own place.
+    /// The distance along x, y and z, in chunks. Default: at its own place.
     pub by_chunks: [i64; 3],
     /// What happens where something is. Default: it is replaced.
     pub merge: Merge,
-    /// At most so much memory may what the job changes take until it is committed, see
+    /// The greatest memory that the job's changes may take until they are committed, see
     /// [`RestoreJob::held_bytes`](super::RestoreJob::held_bytes). A job that would take more ends with
     /// [`RestoreError::TooMuch`](crate::RestoreError::TooMuch), so that a transaction around it writes nothing. Default: no
     /// bound, which is right for a host in memory, and where each step is a transaction of its own.

@@ -36,7 +36,7 @@ pub(super) struct Work<'w, E, F> {
     pub(super) piece: Piece,
 }
 
-/// The sections of a region, each with its place so many chunks further in a dimension.
+/// The sections of a region, each with its place some chunks further in a dimension.
 pub(super) fn pieces(
     region: Region,
     dimension: Dimension,

@@ -174,7 +174,7 @@ impl RestoreQueue {
                 Step::Ended(outcome) => {
                     self.end(at, host, outcome);
                     ended += 1;
-                    // Who waited for it may begin.
+                    // Operations that waited for it may begin.
                     at = 0;
                     spending.end();
                 }

@@ -30,7 +30,7 @@ pub(super) struct Running {
     pub(super) has_started: bool,
     /// Chunks that are next, in the order in which they are handled.
     window: VecDeque<Ahead>,
-    /// So many of them have a ticket, from the first on.
+    /// This many of them have a ticket, from the first on.
     held: usize,
     /// The first of them was not ready when it was last looked at.
     waits: bool,
@@ -121,7 +121,7 @@ impl Running {
         if self.waits { self.held } else { 0 }
     }
 
-    /// Releases the tickets of the chunks that come last, down to so many. It takes them again when it may.
+    /// Releases the tickets of the chunks that come last, down to this many. It takes them again when it may.
     pub(super) fn give_back<H: Host>(&mut self, host: &mut H, left: usize) {
         // It may have panicked over it before.
         let was_in_host = std::mem::replace(&mut self.is_in_host, true);

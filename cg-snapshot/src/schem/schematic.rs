@@ -77,7 +77,7 @@ impl Schematic {
         self.size
     }
 
-    /// `Offset` as it stands: in version 3 from the one who pastes to the lowest corner, in version 2 by the tool that
+    /// `Offset` as it stands: in version 3 from the pasting player to the lowest corner, in version 2 by the tool that
     /// wrote it mostly the lowest corner's place in its world.
     pub const fn offset(&self) -> [i32; 3] {
         self.offset

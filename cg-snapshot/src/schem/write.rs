@@ -20,14 +20,14 @@ pub struct SchemHead {
     pub data_version: i32,
     /// Blocks along x, y and z.
     pub size: [u16; 3],
-    /// From the one who pastes to the lowest corner.
+    /// From the pasting player to the lowest corner.
     pub offset: [i32; 3],
     /// An NBT compound's bytes, fields and end tag.
     pub metadata: Vec<u8>,
 }
 
 impl SchemHead {
-    /// A head of this size: pasted with its lowest corner at the one who pastes, of 1.21.1, without metadata.
+    /// A head of this size: pasted with its lowest corner at the player, of 1.21.1, without metadata.
     pub fn sized(size: [u16; 3]) -> Self {
         let metadata = Compound::EMPTY.raw().to_vec();
         Self { data_version: 3955, size, offset: [0; 3], metadata }

@@ -1,4 +1,4 @@
-//! What no capture writes is refused: it would restore what nobody captured.
+//! What no capture writes is refused: it would restore what was never captured.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ fn an_entity_that_was_not_captured_is_refused() {
     assert_eq!(change(other_dimension), elsewhere);
 }
 
-/// A file may name what nothing uses, a million times: whoever registers what it names keeps that for ever.
+/// A file may name what nothing uses, a million times: a world that registers what it names keeps that for ever.
 #[test]
 fn names_that_nothing_uses_are_forgotten() {
     let catalog = catalog();
